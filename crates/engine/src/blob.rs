@@ -1,0 +1,120 @@
+//! The blob of a message: content type, headers and payload, written once and handed out as it is.
+//!
+//! Layout: `u16` length of the head, then the head (`u8` content type length, content type, `u8` number of headers,
+//! each `u16` + name and `u16` + value), then the payload to the end. Integers are little endian. A message without
+//! content type and headers has a head of length 0.
+
+/// The head of a message's blob, built on the sender's side.
+#[derive(Clone, Debug, Default)]
+pub struct BlobHead {
+    bytes: Vec<u8>,
+}
+
+impl BlobHead {
+    /// Builds the head into reused memory. Lengths were checked against the limits before.
+    pub fn build(&mut self, content_type: &str, headers: &[(&str, &str)]) -> &[u8] {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&[0, 0]);
+        if !content_type.is_empty() || !headers.is_empty() {
+            self.bytes.push(content_type.len() as u8);
+            self.bytes.extend_from_slice(content_type.as_bytes());
+            self.bytes.push(headers.len() as u8);
+            for (name, value) in headers {
+                self.bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
+                self.bytes.extend_from_slice(name.as_bytes());
+                self.bytes.extend_from_slice(&(value.len() as u16).to_le_bytes());
+                self.bytes.extend_from_slice(value.as_bytes());
+            }
+            let head = (self.bytes.len() - 2) as u16;
+            self.bytes[..2].copy_from_slice(&head.to_le_bytes());
+        }
+        &self.bytes
+    }
+
+    /// Length that [`BlobHead::build`] would give.
+    pub fn len(content_type: &str, headers: &[(&str, &str)]) -> usize {
+        if content_type.is_empty() && headers.is_empty() {
+            return 2;
+        }
+        4 + content_type.len()
+            + headers.iter().map(|(name, value)| 4 + name.len() + value.len()).sum::<usize>()
+    }
+}
+
+/// A message's blob as read back.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageBlob<'a> {
+    /// Media type; empty: unstated.
+    pub content_type: &'a str,
+    headers: &'a [u8],
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+impl<'a> MessageBlob<'a> {
+    /// Reads a blob; `None` if it was not written by [`BlobHead`].
+    pub fn parse(blob: &'a [u8]) -> Option<MessageBlob<'a>> {
+        let (head_len, rest) = take_u16(blob)?;
+        let (head, payload) = rest.split_at_checked(head_len)?;
+        if head.is_empty() {
+            return Some(MessageBlob { content_type: "", headers: &[], payload });
+        }
+        let (&type_len, rest) = head.split_first()?;
+        let (content_type, rest) = rest.split_at_checked(usize::from(type_len))?;
+        let content_type = std::str::from_utf8(content_type).ok()?;
+        let (_, headers) = rest.split_first()?;
+        Some(MessageBlob { content_type, headers, payload })
+    }
+
+    /// Names and values, in the order sent.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let mut rest = self.headers;
+        std::iter::from_fn(move || {
+            let name = take_text(&mut rest)?;
+            let value = take_text(&mut rest)?;
+            Some((name, value))
+        })
+    }
+}
+
+fn take_u16(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (len, rest) = bytes.split_at_checked(2)?;
+    Some((usize::from(u16::from_le_bytes([len[0], len[1]])), rest))
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    let (len, rest) = take_u16(bytes)?;
+    let (text, rest) = rest.split_at_checked(len)?;
+    *bytes = rest;
+    std::str::from_utf8(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_comes_back_as_written() {
+        for (content_type, headers) in
+            [("", &[][..]), ("text/plain", &[][..]), ("", &[("traceparent", "00-a"), ("b", "")][..])]
+        {
+            let mut head = BlobHead::default();
+            let mut blob = head.build(content_type, headers).to_vec();
+            assert_eq!(blob.len(), BlobHead::len(content_type, headers));
+            blob.extend_from_slice(b"payload");
+            let read = MessageBlob::parse(&blob).expect("just written");
+            assert_eq!(read.content_type, content_type);
+            assert_eq!(read.headers().collect::<Vec<_>>(), headers);
+            assert_eq!(read.payload, b"payload");
+        }
+    }
+
+    #[test]
+    fn cut_blobs_are_refused() {
+        let mut head = BlobHead::default();
+        let blob = head.build("text/plain", &[("a", "b")]).to_vec();
+        for cut in 0..blob.len() {
+            assert!(MessageBlob::parse(&blob[..cut]).is_none(), "cut at {cut}");
+        }
+    }
+}

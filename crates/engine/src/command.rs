@@ -1,0 +1,217 @@
+//! What can be asked of the engine. A command is borrowed from its caller, written once into the log by
+//! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
+
+use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::limits::Limits;
+use crate::settings::{Backoff, QueuePatch, Quotas};
+
+/// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
+pub trait RecordSink {
+    /// Appends to the record's body.
+    fn body(&mut self, bytes: &[u8]);
+    /// Appends one blob, given in pieces. No body may follow.
+    fn blob(&mut self, pieces: &[&[u8]]);
+}
+
+/// One command; the whole of what one record holds.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Command<'a> {
+    /// A new start, or later a new leadership: `number` is the high part of every id and token until the next.
+    Epoch {
+        /// Larger than every epoch before.
+        number: u32,
+        /// The rules by which later records apply: [`crate::BEHAVIOUR_VERSION`] of the writer.
+        behaviour: u16,
+    },
+    /// The limits in force from here on.
+    Configure(Limits),
+    /// Time has passed: due timers fire and long work goes on, one slice.
+    Tick,
+    /// See [`Send`].
+    Send(Send<'a>),
+    /// See [`Receive`].
+    Receive(Receive<'a>),
+    /// Settles messages; each item has its own result.
+    Settle {
+        /// The namespace that all receipts belong to.
+        namespace: NamespaceId,
+        /// What to settle, and how.
+        items: &'a [SettleItem<'a>],
+    },
+    /// Extends leases; each item has its own result.
+    Extend {
+        /// The namespace that all receipts belong to.
+        namespace: NamespaceId,
+        /// Receipt, and the new lease from now in milliseconds (0: the queue's `lease_ms`).
+        items: &'a [(Receipt, u64)],
+    },
+    /// Creates the namespace with this number; idempotent for the same name and number.
+    NamespaceCreate {
+        /// `None`: the engine gives the next number (on shard 0, where placement is decided).
+        number: Option<NamespaceId>,
+        /// Its name.
+        name: &'a str,
+        /// The shard that it lives on.
+        shard: u32,
+        /// Its quotas.
+        quotas: Quotas,
+    },
+    /// Replaces the quotas of a namespace.
+    NamespaceSet {
+        /// Which.
+        namespace: NamespaceId,
+        /// The new quotas.
+        quotas: Quotas,
+    },
+    /// Deletes a namespace; with `force` its queues and messages too.
+    NamespaceDelete {
+        /// Which.
+        namespace: NamespaceId,
+        /// Whether queues in it are deleted as well.
+        force: bool,
+    },
+    /// Creates a queue if it does not exist, and changes its settings.
+    QueueSet {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue.
+        queue: &'a str,
+        /// What is to change.
+        patch: QueuePatch,
+        /// Whether a missing queue is created; else `queue_not_found`.
+        create: bool,
+    },
+    /// Drops what waits (ready, delayed, held); leased messages and dead letters stay.
+    QueuePurge {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue.
+        queue: &'a str,
+    },
+    /// Deletes a queue and everything in it.
+    QueueDelete {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue.
+        queue: &'a str,
+    },
+    /// Makes dead letters ready again, attempts counted from 0, history kept.
+    DeadRedrive {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue whose dead letters they are.
+        queue: &'a str,
+        /// Which; empty: all that are dead at this moment, done in slices.
+        ids: &'a [MessageId],
+    },
+    /// Deletes dead letters.
+    DeadDelete {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue whose dead letters they are.
+        queue: &'a str,
+        /// Which; empty: all that are dead at this moment, done in slices.
+        ids: &'a [MessageId],
+    },
+    /// Holds a message whose payload could not be read back; proposed by the node.
+    HoldDamaged {
+        /// Which.
+        id: MessageId,
+        /// The blob that did not verify; nothing happens if the message has another by now.
+        blob: BlobRef,
+    },
+}
+
+/// Sends one or many messages to a queue, all or nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Send<'a> {
+    /// Namespace of the queue.
+    pub namespace: NamespaceId,
+    /// Name of the queue.
+    pub queue: &'a str,
+    /// A repeat with the same key within the window gets the first outcome. Empty: none.
+    pub idempotency_key: &'a [u8],
+    /// A digest of the request, to tell a repeat from a misuse of the key.
+    pub request_digest: u64,
+    /// The messages, in order.
+    pub items: &'a [SendItem<'a>],
+}
+
+/// One message to send.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SendItem<'a> {
+    /// Opaque bytes.
+    pub payload: &'a [u8],
+    /// Media type of the payload; empty: unstated.
+    pub content_type: &'a str,
+    /// Names and values, in order; written with the payload as one blob.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// 0 to 9, higher first.
+    pub priority: u8,
+    /// When it becomes ready.
+    pub deliver: Deliver,
+    /// Attempts before it becomes a dead letter; 0: the queue's `max_attempts`.
+    pub max_attempts: u16,
+    /// `None`: the queue's backoff.
+    pub backoff: Option<Backoff>,
+}
+
+/// When a sent message becomes ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Deliver {
+    /// At once.
+    #[default]
+    Now,
+    /// After so many milliseconds.
+    AfterMs(u64),
+    /// At this time, in microseconds since the Unix epoch; a past time means at once.
+    AtUs(u64),
+}
+
+/// Takes ready messages under a lease. Nothing is created by it: an unknown queue yields nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Receive<'a> {
+    /// Namespace of the queues.
+    pub namespace: NamespaceId,
+    /// Queues and their weights; weight 0 everywhere: in the order given, else in proportion to the weights.
+    pub queues: &'a [(&'a str, u16)],
+    /// Most messages to take.
+    pub max_messages: u32,
+    /// Most payload bytes to take; at least one message is taken.
+    pub max_bytes: u32,
+    /// The lease in milliseconds; 0: each queue's `lease_ms`.
+    pub lease_ms: u64,
+    /// Name of the consumer, for those who look; may be empty.
+    pub consumer: &'a str,
+}
+
+/// How a delivery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settlement {
+    /// Done.
+    Ack,
+    /// Failed; tried again after the backoff, or after the delay given.
+    Nack {
+        /// Overrides the backoff.
+        delay_ms: Option<u64>,
+    },
+    /// Given back; the attempt does not count.
+    Release {
+        /// Ready after so many milliseconds; 0: at once.
+        delay_ms: u64,
+    },
+    /// Never to be tried again: to the dead letters.
+    Reject,
+}
+
+/// One message to settle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SettleItem<'a> {
+    /// The delivery.
+    pub receipt: Receipt,
+    /// Its end.
+    pub settlement: Settlement,
+    /// Error text for the history (nack, reject); may be empty.
+    pub error: &'a str,
+}

@@ -1,0 +1,117 @@
+//! The one table of errors: each has a stable code, and a group that tells who has to act.
+
+use std::fmt;
+
+/// Who has to act on an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blame {
+    /// The caller sent something that cannot be done.
+    Caller,
+    /// The operator has to give room, change a setting, or repair.
+    Operator,
+    /// We have a bug.
+    Us,
+}
+
+macro_rules! errors {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* } $code:literal $blame:ident $message:literal;)*) => {
+        /// Everything that can go wrong in a command.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        #[non_exhaustive]
+        pub enum Error { $($(#[$doc])* $name { $(#[allow(missing_docs)] $field: $ty),* },)* }
+
+        impl Error {
+            /// The stable snake_case code, part of every protocol's contract.
+            pub fn code(&self) -> &'static str {
+                match self { $(Error::$name { .. } => $code,)* }
+            }
+
+            /// Who has to act.
+            pub fn blame(&self) -> Blame {
+                match self { $(Error::$name { .. } => Blame::$blame,)* }
+            }
+
+            /// Every code there is, in the order of declaration; protocol tables are tested against it.
+            pub const CODES: &'static [&'static str] = &[$($code),*];
+        }
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Error::$name { $($field),* } => write!(f, $message),)* }
+            }
+        }
+    };
+}
+
+errors! {
+    /// A name breaks the rules for names.
+    InvalidName { what: &'static str, name: String } "invalid_name" Caller
+        "{what} name {name:?} is not valid: use 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with $";
+    /// A field has a value outside its range.
+    InvalidArgument { field: String, reason: String } "invalid_argument" Caller "{field}: {reason}";
+    /// Text that is not a message id.
+    InvalidMessageId { id: String } "invalid_message_id" Caller
+        "{id:?} is not a message id: expected 20 characters of 0-9 a-v";
+    /// Text that is not a receipt.
+    InvalidReceipt { receipt: String } "invalid_receipt" Caller
+        "{receipt:?} is not a receipt: expected 32 characters of 0-9 a-v, as given with the delivery";
+    /// No such namespace.
+    NamespaceNotFound { namespace: String } "namespace_not_found" Caller
+        "namespace {namespace:?} does not exist: create it first";
+    /// The namespace exists already.
+    NamespaceExists { namespace: String } "namespace_exists" Caller "namespace {namespace:?} exists already";
+    /// The namespace still holds queues.
+    NamespaceNotEmpty { namespace: String, queues: u64 } "namespace_not_empty" Caller
+        "namespace {namespace:?} still holds {queues} queue(s): delete them first, or delete with force";
+    /// No such queue.
+    QueueNotFound { queue: String } "queue_not_found" Caller "queue {queue:?} does not exist";
+    /// No message with this id: it was never sent, or has left the queue.
+    MessageNotFound { id: String } "message_not_found" Caller
+        "message {id} is not here: it was never sent, or was settled, purged or deleted";
+    /// The message is not in a state that allows this.
+    WrongState { id: String, state: &'static str, expected: &'static str } "wrong_state" Caller
+        "message {id} is {state}, expected {expected}";
+    /// The lease has ended or has gone to another holder.
+    LeaseLost { receipt: String } "lease_lost" Caller
+        "the lease behind receipt {receipt} is over: the message was given to another consumer, or will be";
+    /// This receipt has settled its message before; callers take it as success.
+    AlreadySettled { receipt: String } "already_settled" Caller "receipt {receipt} has settled its message already";
+    /// The same idempotency key came with another request.
+    IdempotencyMismatch { key: String } "idempotency_mismatch" Caller
+        "idempotency key {key:?} was used for a different request within its window: use a new key";
+    /// Payload over the limit.
+    PayloadTooLarge { size: u64, limit: u64 } "payload_too_large" Caller
+        "the payload is {size} bytes, the limit is {limit}";
+    /// Headers over the limit.
+    HeadersTooLarge { what: &'static str, size: u64, limit: u64 } "headers_too_large" Caller
+        "message headers: {size} {what}, the limit is {limit}";
+    /// Too many items, or too many bytes in one request.
+    BatchTooLarge { what: &'static str, size: u64, limit: u64 } "batch_too_large" Caller
+        "the batch has {size} {what}, the limit is {limit}";
+    /// A quota of the namespace is used up.
+    QuotaExceeded { what: &'static str, limit: u64 } "quota_exceeded" Operator
+        "the namespace may hold {limit} {what} and is full: consume, delete, or raise the quota";
+    /// A limit of the server is reached.
+    LimitExceeded { what: &'static str, limit: u64 } "limit_exceeded" Operator
+        "the server holds its limit of {limit} {what}: see `sluice config`";
+    /// Too much is waiting already; come back later.
+    Overloaded { what: &'static str, retry_after_ms: u64 } "overloaded" Operator
+        "too many {what} are waiting: retry in {retry_after_ms} ms";
+    /// No room on the disk.
+    DiskFull { free_bytes: u64 } "disk_full" Operator
+        "the disk is full ({free_bytes} bytes free): settling still works, sending resumes when there is room";
+    /// The server is stopping.
+    ShuttingDown {} "shutting_down" Operator "the server is shutting down: reconnect and retry";
+    /// Whether the command took effect is not known; retry with an idempotency key.
+    OutcomeUnknown {} "outcome_unknown" Operator
+        "the server could not learn whether the command took effect: retry with the same idempotency key";
+    /// The journal has failed; nothing is accepted any more.
+    JournalFailed { reason: String } "journal_failed" Operator "the journal has failed and the server is stopping: {reason}";
+    /// A payload did not verify when it was read back.
+    PayloadDamaged { id: String } "payload_damaged" Operator
+        "the stored payload of message {id} is damaged: the message is held; run `sluice check`";
+    /// A bug of ours, caught.
+    Internal { reason: String } "internal" Us "internal error: {reason}: please report it";
+}
+
+impl std::error::Error for Error {}

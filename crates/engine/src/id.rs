@@ -1,0 +1,202 @@
+//! Identities that leave the engine: messages, receipts, and the numbers behind names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// Bits of an id or token that count within one epoch; the epoch stands above them.
+pub const EPOCH_SHIFT: u32 = 40;
+
+/// The number of a namespace: never reused. 0 is `$sys`, 1 is `default`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NamespaceId(pub u32);
+
+impl NamespaceId {
+    /// The namespace that holds placement, identities and audit; always on shard 0.
+    pub const SYS: NamespaceId = NamespaceId(0);
+    /// The namespace that callers get who name none.
+    pub const DEFAULT: NamespaceId = NamespaceId(1);
+}
+
+/// The number of a queue within its engine: never reused, so a deleted queue's number finds nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct QueueId(pub u32);
+
+/// Names one message for ever: namespace number and a sequence number that carries the epoch in its high bits.
+/// Printed as 20 lower-case base32hex characters that sort as the ids do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageId {
+    /// The namespace that the message lives in.
+    pub namespace: NamespaceId,
+    /// Epoch (high 24 bits) and count (low 40 bits).
+    pub sequence: u64,
+}
+
+/// Proof of one delivery: the message and the fencing token of its lease. Printed as 32 lower-case base32hex
+/// characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Receipt {
+    /// The message that was delivered.
+    pub id: MessageId,
+    /// The fencing token of the delivery; tokens only grow.
+    pub token: u64,
+}
+
+/// Where a variable-size field lies: record index in the log and item within the record. It stays valid when
+/// compaction moves the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BlobRef {
+    /// Index of the record in the shard's log.
+    pub index: u64,
+    /// Which blob of the record.
+    pub item: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+
+fn encode_base32hex<const BYTES: usize, const CHARS: usize>(bytes: [u8; BYTES]) -> [u8; CHARS] {
+    let mut text = [b'0'; CHARS];
+    let (mut window, mut bits, mut at) = (0u32, 0u32, 0usize);
+    for byte in bytes {
+        window = (window << 8) | u32::from(byte);
+        bits += 8;
+        while bits >= 5 {
+            bits -= 5;
+            text[at] = ALPHABET[(window >> bits) as usize & 31];
+            at += 1;
+        }
+        window &= (1 << bits) - 1;
+    }
+    if bits > 0 {
+        text[at] = ALPHABET[(window << (5 - bits)) as usize & 31];
+    }
+    text
+}
+
+fn decode_base32hex<const BYTES: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
+    if text.len() != (BYTES * 8).div_ceil(5) {
+        return None;
+    }
+    let mut bytes = [0u8; BYTES];
+    let (mut window, mut bits, mut at) = (0u32, 0u32, 0usize);
+    for &c in text {
+        let value = match c {
+            b'0'..=b'9' => c - b'0',
+            b'a'..=b'v' => c - b'a' + 10,
+            _ => return None,
+        };
+        window = (window << 5) | u32::from(value);
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            if at == BYTES {
+                return None;
+            }
+            bytes[at] = (window >> bits) as u8;
+            at += 1;
+            window &= (1 << bits) - 1;
+        }
+    }
+    // Left-over bits must be zero, so that each id has exactly one spelling.
+    (at == BYTES && window == 0).then_some(bytes)
+}
+
+fn id_bytes(id: &MessageId) -> [u8; 12] {
+    let mut bytes = [0u8; 12];
+    bytes[..4].copy_from_slice(&id.namespace.0.to_be_bytes());
+    bytes[4..].copy_from_slice(&id.sequence.to_be_bytes());
+    bytes
+}
+
+fn id_from(bytes: &[u8; 12]) -> MessageId {
+    let (namespace, sequence) = bytes.split_at(4);
+    MessageId {
+        namespace: NamespaceId(u32::from_be_bytes(namespace.try_into().expect("split at 4"))),
+        sequence: u64::from_be_bytes(sequence.try_into().expect("12 - 4 = 8")),
+    }
+}
+
+impl MessageId {
+    /// The printed form, on the stack.
+    pub fn to_text(&self) -> [u8; 20] {
+        encode_base32hex(id_bytes(self))
+    }
+}
+
+impl Receipt {
+    /// The printed form, on the stack.
+    pub fn to_text(&self) -> [u8; 32] {
+        let mut bytes = [0u8; 20];
+        bytes[..12].copy_from_slice(&id_bytes(&self.id));
+        bytes[12..].copy_from_slice(&self.token.to_be_bytes());
+        encode_base32hex(bytes)
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.to_text()).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.to_text()).unwrap_or_default())
+    }
+}
+
+impl FromStr for MessageId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bytes = decode_base32hex::<12>(text.as_bytes())
+            .ok_or_else(|| Error::InvalidMessageId { id: clip(text) })?;
+        Ok(id_from(&bytes))
+    }
+}
+
+impl FromStr for Receipt {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bytes = decode_base32hex::<20>(text.as_bytes())
+            .ok_or_else(|| Error::InvalidReceipt { receipt: clip(text) })?;
+        let (id, token) = bytes.split_at(12);
+        Ok(Receipt {
+            id: id_from(id.try_into().expect("split at 12")),
+            token: u64::from_be_bytes(token.try_into().expect("20 - 12 = 8")),
+        })
+    }
+}
+
+/// Foreign text in an error is cut, so that an error never grows with its cause.
+fn clip(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_print_and_parse_and_sort() {
+        let a = MessageId { namespace: NamespaceId(1), sequence: 7 };
+        let b = MessageId { namespace: NamespaceId(1), sequence: 1 << EPOCH_SHIFT };
+        assert!(a < b && a.to_string() < b.to_string());
+        assert_eq!(a.to_string().parse::<MessageId>().ok(), Some(a));
+        let receipt = Receipt { id: b, token: u64::MAX };
+        assert_eq!(receipt.to_string().len(), 32);
+        assert_eq!(receipt.to_string().parse::<Receipt>().ok(), Some(receipt));
+    }
+
+    #[test]
+    fn a_second_spelling_of_an_id_is_refused() {
+        let text = MessageId { namespace: NamespaceId(1), sequence: 7 }.to_string();
+        let mut other = text.into_bytes();
+        other[19] += 1; // sets one of the four bits beyond the 96
+        assert!(std::str::from_utf8(&other).unwrap_or_default().parse::<MessageId>().is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! The state machine of Sluice: namespaces, queues, messages and everything that may happen to them.
+//!
+//! What lives here: all behaviour. What does not: I/O, threads, clocks, randomness, hash order. `apply` is a pure
+//! function of the state, the time and the record, so that the same log gives the same state everywhere.
+//!
+//! Map: [`blob`] content type, headers and payload as one blob, [`command`] what can be asked and its layout in the log, [`outcome`] what comes of it, [`query`] what can be
+//! read, [`settings`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things.
+
+pub mod blob;
+pub mod command;
+pub mod error;
+pub mod id;
+pub mod limits;
+pub mod outcome;
+pub mod query;
+pub mod settings;
+
+pub use command::Command;
+pub use error::Error;
+pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+pub use limits::Limits;
+pub use outcome::Outcome;
+
+/// The rules by which records apply. Older records replay by the older rules.
+pub const BEHAVIOUR_VERSION: u16 = 1;

@@ -1,0 +1,71 @@
+//! Every limit of the engine, named once, with its default. They ride in a `Configure` record, so that replay
+//! applies the limits that were in force.
+
+/// Longest name of a namespace, queue or consumer, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Highest priority of a message; the lowest, and the default, is 0.
+pub const PRIORITY_MAX: u8 = 9;
+/// Longest delay, in milliseconds: ten years.
+pub const DELAY_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
+/// Longest lease, in milliseconds: twelve hours.
+pub const LEASE_MS_MAX: u64 = 12 * 3600 * 1000;
+/// Most queues in one receive.
+pub const RECEIVE_QUEUES_MAX: usize = 64;
+/// Longest idempotency key, in bytes.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+/// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.
+pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
+/// Attempts that a message's history remembers; of more, the first and the latest stay.
+pub const HISTORY_ATTEMPTS_MAX: usize = 32;
+/// Attempts that a message may be allowed.
+pub const ATTEMPTS_MAX: u16 = 10_000;
+/// Messages of one purge, delete, redrive or due timers that one apply handles.
+pub const SLICE_ITEMS: usize = 1_000;
+
+/// Limits that an operator may set. All are inclusive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Largest payload, in bytes (default 1 MiB).
+    pub payload_bytes: u32,
+    /// Most headers of a message (default 64).
+    pub headers: u32,
+    /// Headers of a message together, in bytes, names and values (default 16 KiB).
+    pub headers_bytes: u32,
+    /// Most messages of one send, items of one settle or extend (default 10,000).
+    pub batch_items: u32,
+    /// Payloads and headers of one send together, in bytes (default 16 MiB).
+    pub batch_bytes: u32,
+    /// Most messages of one receive (default 1,000).
+    pub receive_messages: u32,
+    /// Most queues of one shard (default 100,000).
+    pub queues: u32,
+    /// Most namespaces (default 10,000).
+    pub namespaces: u32,
+    /// Most messages of one shard, in any state (default 200,000,000).
+    pub messages: u64,
+    /// Idempotency keys remembered by one shard; the oldest goes first (default 1,000,000).
+    pub idempotency_keys: u32,
+    /// How long an idempotency key is remembered, in milliseconds (default 10 minutes).
+    pub idempotency_window_ms: u64,
+    /// Whether send and receive create a queue that does not exist (default true).
+    pub auto_create: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            payload_bytes: 1 << 20,
+            headers: 64,
+            headers_bytes: 16 << 10,
+            batch_items: 10_000,
+            batch_bytes: 16 << 20,
+            receive_messages: 1_000,
+            queues: 100_000,
+            namespaces: 10_000,
+            messages: 200_000_000,
+            idempotency_keys: 1_000_000,
+            idempotency_window_ms: 10 * 60 * 1000,
+            auto_create: true,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What comes of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
+
+use crate::error::Error;
+use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+
+/// Everything that one apply brought about. Cleared by the engine at the start of each apply.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Outcome {
+    /// Why the command as a whole was refused; then nothing else is filled but `released`.
+    pub error: Option<Error>,
+    /// What the command as a whole gave.
+    pub reply: Reply,
+    /// Settle and extend: one result per item, in order.
+    pub results: Vec<Result<(), Error>>,
+    /// Receive: the messages that were leased, in order.
+    pub deliveries: Vec<Delivery>,
+    /// Blobs that the engine has let go of.
+    pub released: Vec<BlobRef>,
+    /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
+    pub ready: Vec<QueueId>,
+}
+
+/// What a command as a whole gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reply {
+    /// Nothing beyond the lists of [`Outcome`].
+    #[default]
+    None,
+    /// Send: ids run from `first`, one per item; `duplicate` if an earlier send with this idempotency key gave them.
+    Sent {
+        /// Id of the first message; the others follow in sequence.
+        first: MessageId,
+        /// How many.
+        count: u32,
+        /// Whether this was a repeat.
+        duplicate: bool,
+    },
+    /// Queue set: which queue, and whether it is new.
+    Queue {
+        /// Its number.
+        queue: QueueId,
+        /// Whether this command created it.
+        created: bool,
+    },
+    /// Namespace create: which number it has.
+    Namespace {
+        /// Its number.
+        namespace: NamespaceId,
+    },
+    /// Purge, delete, redrive: how many messages it concerns, counted at once even if done in slices.
+    Count {
+        /// Messages.
+        messages: u64,
+    },
+}
+
+/// One message given to a consumer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The message and its fencing token.
+    pub receipt: Receipt,
+    /// The queue that it came from.
+    pub queue: QueueId,
+    /// Where content type, headers and payload lie: see [`crate::blob`].
+    pub blob: BlobRef,
+    /// When the lease ends, in microseconds since the Unix epoch.
+    pub lease_until_us: u64,
+    /// When it was sent, in microseconds since the Unix epoch.
+    pub sent_at_us: u64,
+    /// Which attempt this is, from 1.
+    pub attempt: u16,
+    /// Attempts in all before it becomes a dead letter.
+    pub max_attempts: u16,
+    /// Deliveries so far, this one included, whether they counted or not.
+    pub deliveries: u16,
+    /// 0 to 9.
+    pub priority: u8,
+}

@@ -1,0 +1,180 @@
+//! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
+
+use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::settings::{Backoff, QueueSettings, Quotas};
+
+/// Where a message stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// Waits for its time.
+    Delayed,
+    /// Waits for a consumer.
+    Ready,
+    /// Held by a consumer.
+    Leased,
+    /// Waits for a person.
+    Held,
+    /// A dead letter.
+    Dead,
+}
+
+impl State {
+    /// All states, in the order of [`Counters::states`].
+    pub const ALL: [State; 5] = [State::Delayed, State::Ready, State::Leased, State::Held, State::Dead];
+
+    /// The name used in every API.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Delayed => "delayed",
+            State::Ready => "ready",
+            State::Leased => "leased",
+            State::Held => "held",
+            State::Dead => "dead",
+        }
+    }
+}
+
+/// Counters of a queue: kept with each transition, never counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Messages in each state, in the order of [`State::ALL`].
+    pub states: [u64; 5],
+    /// Bytes of content type, headers and payload, in all states.
+    pub bytes: u64,
+    /// Ever sent.
+    pub sent: u64,
+    /// Ever delivered.
+    pub delivered: u64,
+    /// Ever acked.
+    pub acked: u64,
+    /// Ever nacked.
+    pub nacked: u64,
+    /// Ever released.
+    pub released: u64,
+    /// Ever rejected.
+    pub rejected: u64,
+    /// Leases that ended by themselves.
+    pub expired: u64,
+    /// Ever turned into dead letters.
+    pub died: u64,
+    /// Ever redriven.
+    pub redriven: u64,
+    /// Ever dropped by purge or deletion.
+    pub dropped: u64,
+}
+
+/// A queue as seen from outside.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueView {
+    /// Its number.
+    pub id: QueueId,
+    /// Its namespace.
+    pub namespace: NamespaceId,
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub settings: QueueSettings,
+    /// Its counters.
+    pub counters: Counters,
+    /// When it was created, in microseconds since the Unix epoch.
+    pub created_at_us: u64,
+    /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
+    pub oldest_ready_at_us: Option<u64>,
+}
+
+/// A namespace as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamespaceView {
+    /// Its number.
+    pub id: NamespaceId,
+    /// Its name.
+    pub name: String,
+    /// The shard that it lives on.
+    pub shard: u32,
+    /// What it may hold.
+    pub quotas: Quotas,
+    /// Queues that it holds.
+    pub queues: u64,
+    /// Messages that it holds, in any state.
+    pub messages: u64,
+    /// Bytes of content types, headers and payloads that it holds.
+    pub bytes: u64,
+    /// When it was created, in microseconds since the Unix epoch.
+    pub created_at_us: u64,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum AttemptEnd {
+    /// Nacked by its holder.
+    Nacked,
+    /// Given back by its holder; not counted.
+    Released,
+    /// Rejected by its holder.
+    Rejected,
+    /// The lease ended by itself.
+    Expired,
+}
+
+/// One attempt of a message, as its history tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// Which attempt, from 1.
+    pub number: u16,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// When it was delivered, in microseconds since the Unix epoch.
+    pub started_at_us: u64,
+    /// When it ended, in microseconds since the Unix epoch.
+    pub ended_at_us: u64,
+    /// The error text, when one was given.
+    pub error: Option<BlobRef>,
+}
+
+/// A message as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MessageView {
+    /// Its id.
+    pub id: MessageId,
+    /// The queue that it is in.
+    pub queue: QueueId,
+    /// Where it stands.
+    pub state: State,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Attempts begun.
+    pub attempts: u16,
+    /// Attempts allowed.
+    pub max_attempts: u16,
+    /// Deliveries, counted as attempts or not.
+    pub deliveries: u16,
+    /// When it was sent, in microseconds since the Unix epoch.
+    pub sent_at_us: u64,
+    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    pub deadline_us: Option<u64>,
+    /// Leased: proof of the running delivery, for operators.
+    pub receipt: Option<Receipt>,
+    /// The backoff that it follows.
+    pub backoff: Backoff,
+    /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
+    /// `payload_damaged`.
+    pub reason: Option<&'static str>,
+    /// When it became dead or held, in microseconds since the Unix epoch.
+    pub reason_at_us: Option<u64>,
+    /// Where content type, headers and payload lie.
+    pub blob: BlobRef,
+    /// Ended attempts, oldest first; empty in lists.
+    pub history: Vec<Attempt>,
+}
+
+/// A page of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page<T> {
+    /// What was found.
+    pub items: Vec<T>,
+    /// Where to go on; `None`: this was the last page. A page may be empty and yet not be the last, since a page
+    /// looks at a bounded number of messages.
+    pub next: Option<u64>,
+}

@@ -1,0 +1,160 @@
+//! What fronts give to the node and get from it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::limits::Limits;
+use sluice_engine::outcome::Delivery;
+use sluice_engine::query::{Counters, MessageView};
+
+/// When a reply may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// After fdatasync has returned (Redis: `always`).
+    #[default]
+    Always,
+    /// After the write; synced once per interval (Redis: `everysec`). A power loss may take the last interval.
+    Interval(Duration),
+    /// After the write; the operating system syncs when it likes (Redis: `no`). A power loss may take more.
+    Os,
+}
+
+/// How a node runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where data lives; `None`: in memory, gone with the process.
+    pub data_dir: Option<PathBuf>,
+    /// Shards, each a thread, an engine and a journal (1 to 64). A directory keeps the number it was made with or grows.
+    pub shards: u32,
+    /// When a reply may leave.
+    pub durability: Durability,
+    /// Budget of the cache of recent blobs, per node, in bytes.
+    pub cache_bytes: u64,
+    /// Limits of the engine.
+    pub limits: Limits,
+    /// Most requests that wait in one shard's mailbox.
+    pub mailbox_requests: usize,
+    /// Most receives that wait for messages, per shard.
+    pub waiting_receives: usize,
+    /// Bytes kept free for draining a full disk.
+    pub reserve_bytes: u64,
+    /// Free bytes below which a warning is given.
+    pub low_water_bytes: u64,
+    /// Allow a wall clock more than a year ahead of the log.
+    pub accept_clock_jump: bool,
+}
+
+/// What came of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...).
+    pub first: MessageId,
+    /// How many.
+    pub count: u32,
+    /// Whether the idempotency key had been used for this request before.
+    pub duplicate: bool,
+}
+
+/// A message in a consumer's hands.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// Receipt, attempt, times.
+    pub delivery: Delivery,
+    /// Name of its queue.
+    pub queue: Arc<str>,
+    /// Content type, headers and payload: see [`sluice_engine::blob`].
+    pub blob: Bytes,
+}
+
+/// A message that was looked at, not taken.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// What the engine knows of it.
+    pub view: MessageView,
+    /// Name of its queue.
+    pub queue: Arc<str>,
+    /// Content type, headers and payload, when asked for; `None` when not, or when damaged.
+    pub blob: Option<Bytes>,
+    /// Error texts of `view.history`, one per entry.
+    pub errors: Vec<Option<String>>,
+}
+
+/// Why a node did not start: a sentence for the operator that names cause and remedy.
+#[derive(Clone, Debug)]
+pub struct StartError(pub String);
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Figures for `/metrics` and `/v1/status`, one entry per shard.
+#[derive(Clone, Debug, Default)]
+pub struct NodeMetrics {
+    /// Per shard, in order.
+    pub shards: Vec<ShardMetrics>,
+}
+
+/// Figures of one shard.
+#[derive(Clone, Debug, Default)]
+pub struct ShardMetrics {
+    /// Sums over all queues.
+    pub counters: Counters,
+    /// Queues.
+    pub queues: u64,
+    /// Receives that wait.
+    pub waiting_receives: u64,
+    /// Requests in the mailbox.
+    pub mailbox: u64,
+    /// Records committed since start.
+    pub records: u64,
+    /// Batches committed since start.
+    pub batches: u64,
+    /// Bytes written to the log since start.
+    pub log_bytes: u64,
+    /// Syncs since start.
+    pub fsyncs: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+    /// Bytes free on the disk.
+    pub disk_free_bytes: u64,
+    /// Segments on disk.
+    pub segments: u64,
+    /// Snapshots taken since start.
+    pub snapshots: u64,
+    /// Bytes that compaction copied since start.
+    pub compacted_bytes: u64,
+    /// Blobs that did not verify since start.
+    pub damaged_blobs: u64,
+    /// Bytes of blobs in the cache.
+    pub cache_bytes: u64,
+    /// Blob reads that went to disk since start.
+    pub cache_misses: u64,
+    /// Epoch of this start.
+    pub epoch: u32,
+    /// Whether the disk is full and sends are refused.
+    pub disk_full: bool,
+}
+
+/// The queues and limits of a receive, and how long it may wait.
+#[derive(Clone, Debug)]
+pub struct ReceiveOptions<'a> {
+    /// Namespace of the queues.
+    pub namespace: NamespaceId,
+    /// Queues and weights: see [`sluice_engine::command::Receive`].
+    pub queues: &'a [(&'a str, u16)],
+    /// Most messages.
+    pub max_messages: u32,
+    /// The lease in milliseconds; 0: each queue's.
+    pub lease_ms: u64,
+    /// How long to wait for a first message (at most 60 s); zero: not at all.
+    pub wait: Duration,
+    /// Name of the consumer; may be empty.
+    pub consumer: &'a str,
+}
