@@ -13,6 +13,33 @@ pub enum Blame {
     Us,
 }
 
+/// The value of an error's field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldValue<'a> {
+    /// Text.
+    Text(&'a str),
+    /// A number, its unit in the field's name.
+    Number(u64),
+}
+
+impl<'a> From<&'a String> for FieldValue<'a> {
+    fn from(text: &'a String) -> Self {
+        FieldValue::Text(text)
+    }
+}
+
+impl<'a> From<&'a &'static str> for FieldValue<'a> {
+    fn from(text: &'a &'static str) -> Self {
+        FieldValue::Text(text)
+    }
+}
+
+impl From<&u64> for FieldValue<'_> {
+    fn from(number: &u64) -> Self {
+        FieldValue::Number(*number)
+    }
+}
+
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* } $code:literal $blame:ident $message:literal;)*) => {
         /// Everything that can go wrong in a command.
@@ -29,6 +56,11 @@ macro_rules! errors {
             /// Who has to act.
             pub fn blame(&self) -> Blame {
                 match self { $(Error::$name { .. } => Blame::$blame,)* }
+            }
+
+            /// Gives each field by name, for the structured details of a protocol's error.
+            pub fn fields(&self, mut give: impl FnMut(&'static str, FieldValue<'_>)) {
+                match self { $(Error::$name { $($field),* } => { $(give(stringify!($field), $field.into());)* let _ = &mut give; })* }
             }
 
             /// Every code there is, in the order of declaration; protocol tables are tested against it.
