@@ -2,9 +2,26 @@
 
 use bytes::{Bytes, BytesMut};
 
+use crate::seam::BlobKey;
+
 /// Bytes of the head of an encoded record: body length and number of blobs, both u32 little endian; then one u32
-/// length per blob, the body, and the blobs.
-const RECORD_HEAD: usize = 8;
+/// length per blob, the body, and the blobs, each behind its checksum.
+pub(crate) const RECORD_HEAD: usize = 8;
+
+/// Bytes before each blob: room for its checksum, which the disk journal fills when it writes, so that each blob can
+/// be verified alone and the thread that encodes need not compute it.
+pub(crate) const BLOB_HEAD: usize = 4;
+
+/// Memory is taken in chunks of this many bytes and filled from batch to batch.
+const CHUNK: usize = 64 << 10;
+
+/// Checksum of a blob. It covers the key, so that a blob in another's place does not verify.
+pub(crate) fn blob_checksum(key: BlobKey, blob: &[u8]) -> u32 {
+    let seed = (key.index as u32) ^ ((key.index >> 32) as u32).rotate_left(16) ^ key.item.rotate_left(8);
+    let mut hasher = crc32fast::Hasher::new_with_initial(seed);
+    hasher.update(blob);
+    hasher.finalize()
+}
 
 /// Records on their way into the log. Its memory is reused from batch to batch.
 #[derive(Debug, Default)]

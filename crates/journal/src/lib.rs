@@ -4,8 +4,20 @@
 //! blobs back, scrubbing, backup. What does not: what a record means. A record is a body, which replay needs, and
 //! blobs, which stay where they are until released.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod batch;
+pub mod disk;
+mod log;
+mod memory;
+mod options;
 pub mod seam;
+mod status;
 
 pub use batch::{Batch, Record, RecordWriter, Records};
-pub use seam::{BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};
+pub use disk::{Disk, FsDisk};
+pub use log::{Backup, Backups, DiskJournal, Maintenance, Opened, Replay, SnapshotReader, Writer};
+pub use memory::MemoryJournal;
+pub use options::{Durability, Options};
+pub use seam::{BlobError, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};
+pub use status::{Cut, Damage, OpenError, RecoveryReport, Status};

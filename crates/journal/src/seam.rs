@@ -1,8 +1,12 @@
 //! The seam on which everything above the journal stands: propose a batch; committed batches come back in order.
 
-use bytes::Bytes;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::batch::{Batch, Records};
+use bytes::{Bytes, BytesMut};
+
+use crate::batch::{BLOB_HEAD, Batch, Records, blob_checksum};
+use crate::disk::File;
 
 /// One blob: record index and item within the record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -59,6 +63,8 @@ pub enum Event {
     },
     /// A write or sync failed: no reply may leave after this, ever.
     Failed(String),
+    /// The scrub found that this live blob cannot be read back.
+    Damaged(BlobKey),
 }
 
 /// A committed batch.
@@ -90,13 +96,61 @@ pub enum BlobRead {
     Missing,
 }
 
+/// Why a blob could not be read from disk.
+#[derive(Debug)]
+pub enum BlobError {
+    /// The bytes there are not those that were written: the message is to be held.
+    Damaged(String),
+    /// The operating system refused.
+    Io(std::io::Error),
+}
+
 /// A place on disk that holds a blob; stays readable while this is held, even when compaction moves the blob.
 #[derive(Clone, Debug)]
 pub struct BlobLocation {
-    _private: (),
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) name: Arc<PathBuf>,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    pub(crate) key: BlobKey,
+}
+
+impl BlobLocation {
+    /// Length of the blob in bytes.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether the blob is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads and verifies the blob. Blocks: not for the shard thread.
+    pub fn read(&self) -> Result<Bytes, BlobError> {
+        let mut bytes = BytesMut::zeroed(BLOB_HEAD + self.len());
+        let read = self.file.read_at(&mut bytes, self.offset - BLOB_HEAD as u64).map_err(BlobError::Io)?;
+        let blob = bytes.split_off(BLOB_HEAD);
+        if read < BLOB_HEAD + self.len() || blob_checksum(self.key, &blob).to_le_bytes() != bytes[..] {
+            return Err(BlobError::Damaged(format!(
+                "{} is damaged at byte {}: blob {} of record {} does not match its checksum",
+                self.name.display(),
+                self.offset,
+                self.key.item,
+                self.key.index
+            )));
+        }
+        Ok(blob.freeze())
+    }
 }
 
 /// The seam.
+///
+/// How a Raft library (openraft) fits behind it: a proposal becomes a log entry, `Event::Committed` follows the commit
+/// index, `Refused(NotLeader)` and `Unknown` are its two other ends. Each batch on disk carries index and term; the
+/// entries above the commit index are the unsynced or unreplicated tail, and cutting them is what recovery does
+/// already: a new segment under a new term. Votes are records of the same file order. Purging is logical, because
+/// segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus every live blob.
 pub trait Journal: Send {
     /// The index that the next proposed record will have.
     fn next_index(&self) -> u64;

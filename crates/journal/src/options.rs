@@ -1,0 +1,60 @@
+//! How a disk journal runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// When a batch counts as committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// After fdatasync has returned.
+    #[default]
+    Always,
+    /// After the write; [`crate::Maintenance`] syncs once per interval. A power loss may take the last interval.
+    Interval(Duration),
+    /// After the write; synced when the operating system likes, and when a segment is sealed.
+    Os,
+}
+
+/// Settings of a disk journal.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The data directory; made when missing.
+    pub dir: PathBuf,
+    /// When a batch counts as committed.
+    pub durability: Durability,
+    /// Most bytes of recent batches that are kept in memory to read blobs from.
+    pub cache_bytes: u64,
+    /// Bytes kept on the disk for draining when it is full; 0: none.
+    pub reserve_bytes: u64,
+    /// Free bytes below which [`crate::Status::low`] is set.
+    pub low_water_bytes: u64,
+    /// Free bytes, beyond the batch itself, below which growing batches are refused.
+    pub full_margin_bytes: u64,
+    /// Bytes after which the next segment is begun (4 KiB to 1 GiB). A larger batch gets a segment of its own.
+    pub segment_bytes: u64,
+    /// Log since the last snapshot from which on the next is wanted (or the last one's size, if that is more).
+    pub snapshot_log_bytes: u64,
+    /// How fast the scrub reads sealed segments, in bytes per second; 0: no scrub.
+    pub scrub_bytes_per_s: u64,
+    /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
+    /// simulators, which need the same bytes each time.
+    pub identity: u64,
+}
+
+impl Options {
+    /// The defaults, for this directory.
+    pub fn new(dir: impl Into<PathBuf>) -> Options {
+        Options {
+            dir: dir.into(),
+            durability: Durability::Always,
+            cache_bytes: 256 << 20,
+            reserve_bytes: 64 << 20,
+            low_water_bytes: 1 << 30,
+            full_margin_bytes: 32 << 20,
+            segment_bytes: 64 << 20,
+            snapshot_log_bytes: 64 << 20,
+            scrub_bytes_per_s: 4 << 20,
+            identity: 0,
+        }
+    }
+}
