@@ -1,1 +1,44 @@
-//! Placeholder.
+//! The Rust client of Sluice: async, over HTTP, with connections that are reused and retries that are safe.
+//!
+//! What lives here: [`Client`] (every call of the HTTP API), [`Worker`] (a loop that receives, runs a handler, and
+//! settles), the types of requests and responses, and [`ClientError`]. What does not: any rule of the queue; the
+//! server decides, and says so with a code.
+//!
+//! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `retry` when to
+//! try again, `encode` JSON of the hot requests, `types` responses, `message` what is sent, `worker` the loop.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), sluice_client::ClientError> {
+//! use sluice_client::{Client, Message, Receive};
+//!
+//! let client = Client::new("http://127.0.0.1:7070")?;
+//! client.send("emails", &[Message::new(b"hello")]).await?;
+//! for message in client.receive(&Receive::from_queue("emails")).await? {
+//!     client.ack(&message.receipt).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod base64;
+mod calls;
+mod client;
+mod encode;
+mod error;
+mod message;
+mod retry;
+mod transport;
+mod types;
+mod worker;
+
+pub use client::{Client, Options};
+pub use error::{ClientError, TransportKind};
+pub use message::{Message, Receive, Settle, SettleItem};
+pub use transport::Download;
+pub use types::{
+    Attempt, Backoff, BackoffKind, Counts, Delivered, DeliveredRef, DeliveredText, ErrorBody, ItemResult,
+    Namespace, Payload, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, ReceivedBody, SentBody,
+    SentIds, Stored, StoredPage, Totals,
+};
+pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

@@ -1,0 +1,75 @@
+//! Namespaces, status, backup: what belongs to the server, not to one namespace.
+
+use std::time::Duration;
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::client::{Client, encoded};
+use crate::error::ClientError;
+use crate::retry::Safety;
+use crate::transport::Download;
+use crate::types::{Namespace, QuotaChange, parse};
+
+impl Client {
+    /// All namespaces.
+    pub async fn namespaces(&self) -> Result<Vec<Namespace>, ClientError> {
+        #[derive(Deserialize)]
+        struct Page {
+            namespaces: Vec<Namespace>,
+        }
+        Ok(self.get::<Page>("/v1/namespaces".to_owned()).await?.namespaces)
+    }
+
+    /// One namespace.
+    pub async fn namespace(&self, name: &str) -> Result<Namespace, ClientError> {
+        self.get(namespace_path(name)).await
+    }
+
+    /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's choice. Tells whether it is new.
+    pub async fn namespace_create(
+        &self,
+        name: &str,
+        quotas: QuotaChange,
+        shard: Option<u32>,
+    ) -> Result<(Namespace, bool), ClientError> {
+        let mut body = json!({ "quotas": quotas });
+        if let Some(shard) = shard {
+            body["shard"] = json!(shard);
+        }
+        let call = self.call(Method::PUT, namespace_path(name), body.to_string());
+        let answer = self.run(call, Safety::Repeatable).await?;
+        Ok((parse(&answer.body)?, answer.status == 201))
+    }
+
+    /// Changes the quotas of a namespace.
+    pub async fn namespace_set(&self, name: &str, quotas: QuotaChange) -> Result<Namespace, ClientError> {
+        let body = json!({ "quotas": quotas }).to_string();
+        let answer =
+            self.run(self.call(Method::PATCH, namespace_path(name), body), Safety::Repeatable).await?;
+        parse(&answer.body)
+    }
+
+    /// Deletes a namespace; with `force` its queues and messages too.
+    pub async fn namespace_delete(&self, name: &str, force: bool) -> Result<(), ClientError> {
+        let path = format!("{}?force={force}", namespace_path(name));
+        self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
+    }
+
+    /// What the server says of itself.
+    pub async fn status(&self) -> Result<Value, ClientError> {
+        self.get("/v1/status".to_owned()).await
+    }
+
+    /// A consistent copy of everything, taken while the server works. Restore it with `sluice restore`.
+    pub async fn backup(&self) -> Result<Download, ClientError> {
+        let mut call = self.call(Method::GET, "/v1/admin/backup".to_owned(), "");
+        call.timeout = Duration::MAX;
+        self.open(call).await
+    }
+}
+
+fn namespace_path(name: &str) -> String {
+    format!("/v1/namespaces/{}", encoded(name))
+}

@@ -1,0 +1,88 @@
+//! Send, receive, look.
+
+use std::time::Duration;
+
+use http::Method;
+
+use crate::client::{Client, encoded, key_header};
+use crate::encode;
+use crate::error::ClientError;
+use crate::message::{Message, Receive};
+use crate::retry::Safety;
+use crate::types::{Delivered, ReceivedBody, SentBody, Stored, StoredPage, parse};
+
+impl Client {
+    /// Sends messages, all or nothing, under a fresh idempotency key, so that a retry never sends twice.
+    /// The answer is not decoded until asked.
+    pub async fn send(&self, queue: &str, messages: &[Message<'_>]) -> Result<SentBody, ClientError> {
+        self.send_with_key(queue, messages, &self.idempotency_key()).await
+    }
+
+    /// Sends messages under a key of the caller's: a repeat within the server's window gets the first outcome.
+    pub async fn send_with_key(
+        &self,
+        queue: &str,
+        messages: &[Message<'_>],
+        key: &str,
+    ) -> Result<SentBody, ClientError> {
+        let path = self.path(&format!("/queues/{}/messages", encoded(queue)));
+        let mut call = self.call(Method::POST, path, encode::send(messages));
+        call.idempotency_key = Some(key_header(key)?);
+        Ok(SentBody(self.run(call, Safety::Repeatable).await?.body))
+    }
+
+    /// Receives messages under a lease. An empty list: there was nothing within the waiting time.
+    pub async fn receive(&self, receive: &Receive) -> Result<Vec<Delivered>, ClientError> {
+        self.receive_body(receive).await?.decode()?.iter().map(|m| m.to_owned()).collect()
+    }
+
+    /// The same, decoded when asked and borrowed from the answer.
+    ///
+    /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease ends.
+    pub async fn receive_body(&self, receive: &Receive) -> Result<ReceivedBody, ClientError> {
+        let (path, with_queues) = match receive.queues.as_slice() {
+            [(queue, _)] => (format!("/queues/{}/receive", encoded(queue)), false),
+            _ => ("/receive".to_owned(), true),
+        };
+        let mut call = self.call(Method::POST, self.path(&path), encode::receive(receive, with_queues));
+        call.timeout = call.timeout.saturating_add(receive.wait.min(Duration::from_secs(3600)));
+        Ok(ReceivedBody(self.run(call, Safety::Repeatable).await?.body))
+    }
+
+    /// One message with its history, and its payload when `payload`.
+    pub async fn message(&self, id: &str, payload: bool) -> Result<Stored, ClientError> {
+        let path = self.path(&format!("/messages/{}?payload={payload}", encoded(id)));
+        self.get(path).await
+    }
+
+    /// A page of a queue's messages by id, in one state or in all.
+    pub async fn messages(
+        &self,
+        queue: &str,
+        state: Option<&str>,
+        cursor: Option<&str>,
+        limit: u32,
+        payload: bool,
+    ) -> Result<StoredPage, ClientError> {
+        let mut path =
+            self.path(&format!("/queues/{}/messages?limit={limit}&payload={payload}", encoded(queue)));
+        for (key, value) in [("state", state), ("cursor", cursor)] {
+            if let Some(value) = value {
+                path.push_str(&format!("&{key}={}", encoded(value)));
+            }
+        }
+        self.get(path).await
+    }
+
+    /// The messages that stand first in line, with payloads; nobody receives them by this.
+    pub async fn peek(&self, queue: &str, limit: u32) -> Result<Vec<Stored>, ClientError> {
+        let page: StoredPage =
+            self.get(self.path(&format!("/queues/{}/peek?limit={limit}", encoded(queue)))).await?;
+        Ok(page.messages)
+    }
+
+    pub(crate) async fn get<T: serde::de::DeserializeOwned>(&self, path: String) -> Result<T, ClientError> {
+        let answer = self.run(self.call(Method::GET, path, ""), Safety::Repeatable).await?;
+        parse(&answer.body)
+    }
+}

@@ -1,0 +1,118 @@
+//! Queues and dead letters.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::client::{Client, encoded};
+use crate::error::ClientError;
+use crate::retry::Safety;
+use crate::types::{Queue, QueueChange, StoredPage, parse};
+
+/// Queues per page of a listing.
+const PAGE: u32 = 500;
+
+impl Client {
+    /// All queues whose names begin with `prefix`, by name.
+    pub async fn queues(&self, prefix: &str) -> Result<Vec<Queue>, ClientError> {
+        #[derive(Deserialize)]
+        struct Page {
+            queues: Vec<Queue>,
+            next: Option<String>,
+        }
+        let mut all = Vec::new();
+        let mut after = String::new();
+        loop {
+            let mut path = self.path(&format!("/queues?limit={PAGE}"));
+            for (key, value) in [("prefix", prefix), ("after", after.as_str())] {
+                if !value.is_empty() {
+                    path.push_str(&format!("&{key}={}", encoded(value)));
+                }
+            }
+            let page: Page = self.get(path).await?;
+            all.extend(page.queues);
+            match page.next {
+                Some(next) if next > after => after = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// One queue.
+    pub async fn queue(&self, queue: &str) -> Result<Queue, ClientError> {
+        self.get(self.path(&format!("/queues/{}", encoded(queue)))).await
+    }
+
+    /// Changes settings; with `create` makes a queue that does not exist. Tells whether it is new.
+    pub async fn queue_set(
+        &self,
+        queue: &str,
+        change: &QueueChange,
+        create: bool,
+    ) -> Result<(Queue, bool), ClientError> {
+        let path = self.path(&format!("/queues/{}", encoded(queue)));
+        let method = if create { Method::PUT } else { Method::PATCH };
+        let answer = self.run(self.call(method, path, json!(change).to_string()), Safety::Repeatable).await?;
+        Ok((parse(&answer.body)?, answer.status == 201))
+    }
+
+    /// Drops what waits in a queue; tells how many messages.
+    pub async fn queue_purge(&self, queue: &str) -> Result<u64, ClientError> {
+        self.counted(Method::POST, &format!("/queues/{}/purge", encoded(queue)), None, "purged").await
+    }
+
+    /// Deletes a queue and everything in it; tells how many messages.
+    pub async fn queue_delete(&self, queue: &str) -> Result<u64, ClientError> {
+        self.counted(Method::DELETE, &format!("/queues/{}", encoded(queue)), None, "deleted").await
+    }
+
+    /// A page of dead letters, with payload and history.
+    pub async fn dead(
+        &self,
+        queue: &str,
+        cursor: Option<&str>,
+        limit: u32,
+    ) -> Result<StoredPage, ClientError> {
+        let mut path = self.path(&format!("/queues/{}/dead?limit={limit}", encoded(queue)));
+        if let Some(cursor) = cursor {
+            path.push_str(&format!("&cursor={}", encoded(cursor)));
+        }
+        self.get(path).await
+    }
+
+    /// Makes dead letters ready again; `None`: all. Tells how many.
+    pub async fn dead_redrive(&self, queue: &str, ids: Option<&[String]>) -> Result<u64, ClientError> {
+        let path = format!("/queues/{}/dead/redrive", encoded(queue));
+        self.counted(Method::POST, &path, Some(chosen(ids)), "redriven").await
+    }
+
+    /// Deletes dead letters; `None`: all. Tells how many.
+    pub async fn dead_delete(&self, queue: &str, ids: Option<&[String]>) -> Result<u64, ClientError> {
+        let path = format!("/queues/{}/dead/delete", encoded(queue));
+        self.counted(Method::POST, &path, Some(chosen(ids)), "deleted").await
+    }
+
+    /// Calls whose answer is a count. A repeat would count again, so they are tried again only when nothing was done.
+    async fn counted(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        key: &str,
+    ) -> Result<u64, ClientError> {
+        let body = body.map(|b| b.to_string()).unwrap_or_default();
+        let answer = self.run(self.call(method, self.path(path), body), Safety::Once).await?;
+        let value: Value = parse(&answer.body)?;
+        value[key].as_u64().ok_or_else(|| ClientError::Protocol {
+            status: answer.status,
+            reason: format!("expected a number {key:?}, got {value}"),
+        })
+    }
+}
+
+fn chosen(ids: Option<&[String]>) -> Value {
+    match ids {
+        Some(ids) => json!({ "ids": ids }),
+        None => json!({ "all": true }),
+    }
+}

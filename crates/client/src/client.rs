@@ -1,0 +1,194 @@
+//! The handle: where the server is, which namespace, and how patient to be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderValue;
+
+use crate::error::ClientError;
+use crate::retry::{Safety, Tries, random};
+use crate::transport::{Answer, Call, Download, Transport};
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time allowed for one try of a request, beyond the waiting that the request asks for (default 30 s).
+    pub request_timeout: Duration,
+    /// Time allowed for making a connection (default 5 s).
+    pub connect_timeout: Duration,
+    /// How long a request is tried again after an answer or a break that may pass (default 30 s).
+    pub retry_for: Duration,
+    /// How long a request is tried again when no connection can be made (default 10 s).
+    pub connect_retry_for: Duration,
+    /// Most connections at once (default 256).
+    pub connections_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            request_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(5),
+            retry_for: Duration::from_secs(30),
+            connect_retry_for: Duration::from_secs(10),
+            connections_max: 256,
+        }
+    }
+}
+
+/// A client of one server and one namespace; clones share its connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    prefix: Arc<str>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    transport: Transport,
+    options: Options,
+    /// Idempotency keys: a random start, then counted, so that a key costs no system call.
+    key_prefix: String,
+    key_count: AtomicU64,
+}
+
+impl Client {
+    /// A client of the server at `http://HOST:PORT`, in the namespace `default`. Connects at the first request.
+    pub fn new(url: &str) -> Result<Client, ClientError> {
+        Client::with_options(url, Options::default())
+    }
+
+    /// The same, with options.
+    pub fn with_options(url: &str, options: Options) -> Result<Client, ClientError> {
+        let transport = Transport::new(url, &options)?;
+        let key_prefix = format!("{:016x}{:016x}", random(), random());
+        let shared = Shared { transport, options, key_prefix, key_count: AtomicU64::new(0) };
+        Ok(Client { shared: Arc::new(shared), prefix: "/v1".into() })
+    }
+
+    /// The same server, another namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Client {
+        let prefix = format!("/v1/namespaces/{}", encoded(namespace)).into();
+        Client { shared: Arc::clone(&self.shared), prefix }
+    }
+
+    /// The address, as `host:port`.
+    pub fn server(&self) -> &str {
+        &self.shared.transport.address
+    }
+
+    /// A new idempotency key; no other client makes the same.
+    pub fn idempotency_key(&self) -> String {
+        let count = self.shared.key_count.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{count:x}", self.shared.key_prefix)
+    }
+
+    /// A path within the namespace.
+    pub(crate) fn path(&self, rest: &str) -> String {
+        let mut path = String::with_capacity(self.prefix.len() + rest.len());
+        path.push_str(&self.prefix);
+        path.push_str(rest);
+        path
+    }
+
+    pub(crate) fn call(&self, method: Method, path: String, body: impl Into<Bytes>) -> Call {
+        let timeout = self.shared.options.request_timeout;
+        Call { method, path, body: body.into(), idempotency_key: None, timeout }
+    }
+
+    /// Tries a request until it succeeds, fails for good, or patience ends.
+    pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
+        let mut tries = Tries::new();
+        loop {
+            tries.count += 1;
+            let error = match self.shared.transport.exchange(&call).await {
+                Ok(answer) => match answer.into_success() {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => error,
+                },
+                Err(failure) => ClientError::Transport {
+                    kind: failure.kind,
+                    server: self.server().to_owned(),
+                    tried: tries.count,
+                    reason: failure.reason,
+                },
+            };
+            match tries.next_delay(&error, safety, &self.shared.options) {
+                Some(delay) => tokio::time::sleep(delay).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    pub(crate) async fn open(&self, call: Call) -> Result<Download, ClientError> {
+        match self.shared.transport.download(&call).await {
+            Ok(Ok(download)) => Ok(download),
+            Ok(Err(answer)) => {
+                let status = answer.status;
+                let reason = "neither a success nor an error".to_owned();
+                Err(answer.into_success().err().unwrap_or(ClientError::Protocol { status, reason }))
+            }
+            Err(failure) => Err(ClientError::Transport {
+                kind: failure.kind,
+                server: self.server().to_owned(),
+                tried: 1,
+                reason: failure.reason,
+            }),
+        }
+    }
+}
+
+/// A name as one segment of a path, or one value of a query.
+pub(crate) fn encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~$".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// A key as a header's value.
+pub(crate) fn key_header(key: &str) -> Result<HeaderValue, ClientError> {
+    HeaderValue::from_str(key).map_err(|_| ClientError::Server {
+        status: 400,
+        code: "invalid_argument".to_owned(),
+        message: format!("idempotency key {key:?}: only visible ASCII characters can be sent"),
+        details: serde_json::Value::Null,
+        retry_after: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked() {
+        assert_eq!(Client::new("http://localhost:7070/").unwrap().server(), "localhost:7070");
+        assert_eq!(Client::new("localhost:7070").unwrap().server(), "localhost:7070");
+        assert_eq!(Client::new("http://[::1]:99").unwrap().server(), "[::1]:99");
+        for bad in ["https://a:1", "ftp://a", "http://a:99999", "http://a/b", "", "http://"] {
+            assert!(Client::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_escaped_in_paths() {
+        let client = Client::new("http://localhost:1").unwrap().in_namespace("a/b c");
+        assert_eq!(client.path("/x"), "/v1/namespaces/a%2Fb%20c/x");
+    }
+
+    #[test]
+    fn keys_differ() {
+        let (a, b) = (Client::new("http://a:1").unwrap(), Client::new("http://a:1").unwrap());
+        let keys = [a.idempotency_key(), a.idempotency_key(), b.idempotency_key()];
+        assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
+    }
+}

@@ -1,0 +1,283 @@
+//! JSON of the hot requests, written by hand into one buffer: no tree, no second pass.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::base64;
+use crate::message::{Message, Receive, Settle, SettleItem};
+use crate::types::Backoff;
+
+/// Milliseconds as the API counts them.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The body of a send.
+pub(crate) fn send(messages: &[Message<'_>]) -> String {
+    let bytes: usize = messages.iter().map(|m| m.payload.len() + m.payload.len() / 8 + 32).sum();
+    let mut out = String::with_capacity(bytes + 32);
+    if let [single] = messages {
+        message(single, &mut out);
+        return out;
+    }
+    out.push_str("{\"messages\":[");
+    separated(messages, &mut out, message);
+    out.push_str("]}");
+    out
+}
+
+/// The body of a settle that mixes outcomes.
+pub(crate) fn settle(items: &[SettleItem<'_>]) -> String {
+    let mut out = String::with_capacity(items.len() * 72 + 16);
+    out.push_str("{\"items\":[");
+    separated(items, &mut out, |item, out| {
+        out.push_str("{\"receipt\":");
+        string(&item.receipt, out);
+        out.push_str(",\"outcome\":\"");
+        out.push_str(item.settle.name());
+        out.push('"');
+        settle_fields(&item.settle, out);
+        out.push('}');
+    });
+    out.push_str("]}");
+    out
+}
+
+fn settle_fields(settle: &Settle, out: &mut String) {
+    let (error, delay) = match settle {
+        Settle::Ack => return,
+        Settle::Nack { error, delay } => (error.as_str(), *delay),
+        Settle::Release { delay } => ("", *delay),
+        Settle::Reject { error } => (error.as_str(), None),
+    };
+    if !error.is_empty() {
+        out.push_str(",\"error\":");
+        string(error, out);
+    }
+    if let Some(delay) = delay {
+        number(",\"delay_ms\":", millis(delay), out);
+    }
+}
+
+/// The body of an ack of many.
+pub(crate) fn receipts<'a>(receipts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut out = String::with_capacity(512);
+    out.push_str("{\"receipts\":[");
+    let mut first = true;
+    for receipt in receipts {
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        string(receipt, &mut out);
+    }
+    out.push_str("]}");
+    out
+}
+
+/// The body of an extend of many.
+pub(crate) fn extend<'a>(items: impl IntoIterator<Item = (&'a str, Option<Duration>)>) -> String {
+    let mut out = String::from("{\"items\":[");
+    let mut first = true;
+    for (receipt, lease) in items {
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        out.push_str("{\"receipt\":");
+        string(receipt, &mut out);
+        if let Some(lease) = lease {
+            number(",\"lease_ms\":", millis(lease), &mut out);
+        }
+        out.push('}');
+    }
+    out.push_str("]}");
+    out
+}
+
+/// The body of a receive; the queues go into it unless the path names the only one.
+pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
+    let mut out = String::with_capacity(96);
+    number("{\"max\":", u64::from(receive.max), &mut out);
+    number(",\"wait_ms\":", millis(receive.wait), &mut out);
+    if let Some(lease) = receive.lease {
+        number(",\"lease_ms\":", millis(lease), &mut out);
+    }
+    if !receive.consumer.is_empty() {
+        out.push_str(",\"consumer\":");
+        string(&receive.consumer, &mut out);
+    }
+    if with_queues {
+        out.push_str(",\"queues\":[");
+        separated(&receive.queues, &mut out, |(name, weight), out| {
+            if *weight == 0 {
+                return string(name, out);
+            }
+            out.push_str("{\"name\":");
+            string(name, out);
+            number(",\"weight\":", u64::from(*weight), out);
+            out.push('}');
+        });
+        out.push(']');
+    }
+    out.push('}');
+    out
+}
+
+fn message(message: &Message<'_>, out: &mut String) {
+    match std::str::from_utf8(&message.payload) {
+        Ok(text) => {
+            out.push_str("{\"payload\":");
+            string(text, out);
+        }
+        Err(_) => {
+            out.push_str("{\"payload_base64\":\"");
+            base64::append(&message.payload, out);
+            out.push('"');
+        }
+    }
+    if let Some(content_type) = &message.content_type {
+        out.push_str(",\"content_type\":");
+        string(content_type, out);
+    }
+    if !message.headers.is_empty() {
+        out.push_str(",\"headers\":{");
+        separated(&message.headers, out, |(name, value), out| {
+            string(name, out);
+            out.push(':');
+            string(value, out);
+        });
+        out.push('}');
+    }
+    let fields = [
+        (",\"priority\":", message.priority.map(u64::from)),
+        (",\"delay_ms\":", message.delay_ms),
+        (",\"deliver_at_ms\":", message.deliver_at_ms),
+        (",\"max_attempts\":", message.max_attempts.map(u64::from)),
+    ];
+    for (key, value) in fields {
+        if let Some(value) = value {
+            number(key, value, out);
+        }
+    }
+    if let Some(backoff) = &message.backoff {
+        backoff_object(backoff, out);
+    }
+    out.push('}');
+}
+
+fn backoff_object(backoff: &Backoff, out: &mut String) {
+    let _ = write!(
+        out,
+        ",\"backoff\":{{\"kind\":\"{}\",\"base_ms\":{},\"cap_ms\":{},\"jitter_percent\":{}}}",
+        backoff.kind, backoff.base_ms, backoff.cap_ms, backoff.jitter_percent
+    );
+}
+
+fn separated<T>(items: &[T], out: &mut String, mut each: impl FnMut(&T, &mut String)) {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        each(item, out);
+    }
+}
+
+fn number(key: &str, value: u64, out: &mut String) {
+    out.push_str(key);
+    // Writing to a String cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+/// A JSON string: runs that need no escape are copied whole.
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            control => {
+                let _ = write!(out, "\\u{control:04x}");
+            }
+        }
+    }
+    out.push_str(&text[from..]);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn every_string_survives() {
+        let all: String =
+            (0u32..0x300).filter_map(char::from_u32).chain("\u{1F600}\u{FFFD}".chars()).collect();
+        let mut out = String::new();
+        string(&all, &mut out);
+        assert_eq!(serde_json::from_str::<String>(&out).unwrap(), all);
+    }
+
+    #[test]
+    fn one_message_stands_alone_and_several_in_a_list() {
+        assert_eq!(parsed(&send(&[Message::new(b"a\"b")])), json!({"payload": "a\"b"}));
+        let two = send(&[Message::new(b"a"), Message::new(&[0xff, 0x00])]);
+        assert_eq!(parsed(&two), json!({"messages": [{"payload": "a"}, {"payload_base64": "/wA="}]}));
+    }
+
+    #[test]
+    fn every_field_of_a_message_is_written() {
+        let message = Message {
+            payload: b"x".as_slice().into(),
+            content_type: Some("text/plain".into()),
+            headers: vec![("a".into(), "1".into()), ("b".into(), "\n".into())],
+            priority: Some(9),
+            delay_ms: Some(5),
+            deliver_at_ms: Some(6),
+            max_attempts: Some(7),
+            backoff: Some(Backoff::default()),
+        };
+        let expected = json!({"payload": "x", "content_type": "text/plain", "headers": {"a": "1", "b": "\n"},
+            "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
+            "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
+        assert_eq!(parsed(&send(&[message])), expected);
+    }
+
+    #[test]
+    fn settles_carry_error_and_delay() {
+        let items = [
+            SettleItem::ack("r1"),
+            SettleItem {
+                receipt: "r2".into(),
+                settle: Settle::Nack { error: "no".into(), delay: Some(Duration::from_secs(1)) },
+            },
+            SettleItem { receipt: "r3".into(), settle: Settle::Release { delay: None } },
+        ];
+        let expected = json!({"items": [{"receipt": "r1", "outcome": "ack"},
+            {"receipt": "r2", "outcome": "nack", "error": "no", "delay_ms": 1000},
+            {"receipt": "r3", "outcome": "release"}]});
+        assert_eq!(parsed(&settle(&items)), expected);
+        assert_eq!(parsed(&receipts(["a", "b"])), json!({"receipts": ["a", "b"]}));
+        assert_eq!(parsed(&extend([("a", None)])), json!({"items": [{"receipt": "a"}]}));
+    }
+
+    #[test]
+    fn a_receive_names_its_queues_with_weights() {
+        let what = Receive::from_queues(vec![("a".into(), 0), ("b".into(), 3)]).max(2);
+        let expected = json!({"max": 2, "wait_ms": 0, "queues": ["a", {"name": "b", "weight": 3}]});
+        assert_eq!(parsed(&receive(&what, true)), expected);
+        assert_eq!(parsed(&receive(&what, false)), json!({"max": 2, "wait_ms": 0}));
+    }
+}

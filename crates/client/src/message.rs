@@ -1,0 +1,131 @@
+//! What callers hand over: messages to send, what to receive, how to settle.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::types::Backoff;
+
+/// One message to send. What is `None` follows the queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Message<'a> {
+    /// Opaque bytes.
+    pub payload: Cow<'a, [u8]>,
+    /// Media type of the payload.
+    pub content_type: Option<Cow<'a, str>>,
+    /// Names and values, in order.
+    pub headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// 0 to 9, higher first.
+    pub priority: Option<u8>,
+    /// Ready after so many milliseconds; not together with `deliver_at_ms`.
+    pub delay_ms: Option<u64>,
+    /// Ready at this time, in milliseconds since the Unix epoch.
+    pub deliver_at_ms: Option<u64>,
+    /// Attempts before it becomes a dead letter.
+    pub max_attempts: Option<u32>,
+    /// The delay before the next attempt.
+    pub backoff: Option<Backoff>,
+}
+
+impl<'a> Message<'a> {
+    /// A message with this payload, everything else as the queue has it.
+    pub fn new(payload: &'a [u8]) -> Message<'a> {
+        Message { payload: Cow::Borrowed(payload), ..Message::default() }
+    }
+}
+
+/// What to receive, and how long to wait for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receive {
+    /// Queues with weights; weight 0: in the order given.
+    pub queues: Vec<(String, u16)>,
+    /// Most messages (default 1).
+    pub max: u32,
+    /// How long the server may wait for a first message (default: not at all; at most 60 s).
+    pub wait: Duration,
+    /// How long the messages may be held; `None`: as the queue says.
+    pub lease: Option<Duration>,
+    /// A name for those who look; may be empty.
+    pub consumer: String,
+}
+
+impl Receive {
+    /// One message from one queue, without waiting.
+    pub fn from_queue(queue: &str) -> Receive {
+        Receive::from_queues(vec![(queue.to_owned(), 0)])
+    }
+
+    /// One message from several queues, without waiting.
+    pub fn from_queues(queues: Vec<(String, u16)>) -> Receive {
+        Receive { queues, max: 1, wait: Duration::ZERO, lease: None, consumer: String::new() }
+    }
+
+    /// At most so many messages.
+    pub fn max(mut self, max: u32) -> Receive {
+        self.max = max;
+        self
+    }
+
+    /// Wait so long for a first message.
+    pub fn wait(mut self, wait: Duration) -> Receive {
+        self.wait = wait;
+        self
+    }
+
+    /// Hold the messages so long.
+    pub fn lease(mut self, lease: Option<Duration>) -> Receive {
+        self.lease = lease;
+        self
+    }
+}
+
+/// How a delivery ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// Done.
+    Ack,
+    /// Failed; tried again after the backoff, or after `delay`.
+    Nack {
+        /// Goes into the message's history; may be empty.
+        error: String,
+        /// Overrides the backoff.
+        delay: Option<Duration>,
+    },
+    /// Given back; the attempt does not count.
+    Release {
+        /// Ready again after so long.
+        delay: Option<Duration>,
+    },
+    /// Never to be tried again: to the dead letters.
+    Reject {
+        /// Goes into the message's history; may be empty.
+        error: String,
+    },
+}
+
+impl Settle {
+    /// The word of the API.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Settle::Ack => "ack",
+            Settle::Nack { .. } => "nack",
+            Settle::Release { .. } => "release",
+            Settle::Reject { .. } => "reject",
+        }
+    }
+}
+
+/// One delivery to settle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettleItem<'a> {
+    /// Proof of the delivery.
+    pub receipt: Cow<'a, str>,
+    /// Its end.
+    pub settle: Settle,
+}
+
+impl<'a> SettleItem<'a> {
+    /// Done.
+    pub fn ack(receipt: &'a str) -> SettleItem<'a> {
+        SettleItem { receipt: Cow::Borrowed(receipt), settle: Settle::Ack }
+    }
+}

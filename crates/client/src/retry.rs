@@ -1,0 +1,129 @@
+//! When to try again, and after how long.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{Duration, Instant};
+
+use crate::client::Options;
+use crate::error::{ClientError, TransportKind};
+
+const FIRST_DELAY: Duration = Duration::from_millis(25);
+const DELAY_MAX: Duration = Duration::from_secs(5);
+
+/// Whether doing a request twice does more than doing it once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Safety {
+    /// No: reads, settles (the server knows the receipt), sends with an idempotency key.
+    Repeatable,
+    /// It may: tried again only when it surely had no effect.
+    Once,
+}
+
+/// The tries of one request.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    started: Instant,
+    /// Tries so far.
+    pub(crate) count: u32,
+}
+
+impl Tries {
+    pub(crate) fn new() -> Tries {
+        Tries { started: Instant::now(), count: 0 }
+    }
+
+    /// How long to wait before the next try; `None`: the error is final.
+    pub(crate) fn next_delay(
+        &self,
+        error: &ClientError,
+        safety: Safety,
+        options: &Options,
+    ) -> Option<Duration> {
+        let limit = match error {
+            ClientError::Transport { kind: TransportKind::Connect, .. } => options.connect_retry_for,
+            _ => options.retry_for,
+        };
+        if !worth_repeating(error, safety) {
+            return None;
+        }
+        let delay = self.delay(error);
+        (self.started.elapsed() + delay <= limit).then_some(delay)
+    }
+
+    /// Between half and all of an exponentially growing delay, so that many clients do not return at once; never less
+    /// than the server asked for.
+    fn delay(&self, error: &ClientError) -> Duration {
+        let asked = match error {
+            ClientError::Server { retry_after, .. } => retry_after.unwrap_or(Duration::ZERO),
+            _ => Duration::ZERO,
+        };
+        let grown = FIRST_DELAY.saturating_mul(1 << self.count.saturating_sub(1).min(16)).min(DELAY_MAX);
+        let jitter = grown.mul_f64((random() % 1000) as f64 / 2000.0);
+        if asked.is_zero() { grown / 2 + jitter } else { asked + jitter }
+    }
+}
+
+fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
+    match error {
+        ClientError::Transport { kind: TransportKind::Connect, .. } => true,
+        ClientError::Transport { .. } => safety == Safety::Repeatable,
+        // Refused before anything was done, whatever the request.
+        ClientError::Server { code, .. } if code == "overloaded" || code == "shutting_down" => true,
+        ClientError::Server { code, .. } if code == "payload_damaged" => false,
+        ClientError::Server { status, .. } => {
+            safety == Safety::Repeatable && matches!(status, 500 | 502 | 503 | 504)
+        }
+        _ => false,
+    }
+}
+
+/// 64 random bits: the standard library seeds its hashers from the operating system.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(status: u16, code: &str, retry_after: Option<Duration>) -> ClientError {
+        let (code, message) = (code.to_owned(), String::new());
+        ClientError::Server { status, code, message, details: serde_json::Value::Null, retry_after }
+    }
+
+    #[test]
+    fn only_what_may_be_repeated_is() {
+        let broken = ClientError::Transport {
+            kind: TransportKind::Broken,
+            server: String::new(),
+            tried: 1,
+            reason: String::new(),
+        };
+        assert!(worth_repeating(&broken, Safety::Repeatable));
+        assert!(!worth_repeating(&broken, Safety::Once));
+        assert!(worth_repeating(&server(429, "overloaded", None), Safety::Once));
+        assert!(!worth_repeating(&server(429, "quota_exceeded", None), Safety::Repeatable));
+        assert!(!worth_repeating(&server(507, "disk_full", None), Safety::Repeatable));
+        assert!(worth_repeating(&server(503, "outcome_unknown", None), Safety::Repeatable));
+        assert!(!worth_repeating(&server(503, "outcome_unknown", None), Safety::Once));
+        assert!(!worth_repeating(&server(404, "queue_not_found", None), Safety::Repeatable));
+    }
+
+    #[test]
+    fn the_server_is_never_asked_sooner_than_it_said() {
+        let tries = Tries { started: Instant::now(), count: 1 };
+        let error = server(429, "overloaded", Some(Duration::from_secs(2)));
+        let delay = tries.next_delay(&error, Safety::Repeatable, &Options::default()).unwrap();
+        assert!(delay >= Duration::from_secs(2));
+        let far = server(429, "overloaded", Some(Duration::from_secs(3600)));
+        assert_eq!(tries.next_delay(&far, Safety::Repeatable, &Options::default()), None);
+    }
+
+    #[test]
+    fn delays_grow_and_stay_below_the_cap() {
+        let error = server(503, "shutting_down", None);
+        for count in 1..40 {
+            let delay = Tries { started: Instant::now(), count }.delay(&error);
+            assert!(delay <= DELAY_MAX, "{count}: {delay:?}");
+        }
+    }
+}

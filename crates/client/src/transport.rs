@@ -1,0 +1,286 @@
+//! Connections: HTTP/1.1, kept open and used again, at most so many at once.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::client::Options;
+use crate::error::{ClientError, TransportKind};
+use crate::types::ErrorBody;
+
+/// Largest answer that is taken into memory; a receive of 1,000 messages is cut by the server long before.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// One request, without what every request has.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) body: Bytes,
+    pub(crate) idempotency_key: Option<HeaderValue>,
+    /// Time allowed for the whole exchange.
+    pub(crate) timeout: Duration,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// What became of a connection.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: TransportKind,
+    pub(crate) reason: String,
+}
+
+type Connection = SendRequest<Full<Bytes>>;
+
+/// The connections to one server.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    /// `host:port`, as connected to and shown.
+    pub(crate) address: String,
+    host: HeaderValue,
+    user_agent: HeaderValue,
+    connect_timeout: Duration,
+    idle: Mutex<Vec<Connection>>,
+    permits: Semaphore,
+}
+
+impl Transport {
+    pub(crate) fn new(url: &str, options: &Options) -> Result<Transport, ClientError> {
+        let invalid =
+            |reason: &str| ClientError::InvalidUrl { url: url.to_owned(), reason: reason.to_owned() };
+        let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let uri: Uri = full.parse().map_err(|_| invalid("expected http://HOST:PORT"))?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => return Err(invalid("TLS is not supported yet, use http://")),
+            _ => return Err(invalid("expected http://HOST:PORT")),
+        }
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(invalid("expected http://HOST:PORT without a path"));
+        }
+        let host = uri.host().filter(|h| !h.is_empty()).ok_or_else(|| invalid("it names no host"))?;
+        let authority = uri.authority().map_or("", |a| a.as_str());
+        let port = match uri.port_u16() {
+            Some(port) => port,
+            None if authority.len() > host.len() => {
+                return Err(invalid("the port is not a number from 1 to 65535"));
+            }
+            None => 80,
+        };
+        let address = format!("{host}:{port}");
+        let host = HeaderValue::from_str(&address).map_err(|_| invalid("the host is not one"))?;
+        Ok(Transport {
+            address,
+            host,
+            user_agent: HeaderValue::from_static(concat!("sluice-client/", env!("CARGO_PKG_VERSION"))),
+            connect_timeout: options.connect_timeout,
+            idle: Mutex::new(Vec::new()),
+            permits: Semaphore::new(options.connections_max.max(1)),
+        })
+    }
+
+    /// Sends a request and takes the whole answer.
+    pub(crate) async fn exchange(&self, call: &Call) -> Result<Answer, Failure> {
+        let work = async {
+            let _permit = self.permits.acquire().await.map_err(|e| Failure::broken(&e))?;
+            let (response, connection) = self.send(call).await?;
+            let (parts, body) = response.into_parts();
+            let collected =
+                Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
+            self.keep(connection);
+            Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body: collected.to_bytes() })
+        };
+        match timeout(call.timeout, work).await {
+            Ok(result) => result,
+            Err(_) => {
+                Err(Failure { kind: TransportKind::Timeout, reason: format!("waited {:?}", call.timeout) })
+            }
+        }
+    }
+
+    /// Sends a request and leaves the body of a successful answer to be read piece by piece.
+    pub(crate) async fn download(&self, call: &Call) -> Result<Result<Download, Answer>, Failure> {
+        let (response, connection) = self.send(call).await?;
+        let (parts, body) = response.into_parts();
+        let status = parts.status.as_u16();
+        if parts.status.is_success() {
+            return Ok(Ok(Download { body, _connection: connection, address: self.address.clone() }));
+        }
+        let collected =
+            Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
+        Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes() }))
+    }
+
+    async fn send(&self, call: &Call) -> Result<(Response<Incoming>, Connection), Failure> {
+        let mut request = self.request(call)?;
+        // An idle connection may have been closed meanwhile; when the request did not go out, take the next one.
+        while let Some(mut connection) = self.take_idle() {
+            if connection.ready().await.is_err() {
+                continue;
+            }
+            match connection.try_send_request(request).await {
+                Ok(response) => return Ok((response, connection)),
+                Err(mut failed) => match failed.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => {
+                        self.forget_idle();
+                        return Err(Failure::broken(failed.error()));
+                    }
+                },
+            }
+        }
+        let mut connection = self.connect().await?;
+        let response = connection.send_request(request).await.map_err(|e| Failure::broken(&e))?;
+        Ok((response, connection))
+    }
+
+    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Failure> {
+        let mut request = Request::new(Full::new(call.body.clone()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.path.parse().map_err(|e| Failure::broken(&e))?;
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.host.clone());
+        headers.insert(USER_AGENT, self.user_agent.clone());
+        if !call.body.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(key) = &call.idempotency_key {
+            headers.insert("idempotency-key", key.clone());
+        }
+        Ok(request)
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let failure = |reason: String| Failure { kind: TransportKind::Connect, reason };
+        let stream = match timeout(self.connect_timeout, TcpStream::connect(&self.address)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(e)) => return Err(failure(e.to_string())),
+            Err(_) => return Err(failure(format!("no connection within {:?}", self.connect_timeout))),
+        };
+        stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
+        let (sender, driver) = handshake(TokioIo::new(stream)).await.map_err(|e| failure(e.to_string()))?;
+        // The driver ends with the connection; its error reaches the request that it carried.
+        tokio::spawn(driver);
+        Ok(sender)
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let connection = idle.pop()?;
+            if !connection.is_closed() {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn keep(&self, connection: Connection) {
+        if !connection.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+    }
+
+    /// A connection that broke under a request was most likely not the only one.
+    fn forget_idle(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Failure {
+    fn broken(error: &(dyn std::error::Error + 'static)) -> Failure {
+        let mut reason = error.to_string();
+        let mut source = error.source();
+        while let Some(inner) = source {
+            reason.push_str(": ");
+            reason.push_str(&inner.to_string());
+            source = inner.source();
+        }
+        Failure { kind: TransportKind::Broken, reason }
+    }
+}
+
+impl Answer {
+    /// Turns an answer that is not a success into an error.
+    pub(crate) fn into_success(self) -> Result<Answer, ClientError> {
+        #[derive(serde::Deserialize)]
+        struct Wire {
+            error: ErrorBody,
+        }
+        if (200..300).contains(&self.status) {
+            return Ok(self);
+        }
+        match serde_json::from_slice::<Wire>(&self.body) {
+            Ok(Wire { error }) => Err(ClientError::Server {
+                status: self.status,
+                code: error.code,
+                message: error.message,
+                details: error.details,
+                retry_after: self.retry_after(),
+            }),
+            Err(_) => {
+                let text = String::from_utf8_lossy(&self.body);
+                let start: String = text.chars().take(200).collect();
+                Err(ClientError::Protocol {
+                    status: self.status,
+                    reason: format!(
+                        "not an error of Sluice: {start:?}; is this the address of a Sluice server?"
+                    ),
+                })
+            }
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        let seconds: f64 = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+}
+
+/// The body of an answer, read piece by piece.
+#[derive(Debug)]
+pub struct Download {
+    body: Incoming,
+    _connection: Connection,
+    address: String,
+}
+
+impl Download {
+    /// The next piece; `None` at the end. A body that is cut off is an error, not an end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => return Ok(Some(data)),
+                    Err(_trailers) => continue,
+                },
+                Some(Err(e)) => {
+                    let Failure { kind, reason } = Failure::broken(&e);
+                    return Err(ClientError::Transport {
+                        kind,
+                        server: self.address.clone(),
+                        tried: 1,
+                        reason,
+                    });
+                }
+            }
+        }
+    }
+}

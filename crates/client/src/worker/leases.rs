@@ -1,0 +1,97 @@
+//! Leases of messages in hand, and when each is to be extended.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::worker::stop::Stop;
+
+/// A lease in hand.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) id: String,
+    pub(super) lost: Stop,
+    extend_at: Instant,
+}
+
+/// Leases by receipt. There are as many as messages in hand, so a walk over them is short.
+#[derive(Debug)]
+pub(super) struct Leases {
+    lease: Duration,
+    held: BTreeMap<String, Lease>,
+}
+
+impl Leases {
+    pub(super) fn new(lease: Duration) -> Leases {
+        Leases { lease, held: BTreeMap::new() }
+    }
+
+    /// Adds a lease that was given at `since` at the latest.
+    pub(super) fn add(&mut self, receipt: &str, id: &str, since: Instant) {
+        let lease = Lease { id: id.to_owned(), lost: Stop::new(), extend_at: since + self.lease / 2 };
+        self.held.insert(receipt.to_owned(), lease);
+    }
+
+    pub(super) fn remove(&mut self, receipt: &str) -> Option<Lease> {
+        self.held.remove(receipt)
+    }
+
+    /// The signal that this lease is lost.
+    pub(super) fn lost(&self, receipt: &str) -> Option<Stop> {
+        self.held.get(receipt).map(|l| l.lost.clone())
+    }
+
+    /// Gives that signal; tells whose lease it was, the first time.
+    pub(super) fn lose(&mut self, receipt: &str) -> Option<String> {
+        let lease = self.held.get_mut(receipt).filter(|l| !l.lost.is_stopped())?;
+        lease.lost.stop();
+        Some(lease.id.clone())
+    }
+
+    /// When the next lease is at half time; a lost one never is.
+    pub(super) fn next_extend(&self) -> Option<Instant> {
+        self.held.values().filter(|l| !l.lost.is_stopped()).map(|l| l.extend_at).min()
+    }
+
+    /// Receipts at half time; each is due again after a quarter of the lease, should this extend fail.
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<String> {
+        let (again, soon) = (now + self.lease / 4, now + self.lease / 8);
+        let mut due = Vec::new();
+        for (receipt, lease) in
+            self.held.iter_mut().filter(|(_, l)| l.extend_at <= soon && !l.lost.is_stopped())
+        {
+            lease.extend_at = again;
+            due.push(receipt.clone());
+        }
+        due
+    }
+
+    /// Notes that an extend which was sent at `since` has succeeded.
+    pub(super) fn extended(&mut self, receipt: &str, since: Instant) {
+        if let Some(lease) = self.held.get_mut(receipt) {
+            lease.extend_at = since + self.lease / 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_are_due_at_half_time_and_again_when_an_extend_fails() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut leases = Leases::new(Duration::from_secs(40));
+        leases.add("a", "1", start);
+        leases.add("b", "2", at(30));
+        assert_eq!(leases.next_extend(), Some(at(20)));
+        assert_eq!(leases.take_due(at(20)), ["a"]);
+        assert_eq!(leases.next_extend(), Some(at(30)), "tried again before the lease ends");
+        leases.extended("a", at(20));
+        assert_eq!(leases.next_extend(), Some(at(40)));
+        leases.remove("a");
+        assert_eq!(leases.next_extend(), Some(at(50)));
+    }
+}

@@ -1,0 +1,10 @@
+//! The worker: receives, runs a handler for each message, settles, and keeps leases alive meanwhile.
+
+mod leases;
+mod options;
+mod run;
+mod settler;
+mod stop;
+
+pub use options::{Job, Summary, Worker, WorkerEvent, WorkerOptions};
+pub use stop::Stop;

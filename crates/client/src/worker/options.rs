@@ -1,0 +1,105 @@
+//! How a worker runs, and what it tells.
+
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::types::Delivered;
+use crate::worker::stop::Stop;
+
+/// How a worker runs.
+#[derive(Clone, Debug)]
+pub struct WorkerOptions {
+    /// Queues with weights; weight 0: in the order given.
+    pub queues: Vec<(String, u16)>,
+    /// Handlers at once (default 1).
+    pub concurrency: usize,
+    /// Messages held ready beyond those that run, so that a free handler need not wait for the network
+    /// (default 0: a message is taken only when a handler is free for it).
+    pub prefetch: usize,
+    /// The lease of each message, extended at half time while its handler runs (default 30 s, at least 1 s). After a
+    /// crash of this process its messages come back after so long.
+    pub lease: Duration,
+    /// How long one receive may wait (default 20 s). It costs the server nothing; it is no interval of polling.
+    pub wait: Duration,
+    /// A name for those who look; may be empty.
+    pub consumer: String,
+    /// End when nothing has come for half a second and no handler runs.
+    pub until_empty: bool,
+}
+
+impl WorkerOptions {
+    /// One handler at a time on these queues.
+    pub fn new(queues: Vec<(String, u16)>) -> WorkerOptions {
+        WorkerOptions {
+            queues,
+            concurrency: 1,
+            prefetch: 0,
+            lease: Duration::from_secs(30),
+            wait: Duration::from_secs(20),
+            consumer: String::new(),
+            until_empty: false,
+        }
+    }
+}
+
+/// One message, and what its handler needs to know beside it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The message.
+    pub message: Delivered,
+    /// Given when the lease was lost: somebody else may have the message now, so going on is in vain.
+    pub lost: Stop,
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Messages whose ack the server took.
+    pub acked: u64,
+    /// Messages whose nack the server took.
+    pub nacked: u64,
+    /// Messages whose rejection the server took.
+    pub rejected: u64,
+    /// Messages given back, whether started or not.
+    pub released: u64,
+    /// Messages whose lease was over when they were to be settled.
+    pub lost: u64,
+    /// Messages that could not be settled because the server did not answer; they come back when their lease ends.
+    pub unsettled: u64,
+}
+
+/// Something that an operator may want to read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WorkerEvent {
+    /// The server did not answer a receive; it is tried again.
+    ReceiveFailed(ClientError),
+    /// The server answers again.
+    ReceiveRecovered,
+    /// A message could not be settled: its id, the outcome's word, and why.
+    SettleFailed {
+        /// Id of the message.
+        id: String,
+        /// `ack`, `nack`, `release` or `reject`.
+        outcome: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The lease of a running message was lost: its id.
+    LeaseLost(String),
+}
+
+/// Receives messages, runs a handler for each, and settles them.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    pub(super) client: Client,
+    pub(super) options: WorkerOptions,
+}
+
+impl Worker {
+    /// A worker on the client's server and namespace.
+    pub fn new(client: Client, options: WorkerOptions) -> Worker {
+        Worker { client, options }
+    }
+}

@@ -1,0 +1,279 @@
+//! The loop: one task that owns all state; handlers, the receive, the extend and the settler are its children.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use crate::error::ClientError;
+use crate::message::{Receive, Settle};
+use crate::types::{Delivered, ItemResult};
+use crate::worker::leases::Leases;
+use crate::worker::options::{Job, Summary, Worker, WorkerEvent};
+use crate::worker::settler::{self, Settled};
+use crate::worker::stop::Stop;
+
+/// Most messages of one receive; the server's default limit.
+const RECEIVE_MAX: usize = 1_000;
+/// Pause after a receive that failed for good, before the next.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// With `until_empty`: how long nothing must come.
+const EMPTY_AFTER: Duration = Duration::from_millis(500);
+
+type Received = (Instant, Result<Vec<Delivered>, ClientError>);
+type Extended = (Instant, Vec<String>, Result<Vec<ItemResult>, ClientError>);
+
+impl Worker {
+    /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what was done.
+    /// With `until_empty` it also ends when there is nothing left.
+    ///
+    /// A server that cannot be reached is tried again for ever; `events` hears of it. An error that a retry cannot
+    /// cure (a name that is not valid, a namespace that does not exist) ends the worker, after what runs has finished.
+    ///
+    /// # Errors
+    /// The error that ended it.
+    pub async fn run<F, Fut>(
+        &self,
+        stop: Stop,
+        handler: F,
+        events: mpsc::UnboundedSender<WorkerEvent>,
+    ) -> Result<Summary, ClientError>
+    where
+        F: Fn(Job) -> Fut,
+        Fut: Future<Output = Settle> + Send + 'static,
+    {
+        let (settle, settled) = mpsc::channel(RECEIVE_MAX);
+        let settler = tokio::spawn(settler::run(self.client.clone(), settled, events.clone()));
+        let mut state = State::new(self, handler, settle, events);
+        state.run(&stop).await;
+        let failed = state.failed.take();
+        drop(state);
+        let summary = settler.await.map_err(|e| broken(&self.client, &e))?;
+        failed.map_or(Ok(summary), Err)
+    }
+}
+
+fn broken(client: &crate::Client, error: &JoinError) -> ClientError {
+    let (server, reason) = (client.server().to_owned(), error.to_string());
+    ClientError::Transport { kind: crate::TransportKind::Broken, server, tried: 1, reason }
+}
+
+struct State<'a, F> {
+    worker: &'a Worker,
+    handler: F,
+    settle: mpsc::Sender<Settled>,
+    events: mpsc::UnboundedSender<WorkerEvent>,
+    waiting: VecDeque<Delivered>,
+    leases: Leases,
+    running: JoinSet<Settle>,
+    /// Which message each running handler has, so that a handler that panics still gets its message settled.
+    jobs: Vec<(Id, String)>,
+    receive: Option<JoinHandle<Received>>,
+    extend: Option<JoinHandle<Extended>>,
+    failures: u32,
+    receive_after: Instant,
+    stopping: bool,
+    failed: Option<ClientError>,
+}
+
+impl<'a, F, Fut> State<'a, F>
+where
+    F: Fn(Job) -> Fut,
+    Fut: Future<Output = Settle> + Send + 'static,
+{
+    fn new(
+        worker: &'a Worker,
+        handler: F,
+        settle: mpsc::Sender<Settled>,
+        events: mpsc::UnboundedSender<WorkerEvent>,
+    ) -> Self {
+        State {
+            worker,
+            handler,
+            settle,
+            events,
+            waiting: VecDeque::new(),
+            leases: Leases::new(worker.options.lease.max(Duration::from_secs(1))),
+            running: JoinSet::new(),
+            jobs: Vec::new(),
+            receive: None,
+            extend: None,
+            failures: 0,
+            receive_after: Instant::now(),
+            stopping: false,
+            failed: None,
+        }
+    }
+
+    async fn run(&mut self, stop: &Stop) {
+        while !(self.stopping && self.running.is_empty()) {
+            self.start_handlers();
+            self.start_receive();
+            let extend_at = if self.extend.is_none() { self.leases.next_extend() } else { None };
+            let idle = self.receive.is_none() && !self.stopping && self.room() > 0;
+            tokio::select! {
+                () = stop.stopped(), if !self.stopping => self.begin_stop().await,
+                Some(done) = self.running.join_next_with_id() => self.finished(done).await,
+                received = join(&mut self.receive) => self.received(received).await,
+                extended = join(&mut self.extend) => self.extended(extended),
+                () = sleep_until(extend_at.unwrap_or_else(Instant::now)), if extend_at.is_some() => self.start_extend(),
+                () = sleep_until(self.receive_after), if idle => {}
+            }
+        }
+    }
+
+    /// Messages that may still be taken.
+    fn room(&self) -> usize {
+        let options = &self.worker.options;
+        let want = options.concurrency.max(1).saturating_add(options.prefetch);
+        want.saturating_sub(self.running.len() + self.waiting.len()).min(RECEIVE_MAX)
+    }
+
+    fn start_handlers(&mut self) {
+        while self.running.len() < self.worker.options.concurrency.max(1) && !self.stopping {
+            let Some(message) = self.waiting.pop_front() else { return };
+            let receipt = message.receipt.clone();
+            let Some(lost) = self.leases.lost(&receipt) else { continue };
+            if lost.is_stopped() {
+                self.leases.remove(&receipt);
+                continue;
+            }
+            let task = self.running.spawn((self.handler)(Job { message, lost }));
+            self.jobs.push((task.id(), receipt));
+        }
+    }
+
+    fn start_receive(&mut self) {
+        let room = self.room();
+        if self.receive.is_some() || self.stopping || room == 0 || Instant::now() < self.receive_after {
+            return;
+        }
+        let options = &self.worker.options;
+        let wait = if options.until_empty { options.wait.min(EMPTY_AFTER) } else { options.wait };
+        let mut receive = Receive::from_queues(options.queues.clone())
+            .max(u32::try_from(room).unwrap_or(u32::MAX))
+            .wait(wait)
+            .lease(Some(options.lease.max(Duration::from_secs(1))));
+        receive.consumer.clone_from(&options.consumer);
+        let client = self.worker.client.clone();
+        self.receive = Some(tokio::spawn(async move {
+            let result = client.receive(&receive).await;
+            // The lease began when the server answered, at the earliest a moment ago.
+            (Instant::now(), result)
+        }));
+    }
+
+    async fn received(&mut self, received: Result<Received, JoinError>) {
+        let (since, result) = match received {
+            Ok(received) => received,
+            Err(e) => (Instant::now(), Err(broken(&self.worker.client, &e))),
+        };
+        match result {
+            Ok(messages) => {
+                if std::mem::take(&mut self.failures) > 0 {
+                    let _ = self.events.send(WorkerEvent::ReceiveRecovered);
+                }
+                self.after_success(messages, since);
+            }
+            Err(error) => self.receive_failed(error).await,
+        }
+    }
+
+    fn after_success(&mut self, messages: Vec<Delivered>, since: Instant) {
+        if messages.is_empty() && self.worker.options.until_empty {
+            // A running handler may yet give its message back, so an empty queue is not the end until all have ended.
+            self.stopping |= self.running.is_empty() && self.waiting.is_empty();
+        }
+        for message in messages {
+            self.leases.add(&message.receipt, &message.id, since);
+            self.waiting.push_back(message);
+        }
+    }
+
+    async fn receive_failed(&mut self, error: ClientError) {
+        let final_error = match &error {
+            ClientError::Server { status, .. } => (400..500).contains(status) && *status != 429,
+            ClientError::Transport { .. } => false,
+            ClientError::Protocol { .. } | ClientError::InvalidUrl { .. } => true,
+        };
+        if final_error {
+            self.failed = Some(error);
+            return self.begin_stop().await;
+        }
+        self.failures += 1;
+        let pause = Duration::from_millis(100).saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
+        self.receive_after = Instant::now() + pause;
+        let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
+    }
+
+    async fn finished(&mut self, done: Result<(Id, Settle), JoinError>) {
+        let (task, settle) = match done {
+            Ok(done) => done,
+            Err(e) => (e.id(), Settle::Nack { error: format!("the handler did not end: {e}"), delay: None }),
+        };
+        let Some(at) = self.jobs.iter().position(|(id, _)| *id == task) else { return };
+        let (_, receipt) = self.jobs.swap_remove(at);
+        self.settle(receipt, settle).await;
+    }
+
+    async fn settle(&mut self, receipt: String, settle: Settle) {
+        let Some(lease) = self.leases.remove(&receipt) else { return };
+        // The settler ends only after this sender is gone.
+        let _ = self.settle.send(Settled { receipt, id: lease.id, settle }).await;
+    }
+
+    /// No new messages; what has not started goes back.
+    async fn begin_stop(&mut self) {
+        self.stopping = true;
+        if let Some(receive) = self.receive.take() {
+            if receive.is_finished() {
+                if let Ok((since, Ok(messages))) = receive.await {
+                    self.after_success(messages, since);
+                }
+            } else {
+                receive.abort();
+            }
+        }
+        for message in std::mem::take(&mut self.waiting) {
+            self.settle(message.receipt, Settle::Release { delay: None }).await;
+        }
+    }
+
+    fn start_extend(&mut self) {
+        let now = Instant::now();
+        let due = self.leases.take_due(now);
+        let (client, lease) = (self.worker.client.clone(), self.worker.options.lease);
+        self.extend = Some(tokio::spawn(async move {
+            let result = client.extend_many(due.iter().map(|r| (r.as_str(), Some(lease)))).await;
+            (now, due, result)
+        }));
+    }
+
+    fn extended(&mut self, extended: Result<Extended, JoinError>) {
+        // A failed extend is due again before the lease ends; nothing to do for it now.
+        let Ok((since, receipts, Ok(results))) = extended else { return };
+        for (receipt, result) in receipts.iter().zip(results) {
+            if result.ok {
+                self.leases.extended(receipt, since);
+            } else if let Some(id) = self.leases.lose(receipt) {
+                let _ = self.events.send(WorkerEvent::LeaseLost(id));
+            }
+        }
+    }
+}
+
+/// Waits for a child that may not be there, and takes it away when it has ended.
+async fn join<T>(child: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
+    match child {
+        Some(handle) => {
+            let result = handle.await;
+            *child = None;
+            result
+        }
+        None => std::future::pending().await,
+    }
+}

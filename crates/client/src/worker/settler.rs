@@ -1,0 +1,85 @@
+//! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next request.
+
+use std::borrow::Cow;
+
+use tokio::sync::mpsc;
+
+use crate::client::Client;
+use crate::message::{Settle, SettleItem};
+use crate::types::ItemResult;
+use crate::worker::options::{Summary, WorkerEvent};
+
+/// Most items of one request.
+const BATCH_MAX: usize = 1_000;
+
+/// A message to settle.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) receipt: String,
+    pub(super) id: String,
+    pub(super) settle: Settle,
+}
+
+/// Runs until every sender is gone and everything is settled.
+pub(super) async fn run(
+    client: Client,
+    mut incoming: mpsc::Receiver<Settled>,
+    events: mpsc::UnboundedSender<WorkerEvent>,
+) -> Summary {
+    let mut summary = Summary::default();
+    let mut batch = Vec::new();
+    while incoming.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        settle(&client, &batch, &events, &mut summary).await;
+        batch.clear();
+    }
+    summary
+}
+
+async fn settle(
+    client: &Client,
+    batch: &[Settled],
+    events: &mpsc::UnboundedSender<WorkerEvent>,
+    summary: &mut Summary,
+) {
+    let items: Vec<SettleItem<'_>> = batch
+        .iter()
+        .map(|s| SettleItem { receipt: Cow::Borrowed(&s.receipt), settle: s.settle.clone() })
+        .collect();
+    match client.settle(&items).await {
+        Ok(results) => {
+            for (settled, result) in batch.iter().zip(results) {
+                count(settled, result, events, summary);
+            }
+        }
+        Err(error) => {
+            summary.unsettled += batch.len() as u64;
+            for settled in batch {
+                tell(settled, error.to_string(), events);
+            }
+        }
+    }
+}
+
+fn count(
+    settled: &Settled,
+    result: ItemResult,
+    events: &mpsc::UnboundedSender<WorkerEvent>,
+    summary: &mut Summary,
+) {
+    if !result.ok {
+        summary.lost += 1;
+        return tell(settled, result.error.map_or_else(String::new, |e| e.message), events);
+    }
+    match settled.settle {
+        Settle::Ack => summary.acked += 1,
+        Settle::Nack { .. } => summary.nacked += 1,
+        Settle::Release { .. } => summary.released += 1,
+        Settle::Reject { .. } => summary.rejected += 1,
+    }
+}
+
+fn tell(settled: &Settled, reason: String, events: &mpsc::UnboundedSender<WorkerEvent>) {
+    // Nobody listens any more when the worker has ended.
+    let event = WorkerEvent::SettleFailed { id: settled.id.clone(), outcome: settled.settle.name(), reason };
+    let _ = events.send(event);
+}

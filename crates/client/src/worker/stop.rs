@@ -1,0 +1,40 @@
+//! A signal that is given once and seen by many.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// A signal to stop; clones share it.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    sender: Arc<watch::Sender<bool>>,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Stop { sender: Arc::new(watch::Sender::new(false)) }
+    }
+}
+
+impl Stop {
+    /// A signal that nobody has given yet.
+    pub fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Gives it.
+    pub fn stop(&self) {
+        self.sender.send_replace(true);
+    }
+
+    /// Whether it was given.
+    pub fn is_stopped(&self) -> bool {
+        *self.sender.borrow()
+    }
+
+    /// Resolves when it is given.
+    pub async fn stopped(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = self.sender.subscribe().wait_for(|stopped| *stopped).await;
+    }
+}

@@ -1,0 +1,6 @@
+//! The client against servers that answer as told.
+#![allow(clippy::unwrap_used)]
+
+mod retries;
+mod support;
+mod worker;

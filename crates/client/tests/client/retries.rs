@@ -1,0 +1,107 @@
+//! What the client does when the server or the network fails.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::support::{Reply, client, serve};
+use sluice_client::{ClientError, Message, TransportKind};
+
+#[tokio::test]
+async fn a_send_is_repeated_under_one_key_through_breaks_and_refusals() {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let address = serve(move |request| {
+        let mut keys = seen.lock().unwrap();
+        keys.push(request.idempotency_key.unwrap());
+        let reply = match keys.len() {
+            1 => Reply::Break,
+            2 => Reply::Later(503, "outcome_unknown", 0),
+            _ => Reply::Json(201, "{\"id\":\"x\",\"duplicate\":true}".to_owned()),
+        };
+        async { reply }
+    })
+    .await;
+    let sent = client(address).send("q", &[Message::new(b"a")]).await.unwrap();
+    assert!(sent.decode().unwrap().duplicate);
+    let keys = keys.lock().unwrap();
+    assert_eq!(keys.len(), 3);
+    assert!(keys.iter().all(|k| *k == keys[0]), "{keys:?}");
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let address = serve(move |_| {
+        let first = count.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if first {
+                Reply::Later(429, "overloaded", 1)
+            } else {
+                Reply::Json(200, "{\"messages\":[]}".to_owned())
+            }
+        }
+    })
+    .await;
+    let started = Instant::now();
+    client(address).peek("q", 1).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_connection_closed_while_idle_goes_unnoticed_even_by_calls_that_are_not_repeated() {
+    let address = serve(|_| async { Reply::JsonThenClose("{\"purged\":3}".to_owned()) }).await;
+    let client = client(address);
+    for _ in 0..3 {
+        assert_eq!(client.queue_purge("q").await.unwrap(), 3);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_taken_effect_twice_is_not_repeated() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&count);
+    let address = serve(move |_| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        async { Reply::Break }
+    })
+    .await;
+    let error = client(address).queue_purge("q").await.unwrap_err();
+    assert!(matches!(error, ClientError::Transport { kind: TransportKind::Broken, .. }), "{error}");
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_refused_connection_tells_the_address_and_how_often_it_was_tried() {
+    let address = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let error = client(address).status().await.unwrap_err();
+    let ClientError::Transport { kind: TransportKind::Connect, server, tried, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(server, &address.to_string());
+    assert!(*tried > 1);
+    assert!(error.to_string().starts_with(&format!("cannot connect to {address}: ")), "{error}");
+}
+
+#[tokio::test]
+async fn settling_again_is_success_and_item_errors_are_told() {
+    let address = serve(|_| async {
+        let body = r#"{"results":[{"ok":true,"already_settled":true},
+            {"ok":false,"error":{"code":"already_settled","message":"m"}},
+            {"ok":false,"error":{"code":"lease_lost","message":"m"}}]}"#;
+        Reply::Json(200, body.to_owned())
+    })
+    .await;
+    let results = client(address).ack_many(["a", "b", "c"]).await.unwrap();
+    assert!(results[0].ok && results[0].already_settled);
+    assert!(results[1].ok && results[1].already_settled);
+    assert_eq!(results[2].error.as_ref().unwrap().code, "lease_lost");
+}
+
+#[tokio::test]
+async fn what_is_not_sluice_is_named() {
+    let address = serve(|_| async { Reply::Json(404, "<html>nginx".to_owned()) }).await;
+    let error = client(address).status().await.unwrap_err().to_string();
+    assert!(error.contains("404") && error.contains("nginx") && error.contains("Sluice server"), "{error}");
+}

@@ -1,0 +1,179 @@
+//! The worker loop against a server of a few lines.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::support::{Reply, Request, client, serve};
+use serde_json::{Value, json};
+use sluice_client::{Settle, Stop, Worker, WorkerEvent, WorkerOptions};
+use tokio::sync::mpsc;
+
+/// A queue that leases, and remembers what it was asked.
+#[derive(Default)]
+struct Fake {
+    ready: VecDeque<String>,
+    calls: Vec<(String, Value)>,
+    extend_fails: bool,
+    settle_delay: Duration,
+}
+
+impl Fake {
+    fn with(count: usize) -> Arc<Mutex<Fake>> {
+        let ready = (0..count).map(|n| format!("m{n}")).collect();
+        Arc::new(Mutex::new(Fake { ready, ..Fake::default() }))
+    }
+
+    fn settled(&self, outcome: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for (path, body) in &self.calls {
+            if path.ends_with("/ack") && outcome == "ack" {
+                found.extend(
+                    body["receipts"].as_array().unwrap().iter().map(|r| r.as_str().unwrap().to_owned()),
+                );
+            }
+            for item in body["items"].as_array().unwrap_or(&Vec::new()) {
+                if path.ends_with("/settle") && item["outcome"] == outcome {
+                    found.push(item["receipt"].as_str().unwrap().to_owned());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn calls(&self, end: &str) -> usize {
+        self.calls.iter().filter(|(path, _)| path.ends_with(end)).count()
+    }
+}
+
+async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
+    let body: Value = serde_json::from_str(&request.body).unwrap();
+    fake.lock().unwrap().calls.push((request.path.clone(), body.clone()));
+    if request.path.ends_with("/receive") {
+        let max = body["max"].as_u64().unwrap() as usize;
+        let taken: Vec<String> = {
+            let ready = &mut fake.lock().unwrap().ready;
+            let count = max.min(ready.len());
+            ready.drain(..count).collect()
+        };
+        if taken.is_empty() {
+            tokio::time::sleep(Duration::from_millis(body["wait_ms"].as_u64().unwrap())).await;
+        }
+        let messages: Vec<Value> = taken
+            .iter()
+            .map(|id| {
+                json!({"id": id, "receipt": format!("r-{id}"), "queue": "q", "payload": id, "attempt": 1,
+                "max_attempts": 5, "sent_at_ms": 0, "lease_until_ms": 0})
+            })
+            .collect();
+        return Reply::Json(200, json!({ "messages": messages }).to_string());
+    }
+    let count = body["items"].as_array().or(body["receipts"].as_array()).unwrap().len();
+    let (fails, delay) = {
+        let fake = fake.lock().unwrap();
+        (fake.extend_fails && request.path.ends_with("/extend"), fake.settle_delay)
+    };
+    tokio::time::sleep(delay).await;
+    let result = if fails {
+        json!({"ok": false, "error": {"code": "lease_lost", "message": "over"}})
+    } else {
+        json!({"ok": true})
+    };
+    Reply::Json(200, json!({ "results": vec![result; count] }).to_string())
+}
+
+async fn worker(fake: &Arc<Mutex<Fake>>, change: impl FnOnce(&mut WorkerOptions)) -> Worker {
+    let fake = Arc::clone(fake);
+    let address = serve(move |request| answer(Arc::clone(&fake), request)).await;
+    let mut options = WorkerOptions::new(vec![("q".to_owned(), 0)]);
+    options.until_empty = true;
+    change(&mut options);
+    Worker::new(client(address), options)
+}
+
+fn events() -> (mpsc::UnboundedSender<WorkerEvent>, mpsc::UnboundedReceiver<WorkerEvent>) {
+    mpsc::unbounded_channel()
+}
+
+#[tokio::test]
+async fn every_message_is_settled_as_its_handler_said() {
+    let fake = Fake::with(4);
+    let worker = worker(&fake, |o| o.concurrency = 2).await;
+    let handler = |job: sluice_client::Job| async move {
+        match job.message.id.as_str() {
+            "m0" => Settle::Ack,
+            "m1" => Settle::Nack { error: "no".into(), delay: None },
+            "m2" => Settle::Reject { error: "never".into() },
+            _ => panic!("a handler that panics"),
+        }
+    };
+    let summary = worker.run(Stop::new(), handler, events().0).await.unwrap();
+    assert_eq!((summary.acked, summary.nacked, summary.rejected), (1, 2, 1));
+    let fake = fake.lock().unwrap();
+    assert_eq!(fake.settled("ack"), ["r-m0"]);
+    assert_eq!(fake.settled("nack"), ["r-m1", "r-m3"]);
+    assert_eq!(fake.settled("reject"), ["r-m2"]);
+}
+
+#[tokio::test]
+async fn acks_gather_while_a_settle_is_under_way() {
+    let fake = Fake::with(64);
+    fake.lock().unwrap().settle_delay = Duration::from_millis(100);
+    let worker = worker(&fake, |o| o.concurrency = 64).await;
+    let summary = worker.run(Stop::new(), |_| async { Settle::Ack }, events().0).await.unwrap();
+    assert_eq!(summary.acked, 64);
+    assert!(fake.lock().unwrap().calls("/ack") <= 3, "{}", fake.lock().unwrap().calls("/ack"));
+}
+
+#[tokio::test]
+async fn stopping_finishes_what_runs_and_releases_what_has_not_started() {
+    let fake = Fake::with(5);
+    let worker = worker(&fake, |o| {
+        o.prefetch = 2;
+        o.until_empty = false;
+    })
+    .await;
+    let stop = Stop::new();
+    let give = stop.clone();
+    let handler = move |_| {
+        let give = give.clone();
+        async move {
+            give.stop();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            Settle::Ack
+        }
+    };
+    let summary = worker.run(stop, handler, events().0).await.unwrap();
+    assert_eq!((summary.acked, summary.released), (1, 2));
+    let fake = fake.lock().unwrap();
+    assert_eq!(fake.settled("ack"), ["r-m0"]);
+    assert_eq!(fake.settled("release"), ["r-m1", "r-m2"]);
+    assert_eq!(fake.ready.len(), 2, "no more was taken");
+}
+
+#[tokio::test]
+async fn a_lease_is_extended_at_half_time_while_the_handler_runs() {
+    let fake = Fake::with(1);
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(1)).await;
+    let handler = |_| async {
+        tokio::time::sleep(Duration::from_millis(1300)).await;
+        Settle::Ack
+    };
+    worker.run(Stop::new(), handler, events().0).await.unwrap();
+    assert_eq!(fake.lock().unwrap().calls("/extend"), 2);
+}
+
+#[tokio::test]
+async fn a_handler_hears_that_its_lease_is_lost() {
+    let fake = Fake::with(1);
+    fake.lock().unwrap().extend_fails = true;
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(1)).await;
+    let handler = |job: sluice_client::Job| async move {
+        job.lost.stopped().await;
+        Settle::Release { delay: None }
+    };
+    let (sender, mut heard) = events();
+    worker.run(Stop::new(), handler, sender).await.unwrap();
+    assert!(matches!(heard.recv().await, Some(WorkerEvent::LeaseLost(id)) if id == "m0"));
+}
