@@ -1,18 +1,20 @@
-//! Records under construction.
+//! Records under construction, and as read back.
+//!
+//! An encoded record is: `u32` length of the body, `u32` number of blobs, then for each blob a `u32` with the end of it
+//! within the blobs' bytes, the body, and the blobs, each behind 4 bytes for its checksum. Little endian throughout.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::seam::BlobKey;
 
-/// Bytes of the head of an encoded record: body length and number of blobs, both u32 little endian; then one u32
-/// length per blob, the body, and the blobs, each behind its checksum.
+/// Bytes of the head of an encoded record.
 pub(crate) const RECORD_HEAD: usize = 8;
 
 /// Bytes before each blob: room for its checksum, which the disk journal fills when it writes, so that each blob can
 /// be verified alone and the thread that encodes need not compute it.
 pub(crate) const BLOB_HEAD: usize = 4;
 
-/// Memory is taken in chunks of this many bytes and filled from batch to batch.
+/// Memory is taken in chunks of this many bytes, and filled batch after batch.
 const CHUNK: usize = 64 << 10;
 
 /// Checksum of a blob. It covers the key, so that a blob in another's place does not verify.
@@ -53,19 +55,27 @@ impl Batch {
 
     /// Begins a record with this number of blobs. It is complete when the writer is dropped.
     pub fn record(&mut self, blobs: u32) -> RecordWriter<'_> {
+        if self.buffer.capacity() == 0 {
+            self.buffer = BytesMut::with_capacity(CHUNK);
+        }
         let start = self.buffer.len();
-        self.buffer.extend_from_slice(&[0; 4]);
-        self.buffer.extend_from_slice(&blobs.to_le_bytes());
-        self.buffer.resize(start + RECORD_HEAD + blobs as usize * 4, 0);
-        let body = self.buffer.len();
+        let body = start + RECORD_HEAD + blobs as usize * 4;
+        self.buffer.resize(body, 0);
+        self.buffer[start + 4..start + 8].copy_from_slice(&blobs.to_le_bytes());
         self.records += 1;
-        RecordWriter { buffer: &mut self.buffer, start, body, blobs, written: 0 }
+        RecordWriter { buffer: &mut self.buffer, start, body, blobs, written: 0, blobs_at: body }
     }
 
     /// Appends the records of another batch, which was encoded elsewhere.
     pub fn append(&mut self, other: &Batch) {
         self.buffer.extend_from_slice(&other.buffer);
         self.records += other.records;
+    }
+
+    /// Forgets the records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.records = 0;
     }
 
     /// Takes the encoded bytes and leaves the batch empty.
@@ -82,6 +92,7 @@ pub struct RecordWriter<'a> {
     body: usize,
     blobs: u32,
     written: u32,
+    blobs_at: usize,
 }
 
 impl RecordWriter<'_> {
@@ -93,30 +104,33 @@ impl RecordWriter<'_> {
 
     /// Appends one blob, given in pieces.
     pub fn blob(&mut self, pieces: &[&[u8]]) {
-        self.end_body();
         assert!(self.written < self.blobs, "more blobs than announced");
-        let mut len = 0;
+        if self.written == 0 {
+            self.end_body();
+        }
+        self.buffer.extend_from_slice(&[0; BLOB_HEAD]);
         for piece in pieces {
-            len += piece.len();
             self.buffer.extend_from_slice(piece);
         }
+        let end = (self.buffer.len() - self.blobs_at) as u32;
         let at = self.start + RECORD_HEAD + self.written as usize * 4;
-        self.buffer[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
+        self.buffer[at..at + 4].copy_from_slice(&end.to_le_bytes());
         self.written += 1;
     }
 
     fn end_body(&mut self) {
-        if self.written == 0 {
-            let len = (self.buffer.len() - self.body) as u32;
-            self.buffer[self.start..self.start + 4].copy_from_slice(&len.to_le_bytes());
-        }
+        self.blobs_at = self.buffer.len();
+        let len = (self.blobs_at - self.body) as u32;
+        self.buffer[self.start..self.start + 4].copy_from_slice(&len.to_le_bytes());
     }
 }
 
 impl Drop for RecordWriter<'_> {
     fn drop(&mut self) {
-        self.end_body();
-        debug_assert_eq!(self.written, self.blobs, "fewer blobs than announced");
+        if self.written == 0 {
+            self.end_body();
+        }
+        debug_assert!(self.written == self.blobs || std::thread::panicking(), "fewer blobs than announced");
     }
 }
 
@@ -125,27 +139,40 @@ impl Drop for RecordWriter<'_> {
 pub struct Record<'a> {
     /// What replay needs.
     pub body: &'a [u8],
-    lengths: &'a [u8],
+    ends: &'a [u8],
     blobs: &'a [u8],
 }
 
 impl<'a> Record<'a> {
     /// How many blobs it has.
     pub fn blob_count(&self) -> u32 {
-        (self.lengths.len() / 4) as u32
+        (self.ends.len() / 4) as u32
     }
 
     /// The blob with this number.
     pub fn blob(&self, item: u32) -> Option<&'a [u8]> {
-        let mut start = 0usize;
-        for (i, len) in self.lengths.chunks_exact(4).enumerate() {
-            let len = read_u32(len, 0)? as usize;
-            if i == item as usize {
-                return self.blobs.get(start..start + len);
-            }
-            start += len;
-        }
-        None
+        let (start, end) = self.blob_range(item)?;
+        self.blobs.get(start..end)
+    }
+
+    /// Encoded length.
+    pub(crate) fn encoded_len(&self) -> usize {
+        RECORD_HEAD + self.ends.len() + self.body.len() + self.blobs.len()
+    }
+
+    /// Where within the encoded record a blob lies.
+    pub(crate) fn encoded_blob_range(&self, item: u32) -> Option<(usize, usize)> {
+        let base = RECORD_HEAD + self.ends.len() + self.body.len();
+        let (start, end) = self.blob_range(item)?;
+        (end <= self.blobs.len()).then_some((base + start, base + end))
+    }
+
+    fn blob_range(&self, item: u32) -> Option<(usize, usize)> {
+        let at = item as usize * 4;
+        let end = read_u32(self.ends, at)? as usize;
+        let start = if item == 0 { 0 } else { read_u32(self.ends, at - 4)? as usize };
+        let start = start.checked_add(BLOB_HEAD)?;
+        (start <= end).then_some((start, end))
     }
 }
 
@@ -172,37 +199,83 @@ impl<'a> Iterator for Records<'a> {
 
     fn next(&mut self) -> Option<Record<'a>> {
         let body_len = read_u32(self.rest, 0)? as usize;
-        let blobs = read_u32(self.rest, 4)? as usize;
-        let lengths = self.rest.get(RECORD_HEAD..RECORD_HEAD.checked_add(blobs.checked_mul(4)?)?)?;
-        let blob_bytes: usize =
-            lengths.chunks_exact(4).filter_map(|l| read_u32(l, 0)).map(|l| l as usize).sum();
-        let body_at = RECORD_HEAD + lengths.len();
-        let body = self.rest.get(body_at..body_at.checked_add(body_len)?)?;
-        let blobs_at = body_at + body_len;
+        let count = read_u32(self.rest, 4)? as usize;
+        let body_at = RECORD_HEAD.checked_add(count.checked_mul(4)?)?;
+        let ends = self.rest.get(RECORD_HEAD..body_at)?;
+        let blob_bytes = if count == 0 { 0 } else { read_u32(ends, ends.len() - 4)? as usize };
+        let blobs_at = body_at.checked_add(body_len)?;
+        let body = self.rest.get(body_at..blobs_at)?;
         let blobs = self.rest.get(blobs_at..blobs_at.checked_add(blob_bytes)?)?;
         self.rest = &self.rest[blobs_at + blob_bytes..];
-        Some(Record { body, lengths, blobs })
+        Some(Record { body, ends, blobs })
     }
 }
 
-fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+/// Fills the checksums of all blobs of these encoded records, the first of which has this index.
+pub(crate) fn seal_blobs(records: &mut [u8], first_index: u64) {
+    let mut at = 0;
+    let mut index = first_index;
+    while let Some(record) = Records::new(&records[at..]).next() {
+        let (count, len) = (record.blob_count(), record.encoded_len());
+        for item in 0..count {
+            let range = Records::new(&records[at..]).next().and_then(|r| r.encoded_blob_range(item));
+            let Some((start, end)) = range else { continue };
+            let sum = blob_checksum(BlobKey { index, item }, &records[at + start..at + end]);
+            records[at + start - BLOB_HEAD..at + start].copy_from_slice(&sum.to_le_bytes());
+        }
+        at += len;
+        index += 1;
+    }
+}
+
+/// The blobs of these records that do not match their checksums.
+pub(crate) fn damaged_blobs(records: &[u8], first_index: u64) -> Vec<BlobKey> {
+    let mut damaged = Vec::new();
+    let mut at = 0;
+    for (index, record) in (first_index..).zip(Records::new(records)) {
+        for item in 0..record.blob_count() {
+            let key = BlobKey { index, item };
+            let whole = record.encoded_blob_range(item).is_some_and(|(start, end)| {
+                let sum = blob_checksum(key, &records[at + start..at + end]).to_le_bytes();
+                records[at + start - BLOB_HEAD..at + start] == sum
+            });
+            if !whole {
+                damaged.push(key);
+            }
+        }
+        at += record.encoded_len();
+    }
+    damaged
+}
+
+pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn records_come_back_as_written() {
+    fn two_records() -> Batch {
         let mut batch = Batch::new();
-        let mut writer = batch.record(2);
+        let mut writer = batch.record(3);
         writer.body(b"bo");
         writer.body(b"dy");
         writer.blob(&[b"one"]);
+        writer.blob(&[]);
         writer.blob(&[b"tw", b"o"]);
         drop(writer);
         batch.record(0).body(b"bare");
+        batch
+    }
+
+    #[test]
+    fn records_come_back_as_written() {
+        let mut batch = two_records();
         assert_eq!(batch.records(), 2);
         let (bytes, count) = batch.take();
         assert_eq!(count, 2);
@@ -210,13 +283,34 @@ mod tests {
         let records: Vec<_> = Records::new(&bytes).collect();
         assert_eq!(records[0].body, b"body");
         assert_eq!(records[0].blob(0), Some(&b"one"[..]));
-        assert_eq!(records[0].blob(1), Some(&b"two"[..]));
-        assert_eq!(records[0].blob(2), None);
+        assert_eq!(records[0].blob(1), Some(&b""[..]));
+        assert_eq!(records[0].blob(2), Some(&b"two"[..]));
+        assert_eq!(records[0].blob(3), None);
         assert_eq!(records[1].body, b"bare");
         assert_eq!(records[1].blob_count(), 0);
         assert_eq!(records.len(), 2);
         for cut in 0..bytes.len() {
             assert!(Records::new(&bytes[..cut]).count() < 2, "a cut record is never given out");
         }
+    }
+
+    #[test]
+    fn garbage_is_not_a_record() {
+        for byte in [0x7f, 0x80, 0xff] {
+            assert_eq!(Records::new(&[byte; 64]).count(), 0);
+        }
+    }
+
+    #[test]
+    fn each_blob_is_verified_alone() {
+        let (bytes, _) = two_records().take();
+        let mut bytes = bytes.to_vec();
+        assert_eq!(damaged_blobs(&bytes, 7).len(), 3);
+        seal_blobs(&mut bytes, 7);
+        assert_eq!(damaged_blobs(&bytes, 7), []);
+        assert!(!damaged_blobs(&bytes, 8).is_empty(), "a blob of another record does not verify");
+        let at = bytes.windows(3).position(|w| w == b"two").unwrap();
+        bytes[at] ^= 1;
+        assert_eq!(damaged_blobs(&bytes, 7), [BlobKey { index: 7, item: 2 }]);
     }
 }
