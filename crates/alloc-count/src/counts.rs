@@ -1,0 +1,167 @@
+//! What is counted, and when.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// With [`Mode::Time`] one call in so many is timed; a prime, so that it falls into no step with the caller's loop.
+pub const TIMED_ONE_IN: u64 = 7;
+
+/// What the allocator is to do besides allocating.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Nothing.
+    Off,
+    /// Count calls and bytes of each thread.
+    Count,
+    /// Count, and measure the time of one call in [`TIMED_ONE_IN`].
+    Time,
+}
+
+static MODE: AtomicU8 = AtomicU8::new(0);
+/// What reading the clock twice takes by itself, in picoseconds: taken off each timed call.
+static CLOCK_PS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    // Without a destructor and initialised by the compiler: the first touch allocates nothing.
+    static COUNTS: Cell<Counts> = const { Cell::new(Counts::ZERO) };
+}
+
+/// What the calling thread has done while counting was on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Blocks taken; growing or shrinking a block is one, too.
+    pub allocations: u64,
+    /// Bytes asked for; a block that grows counts by what it grows.
+    pub bytes: u64,
+    /// Bytes held: what was taken less what was given back, each block as glibc's malloc rounds it (8 bytes of head,
+    /// up to a multiple of 16, at least 32). Negative when a thread gives back what another took.
+    pub held_bytes: i64,
+    /// Calls that were timed.
+    pub timed_calls: u64,
+    /// All calls, giving back included.
+    pub calls: u64,
+    /// Time of the timed calls, in picoseconds, the clock's own cost taken off.
+    timed_ps: i64,
+}
+
+impl Counts {
+    const ZERO: Counts =
+        Counts { allocations: 0, bytes: 0, held_bytes: 0, timed_calls: 0, calls: 0, timed_ps: 0 };
+
+    /// What has been added since `before`.
+    pub fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            allocations: self.allocations - before.allocations,
+            bytes: self.bytes - before.bytes,
+            held_bytes: self.held_bytes - before.held_bytes,
+            timed_calls: self.timed_calls - before.timed_calls,
+            calls: self.calls - before.calls,
+            timed_ps: self.timed_ps - before.timed_ps,
+        }
+    }
+
+    /// The time that all calls took, inferred from those that were timed.
+    pub fn time(&self) -> Duration {
+        if self.timed_calls == 0 {
+            return Duration::ZERO;
+        }
+        let mean_ps = self.timed_ps.max(0) as f64 / self.timed_calls as f64;
+        Duration::from_secs_f64(mean_ps * self.calls as f64 / 1e12)
+    }
+}
+
+/// What the calling thread has done so far.
+pub fn counts() -> Counts {
+    COUNTS.get()
+}
+
+/// Switches counting for the whole process. The first switch to [`Mode::Time`] calibrates the clock, for some
+/// milliseconds.
+pub fn set_mode(mode: Mode) {
+    if mode == Mode::Time && CLOCK_PS.load(Ordering::Relaxed) == 0 {
+        CLOCK_PS.store(clock_cost_ps(), Ordering::Relaxed);
+    }
+    MODE.store(mode as u8, Ordering::Relaxed);
+}
+
+/// Whether anything is to be counted: all that the product pays.
+#[inline(always)]
+pub(crate) fn off() -> bool {
+    MODE.load(Ordering::Relaxed) == Mode::Off as u8
+}
+
+/// Runs one call of the allocator beneath and counts it.
+#[cold]
+#[inline(never)]
+pub(crate) fn counted<T>(taken: Option<usize>, given_back: Option<usize>, call: impl FnOnce() -> T) -> T {
+    let mut counts = COUNTS.get();
+    counts.calls += 1;
+    if let Some(bytes) = taken {
+        counts.allocations += 1;
+        counts.bytes += bytes.saturating_sub(given_back.unwrap_or(0)) as u64;
+        counts.held_bytes += block_bytes(bytes);
+    }
+    counts.held_bytes -= given_back.map_or(0, block_bytes);
+    let timed = MODE.load(Ordering::Relaxed) == Mode::Time as u8 && counts.calls.is_multiple_of(TIMED_ONE_IN);
+    let result = if timed {
+        let start = Instant::now();
+        let result = call();
+        let ps = start.elapsed().as_nanos() as i64 * 1_000;
+        counts.timed_calls += 1;
+        counts.timed_ps += ps - CLOCK_PS.load(Ordering::Relaxed) as i64;
+        result
+    } else {
+        call()
+    };
+    COUNTS.set(counts);
+    result
+}
+
+fn block_bytes(asked: usize) -> i64 {
+    ((asked + 8).next_multiple_of(16)).max(32) as i64
+}
+
+/// Mean of many empty measurements; the least of some rounds, since an interruption only adds.
+fn clock_cost_ps() -> u64 {
+    const ROUNDS: u32 = 50;
+    const READS: u32 = 2_000;
+    let round = || {
+        let mut sum = Duration::ZERO;
+        for _ in 0..READS {
+            let start = Instant::now();
+            sum += std::hint::black_box(start.elapsed());
+        }
+        (sum.as_nanos() * 1_000) as u64 / u64::from(READS)
+    };
+    (0..ROUNDS).map(|_| round()).min().unwrap_or(0).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_rounded_as_malloc_does() {
+        assert_eq!([1, 24, 25, 40, 41].map(block_bytes), [32, 32, 48, 48, 64]);
+    }
+
+    #[test]
+    fn a_grown_block_counts_its_growth_and_holds_its_whole() {
+        let before = counts();
+        counted(Some(100), None, || ());
+        counted(Some(300), Some(100), || ());
+        let done = counts().since(&before);
+        assert_eq!((done.allocations, done.bytes, done.calls), (2, 300, 2));
+        assert_eq!(done.held_bytes, block_bytes(300));
+        counted(None, Some(300), || ());
+        assert_eq!(counts().since(&before).held_bytes, 0);
+    }
+
+    #[test]
+    fn time_is_inferred_from_the_timed_calls() {
+        let counts = Counts { calls: 700, timed_calls: 100, timed_ps: 2_000_000, ..Counts::ZERO };
+        assert_eq!(counts.time(), Duration::from_nanos(14_000));
+        assert_eq!(Counts::ZERO.time(), Duration::ZERO);
+    }
+}
