@@ -3,19 +3,29 @@
 //! What lives here: all behaviour. What does not: I/O, threads, clocks, randomness, hash order. `apply` is a pure
 //! function of the state, the time and the record, so that the same log gives the same state everywhere.
 //!
-//! Map: [`blob`] content type, headers and payload as one blob, [`command`] what can be asked and its layout in the log, [`outcome`] what comes of it, [`query`] what can be
+//! Map: [`Engine`] the state and the door to it, [`blob`] content type, headers and payload as one blob, [`command`] what can be asked and its layout in the log, [`outcome`] what comes of it, [`query`] what can be
 //! read, [`settings`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod blob;
 pub mod command;
+mod engine;
 pub mod error;
+mod hash;
 pub mod id;
 pub mod limits;
 pub mod outcome;
+
 pub mod query;
+mod record;
 pub mod settings;
+mod state;
+mod store;
+mod wire;
 
 pub use command::Command;
+pub use engine::{Engine, PAGE_ITEMS_MAX};
 pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 pub use limits::Limits;

@@ -1,0 +1,104 @@
+//! Dead letters: redrive and delete, one by one or all.
+
+use super::Engine;
+use super::sweep::Work;
+use crate::error::Error;
+use crate::id::{MessageId, NamespaceId};
+use crate::outcome::{Outcome, Reply};
+use crate::query::State;
+use crate::record::Ids;
+
+impl Engine {
+    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first.
+    pub(super) fn dead_redrive(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        ids: &Ids<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let queue_slot = self.require_queue(namespace, name)?;
+        if ids.is_empty() {
+            let queue = self.queues.get_mut(queue_slot);
+            let messages = queue.counters.states[State::Dead as usize];
+            queue.dead_generation += 1;
+            queue.dead_redriven_below = queue.dead_generation;
+            self.begin_work(Work::Queue(queue_slot), out);
+            out.reply = Reply::Count { messages };
+            return Ok(());
+        }
+        self.each_dead(queue_slot, namespace, ids, out, Engine::redrive)
+    }
+
+    /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in slices.
+    pub(super) fn dead_delete(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        ids: &Ids<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let queue_slot = self.require_queue(namespace, name)?;
+        if ids.is_empty() {
+            let messages = self.drop_counters(queue_slot, &[State::Dead]);
+            let queue = self.queues.get_mut(queue_slot);
+            queue.dead_generation += 1;
+            queue.dead_deleted_below = queue.dead_generation;
+            self.begin_work(Work::Queue(queue_slot), out);
+            out.reply = Reply::Count { messages };
+            return Ok(());
+        }
+        self.each_dead(queue_slot, namespace, ids, out, |engine, slot, out| {
+            let queue = engine.queues.get_mut(engine.messages.get(slot).queue);
+            queue.counters.dropped += 1;
+            engine.totals.dropped += 1;
+            engine.remove(slot, out);
+        })
+    }
+
+    /// Does the same to each of some dead letters, all or none; an id that is given twice counts once.
+    fn each_dead(
+        &mut self,
+        queue_slot: u32,
+        namespace: NamespaceId,
+        ids: &Ids<'_>,
+        out: &mut Outcome,
+        change: impl Fn(&mut Engine, u32, &mut Outcome),
+    ) -> Result<(), Error> {
+        for id in ids.iter() {
+            self.dead_slot(queue_slot, namespace, id)?;
+        }
+        let mut messages = 0;
+        for id in ids.iter() {
+            if let Ok(slot) = self.dead_slot(queue_slot, namespace, id) {
+                change(self, slot, out);
+                messages += 1;
+            }
+        }
+        out.reply = Reply::Count { messages };
+        Ok(())
+    }
+
+    fn dead_slot(&mut self, queue_slot: u32, namespace: NamespaceId, id: MessageId) -> Result<u32, Error> {
+        let found = if id.namespace == namespace { self.find_message(id) } else { None };
+        let found = found.filter(|&slot| self.messages.get(slot).queue == queue_slot);
+        let Some(slot) = found else { return Err(Error::MessageNotFound { id: id.to_string() }) };
+        match self.messages.get(slot).state {
+            Some(State::Dead) => Ok(slot),
+            state => {
+                let state = state.map_or("gone", State::name);
+                Err(Error::WrongState { id: id.to_string(), state, expected: State::Dead.name() })
+            }
+        }
+    }
+
+    /// Dead to ready: attempts and deliveries count from 0 again, the history stays.
+    pub(super) fn redrive(&mut self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get_mut(slot);
+        message.attempts = 0;
+        message.deliveries = 0;
+        self.queues.get_mut(message.queue).counters.redriven += 1;
+        self.totals.redriven += 1;
+        self.make_ready(slot, out);
+    }
+}

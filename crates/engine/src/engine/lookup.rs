@@ -1,0 +1,82 @@
+//! From names, numbers and ids to slots.
+
+use super::Engine;
+use crate::error::Error;
+use crate::hash::hash;
+use crate::id::{MessageId, NamespaceId};
+use crate::state::message::Message;
+use crate::state::queue::Queue;
+
+pub(super) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {
+    hash(u64::from(namespace_slot), name.as_bytes())
+}
+
+pub(super) fn namespace_hash(name: &str) -> u64 {
+    hash(0, name.as_bytes())
+}
+
+impl Engine {
+    /// Slot of a namespace that exists.
+    #[inline]
+    pub(super) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
+        self.namespace_numbers
+            .find(u64::from(namespace.0))
+            .filter(|&slot| !self.namespaces.get(slot).deleted)
+            .ok_or_else(|| namespace_not_found(namespace))
+    }
+
+    /// Like `find_namespace`, for reads.
+    pub(super) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
+        let slot = self.namespace_numbers.get(u64::from(namespace.0))?;
+        (!self.namespaces.get(slot).deleted).then_some(slot)
+    }
+
+    /// Slot of the queue with this name.
+    #[inline]
+    pub(super) fn find_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
+        self.queue_names.find(queue_hash(namespace_slot, name), |slot| {
+            let queue = self.queues.get(slot);
+            queue.namespace == namespace_slot && *queue.name == *name
+        })
+    }
+
+    /// Slots of namespace and queue, both existing.
+    pub(super) fn require_queue(&mut self, namespace: NamespaceId, name: &str) -> Result<u32, Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        self.find_queue(namespace_slot, name).ok_or_else(|| queue_not_found(name))
+    }
+
+    /// Slot of a message that is there for those who ask.
+    #[inline]
+    pub(super) fn find_message(&mut self, id: MessageId) -> Option<u32> {
+        let namespace_slot = self.find_namespace(id.namespace).ok()?;
+        let slot = self.namespaces.get_mut(namespace_slot).directory.find(id.sequence)?;
+        (!self.is_stale(slot)).then_some(slot)
+    }
+
+    /// Like `find_message`, for reads.
+    pub(super) fn message_slot(&self, id: MessageId) -> Option<u32> {
+        let namespace_slot = self.namespace_slot(id.namespace)?;
+        let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;
+        (!self.is_stale(slot)).then_some(slot)
+    }
+
+    #[inline]
+    pub(super) fn is_stale(&self, slot: u32) -> bool {
+        let message = self.messages.get(slot);
+        self.queues.get(message.queue).is_stale(message)
+    }
+
+    pub(super) fn id_of(&self, message: &Message, queue: &Queue) -> MessageId {
+        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
+        MessageId { namespace, sequence: message.sequence }
+    }
+}
+
+pub(super) fn namespace_not_found(namespace: NamespaceId) -> Error {
+    Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
+}
+
+pub(super) fn queue_not_found(name: &str) -> Error {
+    Error::QueueNotFound { queue: name.to_owned() }
+}

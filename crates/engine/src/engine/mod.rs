@@ -1,0 +1,190 @@
+//! The engine: its state, and the door through which records come in.
+//!
+//! One file per concern: [`send`], [`receive`], [`settle`] and [`dead`] for messages, [`queues`] and [`namespaces`] for
+//! what holds them, [`transitions`] for how a message goes from one state into another, [`timers`] and [`sweep`] for
+//! what goes on by itself, [`read`] for those who look, [`snapshot`] and [`restore`], and [`recount`] for tests.
+
+mod dead;
+mod lookup;
+mod namespaces;
+mod queues;
+mod read;
+mod receive;
+mod recount;
+mod restore;
+mod send;
+mod settle;
+mod snapshot;
+mod sweep;
+mod timers;
+mod transitions;
+
+use std::collections::VecDeque;
+
+use crate::BEHAVIOUR_VERSION;
+use crate::error::Error;
+use crate::id::{EPOCH_SHIFT, NamespaceId};
+use crate::limits::Limits;
+use crate::outcome::{Outcome, Reply};
+use crate::query::Counters;
+use crate::record::{Record, decode};
+use crate::settings::Quotas;
+use crate::state::extras::AllExtras;
+use crate::state::idempotency::Idempotency;
+use crate::state::namespace::Namespace;
+use crate::state::tokens::Tokens;
+use crate::state::wheel::Wheel;
+use crate::state::{Messages, Namespaces, Queues};
+use crate::store::directory::Directory;
+use crate::store::hash_index::HashIndex;
+pub use read::PAGE_ITEMS_MAX;
+use receive::Weighted;
+use snapshot::Snapshot;
+use sweep::Work;
+
+/// The state machine of one shard.
+#[derive(Debug, Default)]
+pub struct Engine {
+    applied_index: u64,
+    now_us: u64,
+    epoch: u32,
+    limits: Limits,
+    totals: Counters,
+    messages: Messages,
+    extras: AllExtras,
+    queues: Queues,
+    namespaces: Namespaces,
+    wheel: Wheel,
+    tokens: Tokens,
+    idempotency: Idempotency,
+    /// Work that is done in slices.
+    work: VecDeque<Work>,
+    next_queue: u32,
+    next_namespace: u32,
+    /// Queues by namespace and name. Derived.
+    queue_names: HashIndex,
+    /// Queues by number. Derived.
+    queue_numbers: Directory,
+    /// Namespaces by number. Derived.
+    namespace_numbers: Directory,
+    /// Namespaces by name. Derived.
+    namespace_names: HashIndex,
+    snapshot: Option<Snapshot>,
+    /// Reused by each receive over several queues.
+    weighted: Vec<Weighted>,
+}
+
+impl Engine {
+    /// An engine in which nothing has happened: the namespaces `$sys` and `default` exist, on shard 0.
+    pub fn new() -> Engine {
+        let mut engine = Engine::default();
+        for (number, name) in [(NamespaceId::SYS, "$sys"), (NamespaceId::DEFAULT, "default")] {
+            engine.add_namespace(Namespace::new(number.0, name, 0, Quotas::default(), 0));
+        }
+        engine.tokens.begin(0);
+        engine
+    }
+
+    /// Applies one record. `index` is its place in the log, `now_us` its time in microseconds since the Unix epoch; time
+    /// never runs backwards, an earlier time counts as the latest one. What came of it is in `out`, which is cleared
+    /// first. A body that no [`crate::Command`] wrote is refused with [`Error::Internal`].
+    pub fn apply(&mut self, now_us: u64, index: u64, body: &[u8], out: &mut Outcome) {
+        out.error = None;
+        out.reply = Reply::None;
+        out.results.clear();
+        out.deliveries.clear();
+        out.released.clear();
+        out.ready.clear();
+        self.now_us = self.now_us.max(now_us);
+        self.applied_index = index;
+        if let Err(error) = self.dispatch(body, out) {
+            out.error = Some(error);
+        }
+    }
+
+    fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
+        match decode(body)? {
+            Record::Send(send) => {
+                let sent = self.send(&send, out);
+                if sent.is_err() {
+                    out.released.extend(send.blobs(self.applied_index));
+                }
+                sent
+            }
+            Record::Receive(receive) => self.receive(&receive, out),
+            Record::Settle(settle) => self.settle(&settle, out),
+            Record::Extend(extend) => self.extend(&extend, out),
+            Record::Tick => {
+                self.tick(out);
+                Ok(())
+            }
+            Record::Epoch { number, behaviour } => self.begin_epoch(number, behaviour),
+            Record::Configure(limits) => {
+                limits.check().map_err(internal)?;
+                self.limits = *limits;
+                Ok(())
+            }
+            Record::NamespaceCreate { number, name, shard, quotas } => {
+                self.namespace_create(number, name, shard, quotas, out)
+            }
+            Record::NamespaceSet { namespace, quotas } => self.namespace_set(namespace, quotas),
+            Record::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
+            Record::QueueSet { namespace, queue, patch, create } => {
+                self.queue_set(namespace, queue, &patch, create, out)
+            }
+            Record::QueuePurge { namespace, queue } => self.queue_purge(namespace, queue, out),
+            Record::QueueDelete { namespace, queue } => self.queue_delete(namespace, queue, out),
+            Record::DeadRedrive { namespace, queue, ids } => self.dead_redrive(namespace, queue, &ids, out),
+            Record::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
+            Record::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
+        }
+    }
+
+    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts.
+    fn begin_epoch(&mut self, number: u32, behaviour: u16) -> Result<(), Error> {
+        if behaviour > BEHAVIOUR_VERSION {
+            let reason = format!(
+                "the log follows behaviour version {behaviour}, this program knows up to {BEHAVIOUR_VERSION}: \
+                 start a newer version"
+            );
+            return Err(Error::Internal { reason });
+        }
+        if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
+            let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
+            return Err(Error::Internal { reason });
+        }
+        self.epoch = number;
+        self.tokens.begin(number);
+        Ok(())
+    }
+
+    /// When a `Tick` is due, in microseconds; a time that is past while work in slices goes on. `None`: nothing waits.
+    pub fn next_deadline(&self) -> Option<u64> {
+        if self.work.is_empty() { self.wheel.next_us() } else { Some(self.now_us) }
+    }
+
+    /// Index of the latest record applied.
+    pub fn applied_index(&self) -> u64 {
+        self.applied_index
+    }
+
+    /// Time of the latest record applied, in microseconds since the Unix epoch.
+    pub fn time_us(&self) -> u64 {
+        self.now_us
+    }
+
+    /// The epoch in force; 0 before the first.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// What a check before the proposal should have refused.
+fn internal(error: Error) -> Error {
+    Error::Internal { reason: format!("a record that should not have been proposed: {error}") }
+}

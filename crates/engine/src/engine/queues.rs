@@ -1,0 +1,134 @@
+//! Queues: create, set, purge, delete.
+
+use super::lookup::{queue_hash, queue_not_found};
+use super::sweep::Work;
+use super::{Engine, internal};
+use crate::error::Error;
+use crate::id::{NamespaceId, QueueId};
+use crate::outcome::{Outcome, Reply};
+use crate::query::State;
+use crate::record::name_rule;
+use crate::settings::QueuePatch;
+use crate::state::list::List;
+use crate::state::queue::{Queue, Ready};
+
+impl Engine {
+    pub(super) fn queue_set(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        patch: &QueuePatch,
+        create: bool,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        let found = self.find_queue(namespace_slot, name);
+        let queue_slot = match found {
+            Some(slot) => slot,
+            None if !create => return Err(queue_not_found(name)),
+            None => self.create_queue(namespace_slot, name)?,
+        };
+        let queue = self.queues.get_mut(queue_slot);
+        let settings = &mut queue.settings;
+        settings.lease_ms = patch.lease_ms.unwrap_or(settings.lease_ms);
+        settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
+        settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
+        settings.backoff = patch.backoff.unwrap_or(settings.backoff);
+        out.reply = Reply::Queue { queue: QueueId(queue.number), created: found.is_none() };
+        Ok(())
+    }
+
+    /// A new queue with default settings.
+    pub(super) fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
+        name_rule("queue", name).map_err(internal)?;
+        if self.queues.used() >= self.limits.queues {
+            return Err(Error::LimitExceeded { what: "queues", limit: u64::from(self.limits.queues) });
+        }
+        let namespace = self.namespaces.get(namespace_slot);
+        let quota = namespace.quotas.queues;
+        if quota > 0 && namespace.queues.len() as u64 >= quota {
+            return Err(Error::QuotaExceeded { what: "queues", limit: quota });
+        }
+        let number = self.next_queue;
+        self.next_queue += 1;
+        let queue = Queue::new(number, namespace_slot, name, self.now_us);
+        let slot = self.queues.insert(queue);
+        self.namespaces.get_mut(namespace_slot).queue_slots += 1;
+        self.index_queue(slot);
+        Ok(slot)
+    }
+
+    /// Enters a queue into what is derived from it.
+    pub(super) fn index_queue(&mut self, slot: u32) {
+        let queue = self.queues.get(slot);
+        self.queue_numbers.insert(u64::from(queue.number), slot);
+        if !queue.deleted {
+            self.queue_names.insert(queue_hash(queue.namespace, &queue.name), slot);
+            self.namespaces.get_mut(queue.namespace).queues.insert(queue.name.clone(), slot);
+        }
+    }
+
+    /// Drops what waits. It is gone at once for all who ask; the messages are freed in slices.
+    pub(super) fn queue_purge(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let queue_slot = self.require_queue(namespace, name)?;
+        let waiting = [State::Delayed, State::Ready, State::Held];
+        let messages = self.drop_counters(queue_slot, &waiting);
+        let queue = self.queues.get_mut(queue_slot);
+        queue.waiting_generation = queue.waiting_generation.wrapping_add(1);
+        queue.ready = Ready::default();
+        queue.held = List::default();
+        queue.purge_cursor = queue.all.head;
+        queue.purge_until = self.namespaces.get(queue.namespace).last_sequence;
+        self.begin_work(Work::Queue(queue_slot), out);
+        out.reply = Reply::Count { messages };
+        Ok(())
+    }
+
+    pub(super) fn queue_delete(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let queue_slot = self.require_queue(namespace, name)?;
+        let messages = self.delete_queue(queue_slot);
+        self.begin_work(Work::Queue(queue_slot), out);
+        out.reply = Reply::Count { messages };
+        Ok(())
+    }
+
+    /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
+    pub(super) fn delete_queue(&mut self, queue_slot: u32) -> u64 {
+        let messages = self.drop_counters(queue_slot, &State::ALL);
+        let queue = self.queues.get_mut(queue_slot);
+        queue.deleted = true;
+        self.queue_names.remove(queue_hash(queue.namespace, &queue.name), queue_slot);
+        self.namespaces.get_mut(queue.namespace).queues.remove(&queue.name);
+        messages
+    }
+
+    /// Takes all messages in some states out of the counters, as dropped. Returns how many they are.
+    pub(super) fn drop_counters(&mut self, queue_slot: u32, states: &[State]) -> u64 {
+        let queue = self.queues.get_mut(queue_slot);
+        let (mut messages, mut bytes) = (0, 0);
+        for &state in states {
+            let count = std::mem::take(&mut queue.counters.states[state as usize]);
+            self.totals.states[state as usize] -= count;
+            messages += count;
+            bytes += std::mem::take(&mut queue.bytes[state as usize]);
+        }
+        for counters in [&mut queue.counters, &mut self.totals] {
+            counters.bytes -= bytes;
+            counters.dropped += messages;
+        }
+        let namespace = self.namespaces.get_mut(queue.namespace);
+        namespace.messages -= messages;
+        namespace.bytes -= bytes;
+        messages
+    }
+}

@@ -1,0 +1,265 @@
+//! Reads, each in bounded time.
+
+use std::ops::Bound;
+
+use super::Engine;
+use crate::error::Error;
+use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::query::{Counters, MessageView, NamespaceView, Page, QueueView, State};
+use crate::state::message::SIBLINGS;
+use crate::store::NIL;
+
+/// Most entries of one page of any listing.
+pub const PAGE_ITEMS_MAX: usize = 1_000;
+/// Messages that one page looks at.
+const PAGE_EXAMINED_MAX: usize = 2_000;
+/// Pages of the directory that one page of a listing looks at to find its place again.
+const PAGE_DIRECTORY_MAX: usize = 16;
+
+impl Engine {
+    /// One namespace.
+    pub fn namespace(&self, namespace: NamespaceId) -> Option<NamespaceView> {
+        self.namespace_slot(namespace).map(|slot| self.namespace_view(slot))
+    }
+
+    /// The number behind a name.
+    pub fn namespace_by_name(&self, name: &str) -> Option<NamespaceId> {
+        let slot = self.namespace_by_name_slot(name)?;
+        Some(NamespaceId(self.namespaces.get(slot).number))
+    }
+
+    /// All namespaces, by number. Long with many: the shard uses [`Engine::namespaces_after`].
+    pub fn namespaces(&self) -> Vec<NamespaceView> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.namespaces_after(all.last().map(|last: &NamespaceView| last.id), PAGE_ITEMS_MAX);
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Namespaces by number, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`].
+    pub fn namespaces_after(&self, after: Option<NamespaceId>, limit: usize) -> Vec<NamespaceView> {
+        let from = after.map_or(0, |after| u64::from(after.0) + 1);
+        let (found, _) = self.namespace_numbers.from(from, usize::MAX);
+        found
+            .map(|(_, slot)| slot)
+            .filter(|&slot| !self.namespaces.get(slot).deleted)
+            .take(limit.min(PAGE_ITEMS_MAX))
+            .map(|slot| self.namespace_view(slot))
+            .collect()
+    }
+
+    fn namespace_view(&self, slot: u32) -> NamespaceView {
+        let namespace = self.namespaces.get(slot);
+        NamespaceView {
+            id: NamespaceId(namespace.number),
+            name: namespace.name.to_string(),
+            shard: namespace.shard,
+            quotas: namespace.quotas,
+            queues: namespace.queues.len() as u64,
+            messages: namespace.messages,
+            bytes: namespace.bytes,
+            created_at_us: namespace.created_at_us,
+        }
+    }
+
+    /// The number behind a queue's name.
+    pub fn queue_id(&self, namespace: NamespaceId, name: &str) -> Option<QueueId> {
+        let slot = self.find_queue(self.namespace_slot(namespace)?, name)?;
+        Some(QueueId(self.queues.get(slot).number))
+    }
+
+    /// The name of a queue.
+    pub fn queue_name(&self, queue: QueueId) -> Option<&str> {
+        self.queue_slot(queue).map(|slot| &*self.queues.get(slot).name)
+    }
+
+    /// How many messages a receive could take now; 0 for an unknown queue.
+    pub fn ready_count(&self, queue: QueueId) -> u64 {
+        let ready = |slot| self.queues.get(slot).counters.states[State::Ready as usize];
+        self.queue_slot(queue).map_or(0, ready)
+    }
+
+    /// One queue.
+    pub fn queue(&self, queue: QueueId) -> Option<QueueView> {
+        self.queue_slot(queue).map(|slot| self.queue_view(slot))
+    }
+
+    /// Queues of a namespace whose names begin with `prefix`, by name, after `after`; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`].
+    pub fn queues(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<QueueView> {
+        let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        self.namespaces
+            .get(slot)
+            .queues
+            .range::<str, _>((from, Bound::Unbounded))
+            .take_while(|(name, _)| name.starts_with(prefix))
+            .take(limit.min(PAGE_ITEMS_MAX))
+            .map(|(_, &slot)| self.queue_view(slot))
+            .collect()
+    }
+
+    /// Slot of a queue that exists.
+    fn queue_slot(&self, queue: QueueId) -> Option<u32> {
+        let slot = self.queue_numbers.get(u64::from(queue.0))?;
+        let queue = self.queues.get(slot);
+        (!queue.deleted && !self.namespaces.get(queue.namespace).deleted).then_some(slot)
+    }
+
+    fn queue_view(&self, slot: u32) -> QueueView {
+        let queue = self.queues.get(slot);
+        let first = queue.ready.highest().map(|priority| queue.ready.lists[priority].head);
+        QueueView {
+            id: QueueId(queue.number),
+            namespace: NamespaceId(self.namespaces.get(queue.namespace).number),
+            name: queue.name.to_string(),
+            settings: queue.settings,
+            counters: queue.counters,
+            created_at_us: queue.created_at_us,
+            oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),
+        }
+    }
+
+    /// One message, with its history.
+    ///
+    /// # Errors
+    /// [`Error::MessageNotFound`] if it is not here, or no longer.
+    pub fn message(&self, id: MessageId) -> Result<MessageView, Error> {
+        let slot = self.message_slot(id).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
+        let mut view = self.message_view(slot);
+        view.history = self.extras.history(self.messages.get(slot).extras).collect();
+        Ok(view)
+    }
+
+    /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`]. `cursor` is the `next`
+    /// of the page before. A page looks at a bounded number of messages, so it may be empty and not the last.
+    pub fn messages(
+        &self,
+        queue: QueueId,
+        state: Option<State>,
+        cursor: Option<u64>,
+        limit: usize,
+    ) -> Page<MessageView> {
+        let mut page = Page { items: Vec::new(), next: None };
+        let Some(queue_slot) = self.queue_slot(queue) else { return page };
+        let mut at = match self.place_of(queue_slot, cursor) {
+            Ok(slot) => slot,
+            Err(next) => return Page { next: Some(next), ..page },
+        };
+        let mut examined = 0;
+        let mut last = cursor.unwrap_or(0);
+        while at != NIL {
+            if page.items.len() >= limit.clamp(1, PAGE_ITEMS_MAX) || examined >= PAGE_EXAMINED_MAX {
+                page.next = Some(last);
+                break;
+            }
+            let message = self.messages.get(at);
+            examined += 1;
+            last = message.sequence;
+            let wanted = state.is_none() || state == message.state;
+            if wanted && !self.queues.get(queue_slot).is_stale(message) {
+                page.items.push(self.message_view(at));
+            }
+            at = message.links[SIBLINGS].next;
+        }
+        page
+    }
+
+    /// The first message after a cursor (`NIL`: none), or, when the message of the cursor is gone and the next one is not
+    /// found soon, the cursor from which to look on.
+    fn place_of(&self, queue_slot: u32, cursor: Option<u64>) -> Result<u32, u64> {
+        let queue = self.queues.get(queue_slot);
+        let Some(cursor) = cursor else { return Ok(queue.all.head) };
+        let directory = &self.namespaces.get(queue.namespace).directory;
+        let is_here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
+        if let Some(slot) = directory.get(cursor).filter(is_here) {
+            return Ok(self.messages.get(slot).links[SIBLINGS].next);
+        }
+        if queue.all.tail == NIL || self.messages.get(queue.all.tail).sequence <= cursor {
+            return Ok(NIL);
+        }
+        if self.messages.get(queue.all.head).sequence > cursor {
+            return Ok(queue.all.head);
+        }
+        let (mut found, looked) = directory.from(cursor + 1, PAGE_DIRECTORY_MAX);
+        match (found.find(|(_, slot)| is_here(slot)), looked) {
+            (Some((_, slot)), _) => Ok(slot),
+            (None, Some(looked)) => Err(looked),
+            (None, None) => Ok(NIL),
+        }
+    }
+
+    /// The messages that stand first in line; at most `limit` and [`PAGE_ITEMS_MAX`].
+    pub fn peek(&self, queue: QueueId, limit: usize) -> Vec<MessageView> {
+        let Some(slot) = self.queue_slot(queue) else { return Vec::new() };
+        let ready = &self.queues.get(slot).ready;
+        ready
+            .lists
+            .iter()
+            .rev()
+            .flat_map(|list| list.iter(&self.messages))
+            .take(limit.min(PAGE_ITEMS_MAX))
+            .map(|slot| self.message_view(slot))
+            .collect()
+    }
+
+    fn message_view(&self, slot: u32) -> MessageView {
+        let message = self.messages.get(slot);
+        let queue = self.queues.get(message.queue);
+        let id = self.id_of(message, queue);
+        // A slot in use has a state.
+        let state = message.state.unwrap_or(State::Held);
+        let timed = matches!(state, State::Delayed | State::Leased);
+        let ended = matches!(state, State::Dead | State::Held);
+        MessageView {
+            id,
+            queue: QueueId(queue.number),
+            state,
+            priority: message.priority,
+            attempts: message.attempts,
+            max_attempts: queue.max_attempts(message),
+            deliveries: message.deliveries,
+            sent_at_us: message.sent_at_us,
+            deadline_us: timed.then_some(message.time_us),
+            receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
+            backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
+            reason: message.reason.name(),
+            reason_at_us: ended.then_some(message.time_us),
+            blob: message.blob(),
+            history: Vec::new(),
+        }
+    }
+
+    /// Counters over all queues.
+    pub fn totals(&self) -> Counters {
+        self.totals
+    }
+
+    /// Queues, those included that are deleted and not yet swept.
+    pub fn queue_count(&self) -> u64 {
+        u64::from(self.queues.used())
+    }
+
+    /// Messages, those included that are purged or deleted and not yet swept.
+    pub fn message_count(&self) -> u64 {
+        u64::from(self.messages.used())
+    }
+
+    /// Every blob that the engine has not let go of, in no particular order; for the journal after a restart.
+    pub fn live_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        self.messages.iter().map(|(_, message)| message.blob()).chain(self.extras.blobs())
+    }
+}

@@ -1,0 +1,131 @@
+//! Receive: takes the first in line, queue by queue or by weight.
+
+use super::Engine;
+use crate::error::Error;
+use crate::id::{EPOCH_SHIFT, MessageId, NamespaceId, QueueId, Receipt};
+use crate::limits::LEASE_MS_MAX;
+use crate::outcome::{Delivery, Outcome};
+use crate::record::ReceiveRecord;
+
+/// One queue of a receive by weight: smooth weighted round robin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weighted {
+    queue_slot: u32,
+    weight: i64,
+    /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for all.
+    current: i64,
+}
+
+/// What one receive may still take.
+struct Budget {
+    namespace: NamespaceId,
+    messages: u32,
+    bytes: u64,
+    lease_ms: u64,
+}
+
+impl Engine {
+    pub(super) fn receive(&mut self, receive: &ReceiveRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        if receive.lease_ms > LEASE_MS_MAX {
+            let reason = format!("a receive record with a lease of {} ms", receive.lease_ms);
+            return Err(Error::Internal { reason });
+        }
+        let namespace_slot = self.find_namespace(receive.namespace)?;
+        let mut budget = Budget {
+            namespace: receive.namespace,
+            messages: receive.max_messages.min(self.limits.receive_messages),
+            bytes: u64::from(receive.max_bytes),
+            lease_ms: receive.lease_ms,
+        };
+        if receive.queues().any(|(_, weight)| weight > 0) {
+            return self.receive_by_weight(namespace_slot, receive, &mut budget, out);
+        }
+        for (name, _) in receive.queues() {
+            let Some(queue_slot) = self.find_queue(namespace_slot, name) else { continue };
+            while self.has_ready(queue_slot) {
+                if !self.take_first(queue_slot, &mut budget, out)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_by_weight(
+        &mut self,
+        namespace_slot: u32,
+        receive: &ReceiveRecord<'_>,
+        budget: &mut Budget,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let mut weighted = std::mem::take(&mut self.weighted);
+        weighted.clear();
+        for (name, weight) in receive.queues() {
+            let found = self.find_queue(namespace_slot, name).filter(|&slot| self.has_ready(slot));
+            let weight = i64::from(weight.max(1));
+            weighted.extend(found.map(|queue_slot| Weighted { queue_slot, weight, current: 0 }));
+        }
+        let mut taken = Ok(true);
+        while taken == Ok(true) {
+            weighted.retain(|queue| self.has_ready(queue.queue_slot));
+            let Some(next) = next_by_weight(&mut weighted) else { break };
+            taken = self.take_first(next, budget, out);
+        }
+        self.weighted = weighted;
+        taken.map(|_| ())
+    }
+
+    fn has_ready(&self, queue_slot: u32) -> bool {
+        self.queues.get(queue_slot).ready.occupied != 0
+    }
+
+    /// Leases the first in line; false when the budget does not allow it.
+    #[inline]
+    fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> Result<bool, Error> {
+        let ready = &self.queues.get(queue_slot).ready;
+        let Some(priority) = ready.highest() else { return Ok(false) };
+        let len = u64::from(self.messages.get(ready.lists[priority].head).blob_len);
+        if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {
+            return Ok(false);
+        }
+        let Some(token) = self.tokens.give() else {
+            // A restart begins the next epoch, which counts anew. What was taken so far is delivered.
+            let limit = 1 << EPOCH_SHIFT;
+            let spent = Error::LimitExceeded { what: "deliveries since its start", limit };
+            return if out.deliveries.is_empty() { Err(spent) } else { Ok(false) };
+        };
+        budget.messages -= 1;
+        budget.bytes = budget.bytes.saturating_sub(len);
+        let slot = self.lease_first(queue_slot, priority, budget.lease_ms, token);
+        let message = self.messages.get(slot);
+        let queue = self.queues.get(queue_slot);
+        let id = MessageId { namespace: budget.namespace, sequence: message.sequence };
+        out.deliveries.push(Delivery {
+            receipt: Receipt { id, token },
+            queue: QueueId(queue.number),
+            blob: message.blob(),
+            lease_until_us: message.time_us,
+            sent_at_us: message.sent_at_us,
+            attempt: message.attempts,
+            max_attempts: queue.max_attempts(message),
+            deliveries: message.deliveries,
+            priority: message.priority,
+        });
+        Ok(true)
+    }
+}
+
+/// Slot of the queue that gives next.
+fn next_by_weight(weighted: &mut [Weighted]) -> Option<u32> {
+    let total: i64 = weighted.iter().map(|queue| queue.weight).sum();
+    let mut best: Option<&mut Weighted> = None;
+    for queue in weighted {
+        queue.current += queue.weight;
+        if best.as_ref().is_none_or(|best| queue.current > best.current) {
+            best = Some(queue);
+        }
+    }
+    let best = best?;
+    best.current -= total;
+    Some(best.queue_slot)
+}

@@ -1,0 +1,144 @@
+//! A full count of everything that is kept, for the simulator and tests.
+
+use super::Engine;
+use crate::query::{Counters, State};
+use crate::state::queue::Queue;
+use crate::store::NIL;
+
+impl Engine {
+    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at everything.
+    ///
+    /// # Errors
+    /// A sentence that tells what does not agree.
+    pub fn recount(&self) -> Result<(), String> {
+        let mut totals = Counters::default();
+        let mut messages = 0;
+        for (slot, queue) in self.queues.iter() {
+            messages +=
+                self.recount_queue(slot, queue).map_err(|why| format!("queue {:?}: {why}", queue.name))?;
+            for state in State::ALL {
+                totals.states[state as usize] += queue.counters.states[state as usize];
+            }
+            totals.bytes += queue.counters.bytes;
+        }
+        agree("messages in queues", messages, u64::from(self.messages.used()))?;
+        agree("total bytes", totals.bytes, self.totals.bytes)?;
+        for state in State::ALL {
+            let (counted, kept) = (totals.states[state as usize], self.totals.states[state as usize]);
+            agree(&format!("total {}", state.name()), counted, kept)?;
+        }
+        self.recount_timers()?;
+        self.recount_namespaces()?;
+        self.recount_extras()?;
+        self.idempotency.recount()
+    }
+
+    /// Returns the messages on the queue's list of all, stale ones included.
+    fn recount_queue(&self, slot: u32, queue: &Queue) -> Result<u64, String> {
+        let (mut states, mut bytes) = ([0u64; 5], [0u64; 5]);
+        let (mut count, mut last) = (0, 0);
+        for at in queue.all.iter(&self.messages) {
+            let message = self.messages.get(at);
+            let state = message.state.ok_or("a vacant slot is listed")?;
+            if message.queue != slot || message.sequence <= last {
+                return Err(format!("message {} is listed out of place", message.sequence));
+            }
+            last = message.sequence;
+            count += 1;
+            let directory = &self.namespaces.get(queue.namespace).directory;
+            agree(
+                "directory entry",
+                directory.get(message.sequence).map_or(0, |s| u64::from(s) + 1),
+                u64::from(at) + 1,
+            )?;
+            if !queue.is_stale(message) {
+                states[state as usize] += 1;
+                bytes[state as usize] += u64::from(message.blob_len);
+            }
+        }
+        for state in State::ALL {
+            let at = state as usize;
+            agree(state.name(), states[at], queue.counters.states[at])?;
+            agree(&format!("bytes {}", state.name()), bytes[at], queue.bytes[at])?;
+        }
+        agree("bytes", bytes.iter().sum(), queue.counters.bytes)?;
+        if !queue.deleted {
+            self.recount_lists(queue)?;
+            let found = self.find_queue(queue.namespace, &queue.name);
+            agree("slot by name", found.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
+        }
+        let by_number = self.queue_numbers.get(u64::from(queue.number));
+        agree("slot by number", by_number.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
+        Ok(count)
+    }
+
+    fn recount_lists(&self, queue: &Queue) -> Result<(), String> {
+        let mut ready = 0;
+        for (priority, list) in queue.ready.lists.iter().enumerate() {
+            let occupied = queue.ready.occupied >> priority & 1 == 1;
+            agree("occupied priorities", u64::from(occupied), u64::from(!list.is_empty()))?;
+            for at in list.iter(&self.messages) {
+                let message = self.messages.get(at);
+                let right = message.state == Some(State::Ready) && usize::from(message.priority) == priority;
+                if !right || queue.is_stale(message) {
+                    return Err(format!("message {} does not belong on its ready list", message.sequence));
+                }
+                ready += 1;
+            }
+        }
+        agree("listed ready", ready, queue.counters.states[State::Ready as usize])?;
+        let listed = |list: &crate::state::list::List<0>, state| {
+            let fresh = |at: &u32| {
+                let message = self.messages.get(*at);
+                message.state == Some(state) && !queue.is_stale(message)
+            };
+            list.iter(&self.messages).filter(fresh).count() as u64
+        };
+        agree("listed held", listed(&queue.held, State::Held), queue.counters.states[State::Held as usize])?;
+        agree("listed dead", listed(&queue.dead, State::Dead), queue.counters.states[State::Dead as usize])
+    }
+
+    fn recount_timers(&self) -> Result<(), String> {
+        let timed = |state| matches!(state, Some(State::Delayed | State::Leased));
+        let mut listed = 0;
+        for (bucket, slot) in self.wheel.iter(&self.messages) {
+            let message = self.messages.get(slot);
+            if !timed(message.state) || usize::from(message.bucket) != bucket {
+                return Err(format!("message {} does not belong into its timer bucket", message.sequence));
+            }
+            listed += 1;
+        }
+        let counted = self.messages.iter().filter(|(_, message)| timed(message.state)).count();
+        agree("timers listed", listed, counted as u64)?;
+        agree("timers", counted as u64, u64::from(self.wheel.len()))
+    }
+
+    fn recount_namespaces(&self) -> Result<(), String> {
+        for (slot, namespace) in self.namespaces.iter() {
+            let of_it = || self.queues.iter().filter(move |(_, queue)| queue.namespace == slot);
+            let what = |field: &str| format!("namespace {:?}: {field}", namespace.name);
+            let messages = of_it().map(|(_, queue)| queue.messages()).sum();
+            agree(&what("messages"), messages, namespace.messages)?;
+            let bytes = of_it().map(|(_, queue)| queue.counters.bytes).sum();
+            agree(&what("bytes"), bytes, namespace.bytes)?;
+            agree(&what("queue slots"), of_it().count() as u64, u64::from(namespace.queue_slots))?;
+            let named = of_it().filter(|(_, queue)| !queue.deleted).count() as u64;
+            agree(&what("queues"), named, namespace.queues.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    fn recount_extras(&self) -> Result<(), String> {
+        let (mut slots, mut entries) = (0, 0);
+        for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != NIL) {
+            slots += 1;
+            entries += self.extras.history(message.extras).count() as u64;
+        }
+        agree("extras", slots, u64::from(self.extras.slots.used()))?;
+        agree("history entries", entries, u64::from(self.extras.entries.used()))
+    }
+}
+
+fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
+    if counted == kept { Ok(()) } else { Err(format!("{what}: counted {counted}, kept {kept}")) }
+}

@@ -1,0 +1,166 @@
+//! A new engine from a snapshot's pieces.
+
+use std::collections::HashMap;
+
+use super::Engine;
+use super::snapshot::{MAGIC, each_slab, section};
+use super::sweep::Work;
+use crate::error::Error;
+use crate::record::read_limits;
+use crate::state::extras::AllExtras;
+use crate::state::idempotency::Idempotency;
+use crate::state::queue::read_counters;
+use crate::state::tokens::Tokens;
+use crate::state::wheel::Wheel;
+use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
+use crate::wire::Reader;
+
+/// One frame: where it belongs, and its content.
+struct Frame {
+    section: u8,
+    block: u32,
+    content: Vec<u8>,
+}
+
+/// Cuts pieces, whose ends may fall anywhere, into frames.
+struct Frames<'a> {
+    pieces: &'a mut dyn FnMut() -> Option<Vec<u8>>,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Engine {
+    /// Builds an engine from the pieces that [`Engine::snapshot_step`] gave out, in order; their boundaries may have moved.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] tells what is damaged or missing, or that the format is of another version.
+    pub fn restore(pieces: &mut dyn FnMut() -> Option<Vec<u8>>) -> Result<Engine, Error> {
+        let mut frames = Frames { pieces, buffer: Vec::new(), at: 0 };
+        let head = frames.next()?;
+        if head.section != section::HEAD {
+            return Err(damaged("it does not begin with its head"));
+        }
+        let mut engine = read_head(&head.content)?;
+        let mut missing = HashMap::new();
+        each_slab!(engine, slab, number => missing.insert(number, slab.blocks()));
+        let mut seen = std::collections::HashSet::new();
+        loop {
+            let frame = frames.next()?;
+            if frame.section == section::END {
+                break;
+            }
+            let left = missing.get_mut(&frame.section).filter(|left| **left > 0);
+            let Some(left) = left.filter(|_| seen.insert((frame.section, frame.block))) else {
+                return Err(damaged(&format!(
+                    "block {} of section {} is one too many",
+                    frame.block, frame.section
+                )));
+            };
+            *left -= 1;
+            engine.read_frame(&frame)?;
+        }
+        if let Some((section, left)) = missing.iter().find(|(_, left)| **left > 0) {
+            return Err(damaged(&format!("{left} block(s) of section {section} are missing")));
+        }
+        engine.derive();
+        Ok(engine)
+    }
+
+    fn read_frame(&mut self, frame: &Frame) -> Result<(), Error> {
+        let mut read = None;
+        each_slab!(self, slab, number => {
+            if number == frame.section && frame.block < slab.blocks() {
+                read = slab.read_block(frame.block, &frame.content);
+            }
+        });
+        read.ok_or_else(|| {
+            damaged(&format!("block {} of section {} cannot be read", frame.block, frame.section))
+        })
+    }
+
+    /// Builds what a snapshot leaves out.
+    fn derive(&mut self) {
+        let namespaces: Vec<u32> = self.namespaces.iter().map(|(slot, _)| slot).collect();
+        namespaces.into_iter().for_each(|slot| self.index_namespace(slot));
+        let queues: Vec<u32> = self.queues.iter().map(|(slot, _)| slot).collect();
+        queues.into_iter().for_each(|slot| self.index_queue(slot));
+        for (slot, message) in self.messages.iter() {
+            let namespace = self.queues.get(message.queue).namespace;
+            self.namespaces.get_mut(namespace).directory.insert(message.sequence, slot);
+        }
+        self.idempotency.rebuild();
+    }
+}
+
+fn read_head(content: &[u8]) -> Result<Engine, Error> {
+    let mut reader = Reader::new(content);
+    let magic = reader.array::<8>().ok_or_else(|| damaged("its head is cut"))?;
+    if magic[..7] != MAGIC[..7] {
+        return Err(damaged("it does not begin like a snapshot"));
+    }
+    if magic[7] != MAGIC[7] {
+        let reason = format!("the snapshot has format {}, this version reads format {}", magic[7], MAGIC[7]);
+        return Err(Error::Internal { reason });
+    }
+    read_state(&mut reader).filter(|_| reader.is_empty()).ok_or_else(|| damaged("its head cannot be read"))
+}
+
+fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
+    let mut engine = Engine {
+        applied_index: reader.u64()?,
+        now_us: reader.u64()?,
+        epoch: reader.u32()?,
+        next_queue: reader.u32()?,
+        next_namespace: reader.u32()?,
+        limits: read_limits(reader)?,
+        totals: read_counters(reader)?,
+        wheel: Wheel::read(reader)?,
+        ..Engine::default()
+    };
+    for _ in 0..reader.u32()? {
+        let kind = reader.u8()?;
+        let slot = reader.u32()?;
+        engine.work.push_back(match kind {
+            0 => Work::Queue(slot),
+            1 => Work::Namespace(slot),
+            _ => return None,
+        });
+    }
+    engine.messages = Slab::read_head(reader)?;
+    engine.extras = AllExtras { slots: Slab::read_head(reader)?, entries: Slab::read_head(reader)? };
+    engine.queues = Slab::read_head(reader)?;
+    engine.namespaces = Slab::read_head(reader)?;
+    engine.tokens = Tokens::read_head(reader)?;
+    engine.idempotency = Idempotency::read_head(reader)?;
+    Some(engine)
+}
+
+impl Frames<'_> {
+    fn next(&mut self) -> Result<Frame, Error> {
+        let head = self.take(FRAME_HEAD)?;
+        let mut reader = Reader::new(&head);
+        let fields = (|| Some((reader.u8()?, reader.u32()?, reader.u32()?, reader.u64()?)))();
+        let (section, block, len, check) = fields.ok_or_else(|| damaged("a frame's head is cut"))?;
+        let content = self.take(len as usize)?;
+        if frame_check(section, block, &content) != check {
+            return Err(damaged(&format!("block {block} of section {section} does not verify")));
+        }
+        Ok(Frame { section, block, content })
+    }
+
+    fn take(&mut self, len: usize) -> Result<Vec<u8>, Error> {
+        while self.buffer.len() - self.at < len {
+            let piece = (self.pieces)().ok_or_else(|| damaged("it ends too early"))?;
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            self.buffer.extend_from_slice(&piece);
+        }
+        let taken = self.buffer[self.at..self.at + len].to_vec();
+        self.at += len;
+        Ok(taken)
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Internal { reason: format!("the snapshot is damaged: {what}") }
+}

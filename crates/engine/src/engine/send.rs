@@ -1,0 +1,195 @@
+//! Send: all or nothing.
+
+use super::lookup::queue_not_found;
+use super::{Engine, internal};
+use crate::command::Deliver;
+use crate::error::Error;
+use crate::id::{EPOCH_SHIFT, MessageId};
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::outcome::{Outcome, Reply};
+use crate::record::{SendItemRecord, SendRecord, backoff_rule};
+use crate::state::idempotency::Sent;
+use crate::state::message::{Message, Reason, UNLINKED};
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(send.namespace)?;
+        let found = self.find_queue(namespace_slot, send.queue);
+        if let Some(queue_slot) = found
+            && let Some(reply) = self.repeated(queue_slot, send)?
+        {
+            out.reply = reply;
+            out.released.extend(send.blobs(self.applied_index));
+            return Ok(());
+        }
+        let bytes = self.admit(send)?;
+        self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
+        let first = self.next_sequence(namespace_slot, send.count)?;
+        let queue_slot = match found {
+            Some(slot) => slot,
+            None if !self.limits.auto_create => return Err(queue_not_found(send.queue)),
+            None => self.create_queue(namespace_slot, send.queue)?,
+        };
+        self.insert_all(namespace_slot, queue_slot, first, send, out);
+        self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
+        self.remember(queue_slot, first, send);
+        let first = MessageId { namespace: send.namespace, sequence: first };
+        out.reply = Reply::Sent { first, count: send.count, duplicate: false };
+        Ok(())
+    }
+
+    /// What an earlier send with this key gave.
+    fn repeated(&self, queue_slot: u32, send: &SendRecord<'_>) -> Result<Option<Reply>, Error> {
+        if send.idempotency_key.is_empty() {
+            return Ok(None);
+        }
+        let queue = self.queues.get(queue_slot).number;
+        let window_us = self.limits.idempotency_window_ms * 1_000;
+        let Some(earlier) = self.idempotency.find(queue, send.idempotency_key, self.now_us, window_us) else {
+            return Ok(None);
+        };
+        if earlier.request_digest != send.request_digest {
+            let key = String::from_utf8_lossy(send.idempotency_key).into_owned();
+            return Err(Error::IdempotencyMismatch { key });
+        }
+        let first = MessageId { namespace: send.namespace, sequence: earlier.first };
+        Ok(Some(Reply::Sent { first, count: earlier.count, duplicate: true }))
+    }
+
+    fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>) {
+        if send.idempotency_key.is_empty() {
+            return;
+        }
+        let queue = self.queues.get(queue_slot).number;
+        let (key, request_digest, count) = (send.idempotency_key, send.request_digest, send.count);
+        let window_us = self.limits.idempotency_window_ms * 1_000;
+        let sent = Sent { queue, key, request_digest, first, count };
+        self.idempotency.remember(sent, self.now_us, window_us, self.limits.idempotency_keys);
+    }
+
+    /// Checks the items; returns the bytes of their blobs.
+    fn admit(&self, send: &SendRecord<'_>) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for item in send.items() {
+            bytes += u64::from(item.blob_len);
+            let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
+            if !sound {
+                let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
+                return Err(Error::Internal { reason: format!("a send record is out of range: {reason}") });
+            }
+            if let Some(backoff) = &item.backoff {
+                backoff_rule("backoff", backoff).map_err(internal)?;
+            }
+            self.admit_time(item.deliver)?;
+        }
+        if send.count == 0 {
+            return Err(Error::Internal { reason: "a send record without messages".into() });
+        }
+        if u64::from(self.messages.used()) + u64::from(send.count) > self.limits.messages {
+            return Err(Error::LimitExceeded { what: "messages", limit: self.limits.messages });
+        }
+        Ok(bytes)
+    }
+
+    fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
+        let (field, delay_ms) = match deliver {
+            Deliver::Now => return Ok(()),
+            Deliver::AfterMs(delay_ms) => ("delay_ms", delay_ms),
+            Deliver::AtUs(at_us) => ("deliver_at_ms", at_us.saturating_sub(self.now_us) / 1_000),
+        };
+        if delay_ms <= DELAY_MS_MAX {
+            return Ok(());
+        }
+        let reason = format!("{delay_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)");
+        Err(Error::InvalidArgument { field: field.into(), reason })
+    }
+
+    fn admit_to_namespace(&self, namespace_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
+        let namespace = self.namespaces.get(namespace_slot);
+        let quotas = &namespace.quotas;
+        if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
+            return Err(Error::QuotaExceeded { what: "messages", limit: quotas.messages });
+        }
+        if quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
+            return Err(Error::QuotaExceeded { what: "bytes", limit: quotas.bytes });
+        }
+        Ok(())
+    }
+
+    /// The first of `count` new sequence numbers.
+    fn next_sequence(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
+        let namespace = self.namespaces.get_mut(namespace_slot);
+        let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
+        let last = namespace.last_sequence.max(epoch_begin);
+        if (last - epoch_begin + u64::from(count)) >> EPOCH_SHIFT != 0 {
+            // A restart begins the next epoch, which counts anew.
+            return Err(Error::LimitExceeded { what: "messages since its start", limit: 1 << EPOCH_SHIFT });
+        }
+        Ok(last + 1)
+    }
+
+    fn insert_all(
+        &mut self,
+        namespace_slot: u32,
+        queue_slot: u32,
+        first: u64,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) {
+        for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
+            let slot = self.messages.insert(self.new_message(queue_slot, sequence, blob_item, &item));
+            if let Some(backoff) = item.backoff {
+                self.messages.get_mut(slot).extras = self.extras.add(Some(backoff));
+            }
+            let namespace = self.namespaces.get_mut(namespace_slot);
+            namespace.directory.insert(sequence, slot);
+            namespace.last_sequence = sequence;
+            self.queues.get_mut(queue_slot).all.push_back(&mut self.messages, slot);
+            let due_us = match item.deliver {
+                Deliver::Now => 0,
+                Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
+                Deliver::AtUs(at_us) => at_us,
+            };
+            if due_us > self.now_us {
+                self.enter_delayed(slot, due_us);
+            } else {
+                self.enter_ready(slot, out);
+            }
+        }
+    }
+
+    fn new_message(&self, queue_slot: u32, sequence: u64, blob_item: u32, item: &SendItemRecord) -> Message {
+        Message {
+            sequence,
+            sent_at_us: self.now_us,
+            time_us: 0,
+            token: 0,
+            started_at_us: 0,
+            blob_index: self.applied_index,
+            blob_item,
+            blob_len: item.blob_len,
+            queue: queue_slot,
+            extras: NIL,
+            generation: 0,
+            links: [UNLINKED; 2],
+            attempts: 0,
+            max_attempts: item.max_attempts,
+            deliveries: 0,
+            bucket: 0,
+            state: None,
+            priority: item.priority,
+            reason: Reason::None,
+        }
+    }
+
+    fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
+        for counters in [&mut self.queues.get_mut(queue_slot).counters, &mut self.totals] {
+            counters.sent += messages;
+            counters.bytes += bytes;
+        }
+        let namespace = self.namespaces.get_mut(namespace_slot);
+        namespace.messages += messages;
+        namespace.bytes += bytes;
+    }
+}

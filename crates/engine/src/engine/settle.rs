@@ -1,0 +1,218 @@
+//! Settle and extend: what the holder of a lease may do with it.
+
+use super::Engine;
+use super::lookup::namespace_not_found;
+use crate::error::Error;
+use crate::hash::mix;
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
+use crate::outcome::Outcome;
+use crate::query::{AttemptEnd, State};
+use crate::record::{ExtendRecord, SettleRecord};
+use crate::settings::{Backoff, BackoffKind};
+use crate::state::message::Reason;
+
+use crate::command::Settlement;
+
+impl Engine {
+    pub(super) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        if let Err(error) = self.find_namespace(settle.namespace) {
+            out.released.extend(settle.blobs(self.applied_index));
+            return Err(error);
+        }
+        let index = self.applied_index;
+        for item in settle.items() {
+            let error = item.error.map(|(item, len)| BlobRef { index, item, len });
+            let result = self.leased_slot(settle.namespace, &item.receipt);
+            match result {
+                Ok(slot) => {
+                    self.tokens.settle(item.receipt.token);
+                    self.settle_one(slot, item.settlement, error, out);
+                }
+                Err(_) => out.released.extend(error),
+            }
+            out.results.push(result.map(|_| ()));
+        }
+        Ok(())
+    }
+
+    fn settle_one(&mut self, slot: u32, settlement: Settlement, error: Option<BlobRef>, out: &mut Outcome) {
+        match settlement {
+            Settlement::Ack => {
+                self.count_each(slot, |counters| counters.acked += 1);
+                out.released.extend(error);
+                self.remove(slot, out);
+            }
+            Settlement::Nack { delay_ms } => {
+                self.count_each(slot, |counters| counters.nacked += 1);
+                self.record_attempt(slot, AttemptEnd::Nacked, error, out);
+                self.nack(slot, delay_ms, out);
+            }
+            Settlement::Release { delay_ms } => {
+                self.count_each(slot, |counters| counters.released += 1);
+                self.record_attempt(slot, AttemptEnd::Released, error, out);
+                self.release(slot, delay_ms, out);
+            }
+            Settlement::Reject => {
+                self.count_each(slot, |counters| counters.rejected += 1);
+                self.record_attempt(slot, AttemptEnd::Rejected, error, out);
+                self.make_dead(slot, Reason::Rejected);
+            }
+        }
+    }
+
+    fn nack(&mut self, slot: u32, delay_ms: Option<u64>, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        if self.is_spent(message) {
+            return self.make_dead(slot, Reason::MaxAttempts);
+        }
+        let delay_ms = delay_ms.unwrap_or_else(|| {
+            let own = self.extras.backoff(message.extras);
+            let backoff = own.unwrap_or(self.queues.get(message.queue).settings.backoff);
+            backoff_delay_ms(&backoff, message.sequence, message.attempts)
+        });
+        self.ready_after(slot, delay_ms, out);
+    }
+
+    fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+        let message = self.messages.get_mut(slot);
+        message.attempts -= 1;
+        if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {
+            return self.make_dead(slot, Reason::MaxDeliveries);
+        }
+        self.ready_after(slot, delay_ms, out);
+    }
+
+    fn ready_after(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+        if delay_ms == 0 {
+            self.make_ready(slot, out);
+        } else {
+            self.make_delayed(slot, self.now_us + delay_ms.min(DELAY_MS_MAX) * 1_000);
+        }
+    }
+
+    pub(super) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        self.find_namespace(extend.namespace)?;
+        for (receipt, lease_ms) in extend.items() {
+            let result = self.leased_slot(extend.namespace, &receipt);
+            if let Ok(slot) = result {
+                let message = self.messages.get(slot);
+                let of_queue = self.queues.get(message.queue).settings.lease_ms;
+                let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
+                self.wheel.remove(&mut self.messages, slot);
+                self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
+                self.wheel.insert(&mut self.messages, slot, self.now_us);
+            }
+            out.results.push(result.map(|_| ()));
+        }
+        Ok(())
+    }
+
+    /// The message that a receipt holds now.
+    fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Result<u32, Error> {
+        if receipt.id.namespace != namespace {
+            return Err(Error::InvalidArgument {
+                field: "receipt".into(),
+                reason: format!("{receipt} belongs to another namespace than the request"),
+            });
+        }
+        let Some(slot) = self.find_message(receipt.id) else {
+            return Err(self.why_not_held(receipt));
+        };
+        let message = self.messages.get(slot);
+        let held = message.state == Some(State::Leased)
+            && message.token == receipt.token
+            && message.time_us > self.now_us;
+        if held { Ok(slot) } else { Err(self.why_not_held(receipt)) }
+    }
+
+    #[cold]
+    fn why_not_held(&self, receipt: &Receipt) -> Error {
+        if self.tokens.is_settled(receipt.token) {
+            return Error::AlreadySettled { receipt: receipt.to_string() };
+        }
+        if !self.was_given(receipt.id) {
+            return Error::MessageNotFound { id: receipt.id.to_string() };
+        }
+        Error::LeaseLost { receipt: receipt.to_string() }
+    }
+
+    /// Whether an id can be one that was given: of the current epoch that is known exactly.
+    pub(super) fn was_given(&self, id: MessageId) -> bool {
+        let Some(slot) = self.namespace_slot(id.namespace) else { return false };
+        let count = id.sequence & ((1 << EPOCH_SHIFT) - 1);
+        count > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
+    }
+
+    /// Holds a message whose payload could not be read back.
+    pub(super) fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Result<(), Error> {
+        self.find_namespace(id.namespace).map_err(|_| namespace_not_found(id.namespace))?;
+        let Some(slot) = self.find_message(id) else {
+            return Err(Error::MessageNotFound { id: id.to_string() });
+        };
+        let message = self.messages.get(slot);
+        if message.blob() == blob && message.state != Some(State::Held) {
+            self.make_held(slot, Reason::PayloadDamaged);
+        }
+        Ok(())
+    }
+
+    fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
+        count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
+        count(&mut self.totals);
+    }
+}
+
+/// The delay after `attempts` failed attempts. The jitter is a function of message and attempt, so that replay agrees.
+fn backoff_delay_ms(backoff: &Backoff, sequence: u64, attempts: u16) -> u64 {
+    let attempts = u64::from(attempts.max(1));
+    let plain = match backoff.kind {
+        BackoffKind::None => return 0,
+        BackoffKind::Fixed => backoff.base_ms,
+        BackoffKind::Linear => backoff.base_ms.saturating_mul(attempts),
+        BackoffKind::Exponential => {
+            let factor = u32::try_from(attempts - 1).ok().and_then(|doublings| 1u64.checked_shl(doublings));
+            backoff.base_ms.saturating_mul(factor.unwrap_or(u64::MAX))
+        }
+    };
+    let plain = plain.min(backoff.cap_ms);
+    let reach = plain / 100 * u64::from(backoff.jitter_percent)
+        + plain % 100 * u64::from(backoff.jitter_percent) / 100;
+    let varied = plain - reach + mix(sequence ^ mix(attempts)) % (2 * reach + 1);
+    varied.min(backoff.cap_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delay(kind: BackoffKind, jitter_percent: u8, attempts: u16) -> u64 {
+        let backoff = Backoff { kind, base_ms: 100, cap_ms: 5_000, jitter_percent };
+        backoff_delay_ms(&backoff, 7, attempts)
+    }
+
+    #[test]
+    fn backoff_grows_as_it_says_up_to_its_cap() {
+        assert_eq!([1, 2, 9].map(|n| delay(BackoffKind::None, 0, n)), [0, 0, 0]);
+        assert_eq!([1, 2, 9].map(|n| delay(BackoffKind::Fixed, 0, n)), [100, 100, 100]);
+        assert_eq!([1, 2, 60].map(|n| delay(BackoffKind::Linear, 0, n)), [100, 200, 5_000]);
+        assert_eq!(
+            [1, 2, 3, 7, 10_000].map(|n| delay(BackoffKind::Exponential, 0, n)),
+            [100, 200, 400, 5_000, 5_000]
+        );
+    }
+
+    #[test]
+    fn jitter_stays_within_its_reach_and_differs_by_attempt() {
+        let delays: Vec<u64> = (1..50).map(|n| delay(BackoffKind::Fixed, 20, n)).collect();
+        assert!(delays.iter().all(|ms| (80..=120).contains(ms)));
+        assert!(delays.iter().any(|&ms| ms != delays[0]));
+        let extreme = Backoff {
+            kind: BackoffKind::Exponential,
+            base_ms: DELAY_MS_MAX,
+            cap_ms: DELAY_MS_MAX,
+            jitter_percent: 100,
+        };
+        assert!(backoff_delay_ms(&extreme, 1, u16::MAX) <= DELAY_MS_MAX);
+    }
+}

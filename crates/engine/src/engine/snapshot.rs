@@ -1,0 +1,140 @@
+//! Snapshots: the state as it was at one moment, given out in steps while the engine goes on.
+//!
+//! A snapshot is a row of frames (see [`crate::store::slab::frame`]), in any order but for the first and the last: the head
+//! (what lies in no slab), the blocks of all slabs, the end with the number of frames. What can be derived is left out.
+
+use super::Engine;
+use super::sweep::Work;
+use crate::hash::{hash, mix};
+use crate::record::write_limits;
+use crate::state::queue::write_counters;
+use crate::store::slab::frame;
+use crate::wire::Put;
+
+/// The first bytes of a head, and the version of the format.
+pub(super) const MAGIC: &[u8; 8] = b"sluiceS\x01";
+
+/// Which part of the state a frame holds.
+pub(super) mod section {
+    pub(in crate::engine) const HEAD: u8 = 0;
+    pub(in crate::engine) const MESSAGES: u8 = 1;
+    pub(in crate::engine) const EXTRAS: u8 = 2;
+    pub(in crate::engine) const ENTRIES: u8 = 3;
+    pub(in crate::engine) const QUEUES: u8 = 4;
+    pub(in crate::engine) const NAMESPACES: u8 = 5;
+    pub(in crate::engine) const TOKENS: u8 = 6;
+    pub(in crate::engine) const IDEMPOTENCY: u8 = 7;
+    pub(in crate::engine) const END: u8 = 255;
+}
+
+/// Does the same with each slab of an engine.
+macro_rules! each_slab {
+    ($engine:expr, $slab:ident, $section:ident => $do:expr) => {{
+        use $crate::engine::snapshot::section;
+        each_slab!(@one $slab, $section, $engine.messages, section::MESSAGES, $do);
+        each_slab!(@one $slab, $section, $engine.extras.slots, section::EXTRAS, $do);
+        each_slab!(@one $slab, $section, $engine.extras.entries, section::ENTRIES, $do);
+        each_slab!(@one $slab, $section, $engine.queues, section::QUEUES, $do);
+        each_slab!(@one $slab, $section, $engine.namespaces, section::NAMESPACES, $do);
+        each_slab!(@one $slab, $section, $engine.tokens.settled, section::TOKENS, $do);
+        each_slab!(@one $slab, $section, $engine.idempotency.slots, section::IDEMPOTENCY, $do);
+    }};
+    (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
+        let $slab = &mut $place;
+        #[allow(unused_variables)]
+        let $section = $number;
+        $do;
+    }};
+}
+pub(super) use each_slab;
+
+/// A snapshot that runs.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// The head's frame, until it is given out.
+    head: Vec<u8>,
+}
+
+impl Engine {
+    /// Begins a snapshot of the state as it is now. One that runs is given up.
+    pub fn snapshot_begin(&mut self) {
+        let mut head = Vec::new();
+        frame(section::HEAD, 0, &mut head, |out| self.write_head(out));
+        self.snapshot = Some(Snapshot { head });
+        each_slab!(self, slab, number => slab.snapshot_begin(number));
+    }
+
+    /// Appends pieces of the running snapshot to `out`: all blocks that were changed since the last step, then others until
+    /// about `budget_bytes` are appended. True when the snapshot is complete, or none runs. Call it often: what changes
+    /// between two steps is kept twice.
+    pub fn snapshot_step(&mut self, budget_bytes: usize, out: &mut Vec<u8>) -> bool {
+        let Some(snapshot) = &mut self.snapshot else { return true };
+        let until_len = out.len() + budget_bytes.max(1);
+        out.append(&mut snapshot.head);
+        let mut complete = true;
+        each_slab!(self, slab, number => complete &= slab.snapshot_step(until_len, out));
+        if complete {
+            self.snapshot = None;
+            frame(section::END, 0, out, |_| {});
+        }
+        complete
+    }
+
+    /// Gives up the running snapshot.
+    pub fn snapshot_abort(&mut self) {
+        self.snapshot = None;
+        each_slab!(self, slab, number => slab.snapshot_abort());
+    }
+
+    /// A digest of the whole state: equal for engines which applied the same log, or were restored from one another.
+    pub fn digest(&self) -> u64 {
+        let mut bytes = Vec::new();
+        self.write_head(&mut bytes);
+        let mut digest = hash(0, &bytes);
+        macro_rules! add {
+            ($slab:expr) => {
+                for block in 0..$slab.blocks() {
+                    bytes.clear();
+                    $slab.write_block(block, &mut bytes);
+                    digest = mix(digest ^ hash(u64::from(block), &bytes));
+                }
+            };
+        }
+        add!(self.messages);
+        add!(self.extras.slots);
+        add!(self.extras.entries);
+        add!(self.queues);
+        add!(self.namespaces);
+        add!(self.tokens.settled);
+        add!(self.idempotency.slots);
+        digest
+    }
+
+    fn write_head(&self, out: &mut Vec<u8>) {
+        out.raw(MAGIC);
+        out.u64(self.applied_index);
+        out.u64(self.now_us);
+        out.u32(self.epoch);
+        out.u32(self.next_queue);
+        out.u32(self.next_namespace);
+        write_limits(out, &self.limits);
+        write_counters(out, &self.totals);
+        self.wheel.write(out);
+        out.u32(self.work.len() as u32);
+        for work in &self.work {
+            let (kind, slot) = match work {
+                Work::Queue(slot) => (0, slot),
+                Work::Namespace(slot) => (1, slot),
+            };
+            out.u8(kind);
+            out.u32(*slot);
+        }
+        self.messages.write_head(out);
+        self.extras.slots.write_head(out);
+        self.extras.entries.write_head(out);
+        self.queues.write_head(out);
+        self.namespaces.write_head(out);
+        self.tokens.write_head(out);
+        self.idempotency.write_head(out);
+    }
+}

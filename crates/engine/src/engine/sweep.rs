@@ -1,0 +1,143 @@
+//! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
+
+use super::Engine;
+use crate::limits::SLICE_ITEMS;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::state::message::SIBLINGS;
+use crate::store::NIL;
+
+/// Something that still has work to be done, by slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    Queue(u32),
+    Namespace(u32),
+}
+
+impl Engine {
+    /// Lists work, unless it is listed, and does a first slice.
+    pub(super) fn begin_work(&mut self, work: Work, out: &mut Outcome) {
+        self.list_work(work);
+        self.do_work(SLICE_ITEMS, out);
+    }
+
+    fn list_work(&mut self, work: Work) {
+        if let Work::Queue(slot) = work
+            && std::mem::replace(&mut self.queues.get_mut(slot).working, true)
+        {
+            return;
+        }
+        self.work.push_back(work);
+    }
+
+    /// Does work until `budget` messages or queues were handled, in turn.
+    pub(super) fn do_work(&mut self, mut budget: usize, out: &mut Outcome) {
+        while budget > 0
+            && let Some(work) = self.work.pop_front()
+        {
+            budget -= 1;
+            let done = match work {
+                Work::Queue(slot) => self.work_on_queue(slot, &mut budget, out),
+                Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget),
+            };
+            if !done {
+                self.work.push_back(work);
+            }
+        }
+    }
+
+    /// True when nothing is left to do.
+    fn work_on_queue(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        if self.queues.get(slot).deleted {
+            return self.sweep_deleted(slot, budget, out);
+        }
+        let done = self.sweep_purged(slot, budget, out)
+            && self.sweep_dead(slot, budget, out)
+            && self.redrive_all(slot, budget, out);
+        if done {
+            self.queues.get_mut(slot).working = false;
+        }
+        done
+    }
+
+    fn sweep_deleted(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let head = self.queues.get(slot).all.head;
+            if head == NIL {
+                let queue = self.queues.remove(slot);
+                self.queue_numbers.remove(u64::from(queue.number));
+                self.namespaces.get_mut(queue.namespace).queue_slots -= 1;
+                return true;
+            }
+            *budget -= 1;
+            self.sweep_message(head, out);
+        }
+        false
+    }
+
+    fn sweep_purged(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let queue = self.queues.get_mut(slot);
+            let at = queue.purge_cursor;
+            if at == NIL {
+                return true;
+            }
+            let message = self.messages.get(at);
+            if message.sequence > queue.purge_until {
+                queue.purge_cursor = NIL;
+                return true;
+            }
+            *budget -= 1;
+            queue.purge_cursor = message.links[SIBLINGS].next;
+            if queue.is_stale(message) && message.state != Some(State::Dead) {
+                self.sweep_message(at, out);
+            }
+        }
+        false
+    }
+
+    fn sweep_dead(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let queue = self.queues.get(slot);
+            let head = queue.dead.head;
+            if head == NIL || self.messages.get(head).generation >= queue.dead_deleted_below {
+                return true;
+            }
+            *budget -= 1;
+            self.sweep_message(head, out);
+        }
+        false
+    }
+
+    fn redrive_all(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let queue = self.queues.get(slot);
+            let head = queue.dead.head;
+            if head == NIL || self.messages.get(head).generation >= queue.dead_redriven_below {
+                return true;
+            }
+            *budget -= 1;
+            self.redrive(head, out);
+        }
+        false
+    }
+
+    /// Deletes the queues of a deleted namespace, and the namespace after all of them are swept.
+    fn work_on_namespace(&mut self, slot: u32, budget: &mut usize) -> bool {
+        while *budget > 0 {
+            let Some((_, &queue_slot)) = self.namespaces.get(slot).queues.first_key_value() else {
+                break;
+            };
+            *budget -= 1;
+            self.delete_queue(queue_slot);
+            self.list_work(Work::Queue(queue_slot));
+        }
+        let namespace = self.namespaces.get(slot);
+        let done = namespace.queue_slots == 0;
+        if done {
+            self.namespace_numbers.remove(u64::from(namespace.number));
+            self.namespaces.remove(slot);
+        }
+        done
+    }
+}

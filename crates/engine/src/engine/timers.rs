@@ -1,0 +1,41 @@
+//! Tick: what is due happens, a slice at a time.
+
+use super::Engine;
+use crate::limits::SLICE_ITEMS;
+use crate::outcome::Outcome;
+use crate::query::{AttemptEnd, State};
+use crate::state::message::Reason;
+
+impl Engine {
+    pub(super) fn tick(&mut self, out: &mut Outcome) {
+        let mut budget = SLICE_ITEMS;
+        while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
+            self.fire(slot, out);
+        }
+        self.do_work(budget, out);
+    }
+
+    fn fire(&mut self, slot: u32, out: &mut Outcome) {
+        if self.is_stale(slot) {
+            return self.sweep_message(slot, out);
+        }
+        if self.messages.get(slot).state == Some(State::Leased) {
+            self.expire(slot, out);
+        } else {
+            self.make_ready(slot, out);
+        }
+    }
+
+    /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was its delay.
+    fn expire(&mut self, slot: u32, out: &mut Outcome) {
+        self.record_attempt(slot, AttemptEnd::Expired, None, out);
+        let message = self.messages.get(slot);
+        self.queues.get_mut(message.queue).counters.expired += 1;
+        self.totals.expired += 1;
+        if self.is_spent(message) {
+            self.make_dead(slot, Reason::MaxAttempts);
+        } else {
+            self.make_ready(slot, out);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! How a message goes from one state into another. Each transition is one function; all of them keep the counters.
+
+use super::Engine;
+use crate::id::{BlobRef, QueueId};
+use crate::outcome::Outcome;
+use crate::query::{Attempt, AttemptEnd, State};
+use crate::state::message::{Message, Reason};
+use crate::store::NIL;
+
+impl Engine {
+    /// Any state to ready, at the end of its priority's line.
+    pub(super) fn make_ready(&mut self, slot: u32, out: &mut Outcome) {
+        self.leave(slot);
+        self.enter_ready(slot, out);
+    }
+
+    /// Any state to delayed until `time_us`, which is to come.
+    pub(super) fn make_delayed(&mut self, slot: u32, time_us: u64) {
+        self.leave(slot);
+        self.enter_delayed(slot, time_us);
+    }
+
+    /// Leased to dead.
+    pub(super) fn make_dead(&mut self, slot: u32, reason: Reason) {
+        self.leave(slot);
+        let message = self.messages.get_mut(slot);
+        let queue = self.queues.get_mut(message.queue);
+        message.state = Some(State::Dead);
+        message.reason = reason;
+        message.time_us = self.now_us;
+        message.generation = queue.dead_generation;
+        queue.dead.push_back(&mut self.messages, slot);
+        queue.counters.died += 1;
+        self.totals.died += 1;
+        self.count_in(slot);
+    }
+
+    /// Any state to held.
+    pub(super) fn make_held(&mut self, slot: u32, reason: Reason) {
+        self.leave(slot);
+        let message = self.messages.get_mut(slot);
+        let queue = self.queues.get_mut(message.queue);
+        message.state = Some(State::Held);
+        message.reason = reason;
+        message.time_us = self.now_us;
+        message.generation = queue.waiting_generation;
+        queue.held.push_back(&mut self.messages, slot);
+        self.count_in(slot);
+    }
+
+    /// Ready to leased: takes the first in line of a queue whose highest priority is `priority`.
+    #[inline]
+    pub(super) fn lease_first(&mut self, queue_slot: u32, priority: usize, lease_ms: u64, token: u64) -> u32 {
+        let queue = self.queues.get_mut(queue_slot);
+        let list = &mut queue.ready.lists[priority];
+        let slot = list.head;
+        list.unlink(&mut self.messages, slot);
+        if list.is_empty() {
+            queue.ready.occupied &= !(1 << priority);
+        }
+        let lease_ms = if lease_ms == 0 { queue.settings.lease_ms } else { lease_ms };
+        let message = self.messages.get_mut(slot);
+        message.state = Some(State::Leased);
+        message.attempts = message.attempts.saturating_add(1);
+        message.deliveries = message.deliveries.saturating_add(1);
+        message.token = token;
+        message.started_at_us = self.now_us;
+        message.time_us = self.now_us + lease_ms * 1_000;
+        let len = u64::from(message.blob_len);
+        self.wheel.insert(&mut self.messages, slot, self.now_us);
+        for counters in [&mut queue.counters, &mut self.totals] {
+            counters.states[State::Ready as usize] -= 1;
+            counters.states[State::Leased as usize] += 1;
+            counters.delivered += 1;
+        }
+        queue.bytes[State::Ready as usize] -= len;
+        queue.bytes[State::Leased as usize] += len;
+        slot
+    }
+
+    /// Out of the queue for good: counters, slot, directory and blobs.
+    pub(super) fn remove(&mut self, slot: u32, out: &mut Outcome) {
+        self.leave(slot);
+        let message = self.messages.get(slot);
+        let queue = self.queues.get_mut(message.queue);
+        let len = u64::from(message.blob_len);
+        queue.counters.bytes -= len;
+        self.totals.bytes -= len;
+        let namespace = self.namespaces.get_mut(queue.namespace);
+        namespace.messages -= 1;
+        namespace.bytes -= len;
+        self.free(slot, out);
+    }
+
+    /// Frees a stale message, which no counter counts any more.
+    pub(super) fn sweep_message(&mut self, slot: u32, out: &mut Outcome) {
+        self.detach(slot);
+        self.free(slot, out);
+    }
+
+    /// Frees the slot of a message that is on no list but that of its siblings.
+    fn free(&mut self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        let (queue_slot, extras) = (message.queue, message.extras);
+        let queue = self.queues.get_mut(queue_slot);
+        if queue.purge_cursor == slot {
+            queue.purge_cursor = message.links[crate::state::message::SIBLINGS].next;
+        }
+        out.released.push(message.blob());
+        queue.all.unlink(&mut self.messages, slot);
+        let message = self.messages.get(slot);
+        self.namespaces.get_mut(queue.namespace).directory.remove(message.sequence);
+        if extras != NIL {
+            self.extras.remove(extras, |blob| out.released.push(blob));
+        }
+        self.messages.remove(slot);
+    }
+
+    /// Enters a message that was just put into its slot, or has left its state, into the ready ones.
+    #[inline]
+    pub(super) fn enter_ready(&mut self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get_mut(slot);
+        let queue = self.queues.get_mut(message.queue);
+        let priority = usize::from(message.priority);
+        message.state = Some(State::Ready);
+        message.generation = queue.waiting_generation;
+        queue.ready.lists[priority].push_back(&mut self.messages, slot);
+        queue.ready.occupied |= 1 << priority;
+        let number = QueueId(queue.number);
+        if out.ready.last() != Some(&number) {
+            out.ready.push(number);
+        }
+        self.count_in(slot);
+    }
+
+    /// Like [`Engine::enter_ready`], into the delayed ones.
+    pub(super) fn enter_delayed(&mut self, slot: u32, time_us: u64) {
+        let message = self.messages.get_mut(slot);
+        message.state = Some(State::Delayed);
+        message.generation = self.queues.get(message.queue).waiting_generation;
+        message.time_us = time_us;
+        self.wheel.insert(&mut self.messages, slot, self.now_us);
+        self.count_in(slot);
+    }
+
+    /// Takes a message off the list of its state and out of that state's counters.
+    fn leave(&mut self, slot: u32) {
+        self.detach(slot);
+        let message = self.messages.get_mut(slot);
+        let Some(state) = message.state else { return };
+        message.reason = Reason::None;
+        let queue = self.queues.get_mut(message.queue);
+        queue.counters.states[state as usize] -= 1;
+        queue.bytes[state as usize] -= u64::from(message.blob_len);
+        self.totals.states[state as usize] -= 1;
+    }
+
+    #[inline]
+    fn count_in(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let Some(state) = message.state else { return };
+        let queue = self.queues.get_mut(message.queue);
+        queue.counters.states[state as usize] += 1;
+        queue.bytes[state as usize] += u64::from(message.blob_len);
+        self.totals.states[state as usize] += 1;
+    }
+
+    /// Takes a message off whichever list or timer it is on. The lists of stale messages are gone already.
+    fn detach(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        match message.state {
+            Some(State::Delayed | State::Leased) => self.wheel.remove(&mut self.messages, slot),
+            Some(State::Ready) if self.queues.get(message.queue).is_stale(message) => {}
+            Some(State::Ready) => {
+                let priority = usize::from(message.priority);
+                let ready = &mut self.queues.get_mut(message.queue).ready;
+                ready.lists[priority].unlink(&mut self.messages, slot);
+                if ready.lists[priority].is_empty() {
+                    ready.occupied &= !(1 << priority);
+                }
+            }
+            Some(State::Held) if self.queues.get(message.queue).is_stale(message) => {}
+            Some(State::Held) => {
+                self.queues.get_mut(message.queue).held.unlink(&mut self.messages, slot);
+            }
+            Some(State::Dead) => {
+                let queue = self.queues.get_mut(message.queue);
+                if !queue.deleted {
+                    queue.dead.unlink(&mut self.messages, slot);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Writes the end of the running attempt into the history.
+    pub(super) fn record_attempt(
+        &mut self,
+        slot: u32,
+        end: AttemptEnd,
+        error: Option<BlobRef>,
+        out: &mut Outcome,
+    ) {
+        let message = self.messages.get_mut(slot);
+        if message.extras == NIL {
+            message.extras = self.extras.add(None);
+        }
+        let attempt = Attempt {
+            number: message.attempts,
+            end,
+            started_at_us: message.started_at_us,
+            ended_at_us: self.now_us.min(message.time_us),
+            error,
+        };
+        out.released.extend(self.extras.record(message.extras, attempt));
+    }
+
+    /// The failed attempts of a message are used up.
+    pub(super) fn is_spent(&self, message: &Message) -> bool {
+        message.attempts >= self.queues.get(message.queue).max_attempts(message)
+    }
+}

@@ -1,0 +1,262 @@
+//! Everything that can be refused without looking at the state.
+
+use crate::blob::BlobHead;
+use crate::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use crate::error::Error;
+use crate::id::MessageId;
+use crate::limits::{
+    ATTEMPTS_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, LEASE_MS_MAX, Limits,
+    NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX,
+};
+use crate::settings::{Backoff, BackoffKind, QueuePatch};
+
+impl Command<'_> {
+    /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
+    ///
+    /// # Errors
+    /// The error names the field, its value, and what would be right.
+    pub fn check(&self, limits: &Limits) -> Result<(), Error> {
+        match self {
+            Command::Epoch { .. } | Command::Tick | Command::HoldDamaged { .. } => Ok(()),
+            Command::Configure(limits) => limits.check(),
+            Command::Send(send) => check_send(send, limits),
+            Command::Receive(receive) => check_receive(receive, limits),
+            Command::Settle { items, .. } => check_settle(items, limits),
+            Command::Extend { items, .. } => {
+                check_items("items", items.len(), limits)?;
+                items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
+            }
+            Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
+            Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
+            Command::QueueSet { queue, patch, .. } => {
+                name_rule("queue", queue)?;
+                check_patch(patch)
+            }
+            Command::QueuePurge { queue, .. } | Command::QueueDelete { queue, .. } => {
+                name_rule("queue", queue)
+            }
+            Command::DeadRedrive { queue, ids, .. } | Command::DeadDelete { queue, ids, .. } => {
+                name_rule("queue", queue)?;
+                check_ids(ids, limits)
+            }
+        }
+    }
+}
+
+/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`.
+pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::InvalidName { what, name: name.chars().take(NAME_BYTES_MAX + 1).collect() })
+}
+
+fn invalid(field: impl Into<String>, reason: String) -> Error {
+    Error::InvalidArgument { field: field.into(), reason }
+}
+
+fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
+    if value <= max {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{value} is too much: use at most {max}")))
+}
+
+fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{value} is out of range: use {min} to {max}")))
+}
+
+fn check_items(what: &'static str, items: usize, limits: &Limits) -> Result<(), Error> {
+    if items == 0 {
+        return Err(invalid(what, "the list is empty: give at least one".into()));
+    }
+    if items as u64 > u64::from(limits.batch_items) {
+        let limit = u64::from(limits.batch_items);
+        return Err(Error::BatchTooLarge { what, size: items as u64, limit });
+    }
+    Ok(())
+}
+
+fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
+    name_rule("queue", send.queue)?;
+    at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    check_items("messages", send.items.len(), limits)?;
+    let mut bytes = 0u64;
+    for (at, item) in send.items.iter().enumerate() {
+        let prefix = if send.items.len() == 1 { String::new() } else { format!("messages[{at}].") };
+        bytes += check_send_item(item, &prefix, limits)?;
+    }
+    if bytes > u64::from(limits.batch_bytes) {
+        let limit = u64::from(limits.batch_bytes);
+        return Err(Error::BatchTooLarge { what: "bytes of payloads and headers", size: bytes, limit });
+    }
+    Ok(())
+}
+
+/// Returns the bytes of payload and headers.
+fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    let payload = item.payload.len() as u64;
+    if payload > u64::from(limits.payload_bytes) {
+        return Err(Error::PayloadTooLarge { size: payload, limit: u64::from(limits.payload_bytes) });
+    }
+    let headers = check_headers(item, prefix, limits)?;
+    let field = |name: &str| format!("{prefix}{name}");
+    if item.priority > PRIORITY_MAX {
+        at_most(&field("priority"), u64::from(item.priority), u64::from(PRIORITY_MAX))?;
+    }
+    if item.max_attempts > ATTEMPTS_MAX {
+        at_most(&field("max_attempts"), u64::from(item.max_attempts), u64::from(ATTEMPTS_MAX))?;
+    }
+    if let Deliver::AfterMs(delay_ms) = item.deliver {
+        at_most(&field("delay_ms"), delay_ms, DELAY_MS_MAX)?;
+    }
+    if let Some(backoff) = &item.backoff {
+        backoff_rule(&field("backoff"), backoff)?;
+    }
+    Ok(payload + headers)
+}
+
+fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    if item.content_type.len() > usize::from(u8::MAX) {
+        let reason = format!("{} bytes are too many: use at most 255", item.content_type.len());
+        return Err(invalid(format!("{prefix}content_type"), reason));
+    }
+    if item.headers.is_empty() {
+        return Ok(0);
+    }
+    let count = item.headers.len() as u64;
+    if count > u64::from(limits.headers) {
+        return Err(Error::HeadersTooLarge {
+            what: "headers",
+            size: count,
+            limit: u64::from(limits.headers),
+        });
+    }
+    if let Some(at) = item.headers.iter().position(|(name, _)| name.is_empty()) {
+        return Err(invalid(format!("{prefix}headers"), format!("header {at} has no name")));
+    }
+    let bytes = item.headers.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum();
+    if bytes > u64::from(limits.headers_bytes) {
+        let limit = u64::from(limits.headers_bytes);
+        return Err(Error::HeadersTooLarge { what: "bytes of names and values", size: bytes, limit });
+    }
+    debug_assert!(BlobHead::len(item.content_type, item.headers) <= usize::from(u16::MAX));
+    Ok(bytes)
+}
+
+/// What a backoff must obey; `field` names it in the error.
+pub(crate) fn backoff_rule(field: &str, backoff: &Backoff) -> Result<(), Error> {
+    at_most(&format!("{field}.jitter_percent"), u64::from(backoff.jitter_percent), 100)?;
+    at_most(&format!("{field}.base_ms"), backoff.base_ms, DELAY_MS_MAX)?;
+    at_most(&format!("{field}.cap_ms"), backoff.cap_ms, DELAY_MS_MAX)?;
+    if backoff.kind != BackoffKind::None && backoff.base_ms > backoff.cap_ms {
+        let reason = format!("{} is above cap_ms {}", backoff.base_ms, backoff.cap_ms);
+        return Err(invalid(format!("{field}.base_ms"), reason));
+    }
+    Ok(())
+}
+
+fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
+    between("max", u64::from(receive.max_messages), 1, u64::from(limits.receive_messages))?;
+    at_most("lease_ms", receive.lease_ms, LEASE_MS_MAX)?;
+    at_most("consumer bytes", receive.consumer.len() as u64, NAME_BYTES_MAX as u64)?;
+    between("number of queues", receive.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
+    for (name, _) in receive.queues {
+        name_rule("queue", name)?;
+    }
+    let weighted = receive.queues.iter().filter(|(_, weight)| *weight > 0).count();
+    if weighted > 0
+        && weighted < receive.queues.len()
+        && let Some((name, _)) = receive.queues.iter().find(|(_, weight)| *weight == 0)
+    {
+        let reason =
+            format!("queue {name:?} has none, others have: give every queue a weight of 1 to 65535, or none");
+        return Err(invalid("weight", reason));
+    }
+    Ok(())
+}
+
+fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {
+    check_items("items", items.len(), limits)?;
+    for item in items {
+        at_most("error bytes", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
+        match item.settlement {
+            Settlement::Nack { delay_ms: Some(delay_ms) } | Settlement::Release { delay_ms } => {
+                at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
+            }
+            Settlement::Ack | Settlement::Nack { delay_ms: None } | Settlement::Reject => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
+    if let Some(lease_ms) = patch.lease_ms {
+        between("lease_ms", lease_ms, 1, LEASE_MS_MAX)?;
+    }
+    if let Some(max_attempts) = patch.max_attempts {
+        between("max_attempts", u64::from(max_attempts), 1, u64::from(ATTEMPTS_MAX))?;
+    }
+    if let Some(max_deliveries) = patch.max_deliveries {
+        between("max_deliveries", u64::from(max_deliveries), 1, u64::from(u16::MAX))?;
+    }
+    patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
+}
+
+fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error> {
+    if ids.is_empty() { Ok(()) } else { check_items("ids", ids.len(), limits) }
+}
+
+impl Limits {
+    /// Refuses limits that the engine's layouts cannot carry, or with which nothing could be done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] names the limit.
+    pub fn check(&self) -> Result<(), Error> {
+        between("limits.payload_bytes", u64::from(self.payload_bytes), 1, 1 << 30)?;
+        at_most("limits.headers", u64::from(self.headers), 255)?;
+        at_most("limits.headers_bytes", u64::from(self.headers_bytes), 60 << 10)?;
+        between("limits.batch_items", u64::from(self.batch_items), 1, 10_000)?;
+        between("limits.batch_bytes", u64::from(self.batch_bytes), 1, 1 << 30)?;
+        between("limits.receive_messages", u64::from(self.receive_messages), 1, 10_000)?;
+        between("limits.queues", u64::from(self.queues), 1, 10_000_000)?;
+        between("limits.namespaces", u64::from(self.namespaces), 2, 1_000_000)?;
+        between("limits.messages", self.messages, 1, 4_000_000_000)?;
+        at_most("limits.idempotency_keys", u64::from(self.idempotency_keys), 1 << 30)?;
+        at_most("limits.idempotency_window_ms", self.idempotency_window_ms, DELAY_MS_MAX)?;
+        if self.batch_bytes < self.payload_bytes {
+            let reason = format!("{} is below payload_bytes {}", self.batch_bytes, self.payload_bytes);
+            return Err(invalid("limits.batch_bytes", reason));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_pass_their_own_check() {
+        assert_eq!(Limits::default().check(), Ok(()));
+        // Even the largest heads fit the two bytes of their length.
+        let largest = 2 + 1 + 255 + 1 + 255 * 4 + (60 << 10);
+        assert!(largest <= usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn names_follow_the_rule() {
+        let long = "n".repeat(128);
+        for good in ["a", "A-b_c.9", long.as_str()] {
+            assert_eq!(name_rule("queue", good), Ok(()), "{good}");
+        }
+        let long = "n".repeat(129);
+        for bad in ["", "$sys", "a b", "ü", "a/b", long.as_str()] {
+            assert!(name_rule("queue", bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Commands to bytes. Hot commands are written field by field from the stack; the others gather their few bytes first.
+
+use super::fields::{self, backoff_bytes};
+use super::{LAYOUT, kind, tag};
+use crate::blob::BlobHead;
+use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
+use crate::id::{MessageId, NamespaceId, Receipt};
+use crate::wire::Put;
+
+impl Command<'_> {
+    /// How many blobs the record has: a send one per item, a settle one per item with a non-empty error text.
+    pub fn blob_count(&self) -> u32 {
+        match self {
+            Command::Send(send) => send.items.len() as u32,
+            Command::Settle { items, .. } => {
+                items.iter().filter(|item| !item.error.is_empty()).count() as u32
+            }
+            _ => 0,
+        }
+    }
+
+    /// Writes the record: its body, then its blobs. The command has passed [`Command::check`].
+    pub fn encode(&self, sink: &mut impl RecordSink) {
+        match self {
+            Command::Tick => sink.body(&[kind::TICK, LAYOUT]),
+            Command::Send(send) => encode_send(send, sink),
+            Command::Receive(receive) => encode_receive(receive, sink),
+            Command::Settle { namespace, items } => encode_settle(*namespace, items, sink),
+            Command::Extend { namespace, items } => encode_extend(*namespace, items, sink),
+            _ => {
+                let mut body = Vec::with_capacity(192);
+                encode_rare(self, &mut body);
+                sink.body(&body);
+            }
+        }
+    }
+}
+
+fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
+    let mut head = [0u8; 7];
+    head[0] = kind::SEND;
+    head[1] = LAYOUT;
+    head[2..6].copy_from_slice(&send.namespace.0.to_le_bytes());
+    head[6] = send.queue.len() as u8;
+    sink.body(&head);
+    sink.body(send.queue.as_bytes());
+    let mut rest = [0u8; 14];
+    rest[..8].copy_from_slice(&send.request_digest.to_le_bytes());
+    rest[8..12].copy_from_slice(&(send.items.len() as u32).to_le_bytes());
+    rest[12..].copy_from_slice(&(send.idempotency_key.len() as u16).to_le_bytes());
+    sink.body(&rest);
+    if !send.idempotency_key.is_empty() {
+        sink.body(send.idempotency_key);
+    }
+    for item in send.items {
+        encode_send_item(item, sink);
+    }
+    let mut head = BlobHead::default();
+    for item in send.items {
+        sink.blob(&[head.build(item.content_type, item.headers), item.payload]);
+    }
+}
+
+fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+    let len = BlobHead::len(item.content_type, item.headers) + item.payload.len();
+    let (deliver, time) = match item.deliver {
+        Deliver::Now => (tag::DELIVER_NOW, 0),
+        Deliver::AfterMs(ms) => (tag::DELIVER_AFTER, ms),
+        Deliver::AtUs(us) => (tag::DELIVER_AT, us),
+    };
+    let mut fixed = [0u8; 16];
+    fixed[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    fixed[4] = item.priority;
+    fixed[5] = deliver | if item.backoff.is_some() { tag::HAS_BACKOFF } else { 0 };
+    fixed[6..8].copy_from_slice(&item.max_attempts.to_le_bytes());
+    fixed[8..].copy_from_slice(&time.to_le_bytes());
+    sink.body(if deliver == tag::DELIVER_NOW { &fixed[..8] } else { &fixed });
+    if let Some(backoff) = &item.backoff {
+        sink.body(&backoff_bytes(backoff));
+    }
+}
+
+fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
+    let mut fixed = [0u8; 24];
+    fixed[0] = kind::RECEIVE;
+    fixed[1] = LAYOUT;
+    fixed[2..6].copy_from_slice(&receive.namespace.0.to_le_bytes());
+    fixed[6..10].copy_from_slice(&receive.max_messages.to_le_bytes());
+    fixed[10..14].copy_from_slice(&receive.max_bytes.to_le_bytes());
+    fixed[14..22].copy_from_slice(&receive.lease_ms.to_le_bytes());
+    fixed[22] = receive.queues.len() as u8;
+    fixed[23] = receive.consumer.len() as u8;
+    sink.body(&fixed);
+    sink.body(receive.consumer.as_bytes());
+    for (name, weight) in receive.queues {
+        let weight = weight.to_le_bytes();
+        sink.body(&[weight[0], weight[1], name.len() as u8]);
+        sink.body(name.as_bytes());
+    }
+}
+
+fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; 10] {
+    let mut head = [0u8; 10];
+    head[0] = kind;
+    head[1] = LAYOUT;
+    head[2..6].copy_from_slice(&namespace.0.to_le_bytes());
+    head[6..].copy_from_slice(&(count as u32).to_le_bytes());
+    head
+}
+
+fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
+    bytes[..4].copy_from_slice(&receipt.id.namespace.0.to_le_bytes());
+    bytes[4..12].copy_from_slice(&receipt.id.sequence.to_le_bytes());
+    bytes[12..20].copy_from_slice(&receipt.token.to_le_bytes());
+}
+
+fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut impl RecordSink) {
+    sink.body(&list_head(kind::SETTLE, namespace, items.len()));
+    for item in items {
+        let (how, delay_ms) = match item.settlement {
+            Settlement::Ack => (tag::ACK, 0),
+            Settlement::Nack { delay_ms: None } => (tag::NACK, 0),
+            Settlement::Nack { delay_ms: Some(ms) } => (tag::NACK_DELAY, ms),
+            Settlement::Release { delay_ms } => (tag::RELEASE, delay_ms),
+            Settlement::Reject => (tag::REJECT, 0),
+        };
+        let mut fixed = [0u8; 32];
+        receipt_into(&mut fixed, &item.receipt);
+        fixed[20] = how;
+        fixed[22..24].copy_from_slice(&(item.error.len() as u16).to_le_bytes());
+        fixed[24..].copy_from_slice(&delay_ms.to_le_bytes());
+        sink.body(&fixed);
+    }
+    for item in items.iter().filter(|item| !item.error.is_empty()) {
+        sink.blob(&[item.error.as_bytes()]);
+    }
+}
+
+fn encode_extend(namespace: NamespaceId, items: &[(Receipt, u64)], sink: &mut impl RecordSink) {
+    sink.body(&list_head(kind::EXTEND, namespace, items.len()));
+    for (receipt, lease_ms) in items {
+        let mut fixed = [0u8; 28];
+        receipt_into(&mut fixed, receipt);
+        fixed[20..].copy_from_slice(&lease_ms.to_le_bytes());
+        sink.body(&fixed);
+    }
+}
+
+fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
+    let mut begin = |kind: u8| out.raw(&[kind, LAYOUT]);
+    match command {
+        Command::Epoch { number, behaviour } => {
+            begin(kind::EPOCH);
+            out.u32(*number);
+            out.u16(*behaviour);
+        }
+        Command::Configure(limits) => {
+            begin(kind::CONFIGURE);
+            fields::write_limits(out, limits);
+        }
+        Command::NamespaceCreate { number, name, shard, quotas } => {
+            begin(kind::NAMESPACE_CREATE);
+            out.bool(number.is_some());
+            out.u32(number.map_or(0, |number| number.0));
+            out.name(name);
+            out.u32(*shard);
+            fields::write_quotas(out, quotas);
+        }
+        Command::NamespaceSet { namespace, quotas } => {
+            begin(kind::NAMESPACE_SET);
+            out.u32(namespace.0);
+            fields::write_quotas(out, quotas);
+        }
+        Command::NamespaceDelete { namespace, force } => {
+            begin(kind::NAMESPACE_DELETE);
+            out.u32(namespace.0);
+            out.bool(*force);
+        }
+        Command::QueueSet { namespace, queue, patch, create } => {
+            begin(kind::QUEUE_SET);
+            queue_into(out, *namespace, queue);
+            out.bool(*create);
+            fields::write_patch(out, patch);
+        }
+        Command::QueuePurge { namespace, queue } => {
+            begin(kind::QUEUE_PURGE);
+            queue_into(out, *namespace, queue);
+        }
+        Command::QueueDelete { namespace, queue } => {
+            begin(kind::QUEUE_DELETE);
+            queue_into(out, *namespace, queue);
+        }
+        Command::DeadRedrive { namespace, queue, ids } => {
+            begin(kind::DEAD_REDRIVE);
+            queue_into(out, *namespace, queue);
+            ids_into(out, ids);
+        }
+        Command::DeadDelete { namespace, queue, ids } => {
+            begin(kind::DEAD_DELETE);
+            queue_into(out, *namespace, queue);
+            ids_into(out, ids);
+        }
+        Command::HoldDamaged { id, blob } => {
+            begin(kind::HOLD_DAMAGED);
+            id_into(out, id);
+            out.u64(blob.index);
+            out.u32(blob.item);
+            out.u32(blob.len);
+        }
+        Command::Tick
+        | Command::Send(_)
+        | Command::Receive(_)
+        | Command::Settle { .. }
+        | Command::Extend { .. } => {
+            unreachable!("hot commands are written by their own functions")
+        }
+    }
+}
+
+fn queue_into(out: &mut Vec<u8>, namespace: NamespaceId, queue: &str) {
+    out.u32(namespace.0);
+    out.name(queue);
+}
+
+fn id_into(out: &mut Vec<u8>, id: &MessageId) {
+    out.u32(id.namespace.0);
+    out.u64(id.sequence);
+}
+
+fn ids_into(out: &mut Vec<u8>, ids: &[MessageId]) {
+    out.u32(ids.len() as u32);
+    for id in ids {
+        id_into(out, id);
+    }
+}

@@ -1,0 +1,119 @@
+//! Fields that records and snapshots share.
+
+use crate::limits::Limits;
+use crate::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use crate::wire::{Put, Reader};
+
+pub(crate) fn write_backoff(out: &mut Vec<u8>, backoff: &Backoff) {
+    out.raw(&backoff_bytes(backoff));
+}
+
+/// Bytes of a backoff.
+pub(super) const BACKOFF_BYTES: usize = 18;
+
+pub(super) fn backoff_bytes(backoff: &Backoff) -> [u8; BACKOFF_BYTES] {
+    let mut bytes = [0; BACKOFF_BYTES];
+    bytes[0] = match backoff.kind {
+        BackoffKind::None => 0,
+        BackoffKind::Fixed => 1,
+        BackoffKind::Linear => 2,
+        BackoffKind::Exponential => 3,
+    };
+    bytes[1] = backoff.jitter_percent;
+    bytes[2..10].copy_from_slice(&backoff.base_ms.to_le_bytes());
+    bytes[10..].copy_from_slice(&backoff.cap_ms.to_le_bytes());
+    bytes
+}
+
+pub(crate) fn read_backoff(reader: &mut Reader<'_>) -> Option<Backoff> {
+    let kind = match reader.u8()? {
+        0 => BackoffKind::None,
+        1 => BackoffKind::Fixed,
+        2 => BackoffKind::Linear,
+        3 => BackoffKind::Exponential,
+        _ => return None,
+    };
+    Some(Backoff { jitter_percent: reader.u8()?, kind, base_ms: reader.u64()?, cap_ms: reader.u64()? })
+}
+
+pub(crate) fn write_quotas(out: &mut Vec<u8>, quotas: &Quotas) {
+    out.u64(quotas.queues);
+    out.u64(quotas.messages);
+    out.u64(quotas.bytes);
+}
+
+pub(crate) fn read_quotas(reader: &mut Reader<'_>) -> Option<Quotas> {
+    Some(Quotas { queues: reader.u64()?, messages: reader.u64()?, bytes: reader.u64()? })
+}
+
+pub(super) fn write_patch(out: &mut Vec<u8>, patch: &QueuePatch) {
+    let present = [
+        patch.lease_ms.is_some(),
+        patch.max_attempts.is_some(),
+        patch.max_deliveries.is_some(),
+        patch.backoff.is_some(),
+    ];
+    out.u8((0..4).map(|bit| u8::from(present[bit]) << bit).sum());
+    if let Some(lease_ms) = patch.lease_ms {
+        out.u64(lease_ms);
+    }
+    if let Some(max_attempts) = patch.max_attempts {
+        out.u16(max_attempts);
+    }
+    if let Some(max_deliveries) = patch.max_deliveries {
+        out.u16(max_deliveries);
+    }
+    if let Some(backoff) = &patch.backoff {
+        write_backoff(out, backoff);
+    }
+}
+
+pub(super) fn read_patch(reader: &mut Reader<'_>) -> Option<QueuePatch> {
+    let present = reader.u8()?;
+    let mut patch = QueuePatch::default();
+    if present & 1 != 0 {
+        patch.lease_ms = Some(reader.u64()?);
+    }
+    if present & 2 != 0 {
+        patch.max_attempts = Some(reader.u16()?);
+    }
+    if present & 4 != 0 {
+        patch.max_deliveries = Some(reader.u16()?);
+    }
+    if present & 8 != 0 {
+        patch.backoff = Some(read_backoff(reader)?);
+    }
+    (present < 16).then_some(patch)
+}
+
+pub(crate) fn write_limits(out: &mut Vec<u8>, limits: &Limits) {
+    out.u32(limits.payload_bytes);
+    out.u32(limits.headers);
+    out.u32(limits.headers_bytes);
+    out.u32(limits.batch_items);
+    out.u32(limits.batch_bytes);
+    out.u32(limits.receive_messages);
+    out.u32(limits.queues);
+    out.u32(limits.namespaces);
+    out.u64(limits.messages);
+    out.u32(limits.idempotency_keys);
+    out.u64(limits.idempotency_window_ms);
+    out.bool(limits.auto_create);
+}
+
+pub(crate) fn read_limits(reader: &mut Reader<'_>) -> Option<Limits> {
+    Some(Limits {
+        payload_bytes: reader.u32()?,
+        headers: reader.u32()?,
+        headers_bytes: reader.u32()?,
+        batch_items: reader.u32()?,
+        batch_bytes: reader.u32()?,
+        receive_messages: reader.u32()?,
+        queues: reader.u32()?,
+        namespaces: reader.u32()?,
+        messages: reader.u64()?,
+        idempotency_keys: reader.u32()?,
+        idempotency_window_ms: reader.u64()?,
+        auto_create: reader.bool()?,
+    })
+}

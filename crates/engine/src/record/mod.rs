@@ -1,0 +1,54 @@
+//! The bytes of a command in the log.
+//!
+//! Every body begins with a kind and the version of that kind's layout. A layout is never changed: a new one gets the
+//! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), a
+//! settle one per item with a non-empty error text, the others have none.
+
+mod check;
+mod decode;
+mod encode;
+mod fields;
+
+pub(crate) use check::{backoff_rule, name_rule};
+pub(crate) use decode::{
+    ExtendRecord, Ids, ReceiveRecord, Record, SendItemRecord, SendRecord, SettleRecord, decode,
+};
+pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
+
+/// The version of every layout so far.
+const LAYOUT: u8 = 1;
+
+/// The first byte of each body.
+mod kind {
+    pub(super) const EPOCH: u8 = 1;
+    pub(super) const CONFIGURE: u8 = 2;
+    pub(super) const TICK: u8 = 3;
+    pub(super) const SEND: u8 = 4;
+    pub(super) const RECEIVE: u8 = 5;
+    pub(super) const SETTLE: u8 = 6;
+    pub(super) const EXTEND: u8 = 7;
+    pub(super) const NAMESPACE_CREATE: u8 = 8;
+    pub(super) const NAMESPACE_SET: u8 = 9;
+    pub(super) const NAMESPACE_DELETE: u8 = 10;
+    pub(super) const QUEUE_SET: u8 = 11;
+    pub(super) const QUEUE_PURGE: u8 = 12;
+    pub(super) const QUEUE_DELETE: u8 = 13;
+    pub(super) const DEAD_REDRIVE: u8 = 14;
+    pub(super) const DEAD_DELETE: u8 = 15;
+    pub(super) const HOLD_DAMAGED: u8 = 16;
+}
+
+/// How an item of a send or settle record spells its choices.
+mod tag {
+    pub(super) const DELIVER_NOW: u8 = 0;
+    pub(super) const DELIVER_AFTER: u8 = 1;
+    pub(super) const DELIVER_AT: u8 = 2;
+    pub(super) const DELIVER_MASK: u8 = 3;
+    pub(super) const HAS_BACKOFF: u8 = 4;
+
+    pub(super) const ACK: u8 = 0;
+    pub(super) const NACK: u8 = 1;
+    pub(super) const NACK_DELAY: u8 = 2;
+    pub(super) const RELEASE: u8 = 3;
+    pub(super) const REJECT: u8 = 4;
+}

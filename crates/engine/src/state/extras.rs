@@ -1,0 +1,213 @@
+//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, and its history.
+
+use crate::id::BlobRef;
+use crate::limits::HISTORY_ATTEMPTS_MAX;
+use crate::query::{Attempt, AttemptEnd};
+use crate::record::{read_backoff, write_backoff};
+use crate::settings::Backoff;
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// The optional fields of one message.
+#[derive(Clone, Debug)]
+pub(crate) struct Extras {
+    pub(crate) backoff: Option<Backoff>,
+    /// Oldest and newest entry of the history.
+    head: u32,
+    tail: u32,
+    entries: u16,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for Extras {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Extras { backoff: None, head: NIL, tail: NIL, entries: 0, next_vacant: Some(next) }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.bool(self.backoff.is_some());
+        if let Some(backoff) = &self.backoff {
+            write_backoff(out, backoff);
+        }
+        out.u32(self.head);
+        out.u32(self.tail);
+        out.u16(self.entries);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Extras::vacant(reader.u32()?));
+        }
+        let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
+        let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
+        Some(Extras { backoff, head, tail, entries, next_vacant: None })
+    }
+}
+
+/// One entry of a history.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    attempt: Attempt,
+    next: u32,
+    vacant: bool,
+}
+
+impl Slot for Entry {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        let attempt =
+            Attempt { number: 0, end: AttemptEnd::Nacked, started_at_us: 0, ended_at_us: 0, error: None };
+        Entry { attempt, next, vacant: true }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.vacant.then_some(self.next)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.vacant);
+        out.u32(self.next);
+        if self.vacant {
+            return;
+        }
+        out.u16(self.attempt.number);
+        out.u8(self.attempt.end as u8);
+        out.u64(self.attempt.started_at_us);
+        out.u64(self.attempt.ended_at_us);
+        out.bool(self.attempt.error.is_some());
+        if let Some(error) = self.attempt.error {
+            out.u64(error.index);
+            out.u32(error.item);
+            out.u32(error.len);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (vacant, next) = (reader.bool()?, reader.u32()?);
+        if vacant {
+            return Some(Entry::vacant(next));
+        }
+        let number = reader.u16()?;
+        let end = match reader.u8()? {
+            0 => AttemptEnd::Nacked,
+            1 => AttemptEnd::Released,
+            2 => AttemptEnd::Rejected,
+            3 => AttemptEnd::Expired,
+            _ => return None,
+        };
+        let (started_at_us, ended_at_us) = (reader.u64()?, reader.u64()?);
+        let error = if reader.bool()? {
+            Some(BlobRef { index: reader.u64()?, item: reader.u32()?, len: reader.u32()? })
+        } else {
+            None
+        };
+        Some(Entry { attempt: Attempt { number, end, started_at_us, ended_at_us, error }, next, vacant })
+    }
+}
+
+/// The optional fields of all messages.
+#[derive(Debug, Default)]
+pub(crate) struct AllExtras {
+    pub(crate) slots: Slab<Extras, 1024>,
+    pub(crate) entries: Slab<Entry, 1024>,
+}
+
+impl AllExtras {
+    /// Optional fields for a message which has none yet.
+    pub(crate) fn add(&mut self, backoff: Option<Backoff>) -> u32 {
+        self.slots.insert(Extras { backoff, next_vacant: None, ..Extras::vacant(NIL) })
+    }
+
+    /// The message's own backoff.
+    pub(crate) fn backoff(&self, extras: u32) -> Option<Backoff> {
+        if extras == NIL { None } else { self.slots.get(extras).backoff }
+    }
+
+    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the first and the
+    /// latest stay; the error text that goes with it is returned.
+    pub(crate) fn record(&mut self, extras: u32, attempt: Attempt) -> Option<BlobRef> {
+        let entry = self.entries.insert(Entry { attempt, next: NIL, vacant: false });
+        let slot = self.slots.get_mut(extras);
+        let tail = std::mem::replace(&mut slot.tail, entry);
+        slot.entries += 1;
+        if tail == NIL {
+            slot.head = entry;
+        } else {
+            self.entries.get_mut(tail).next = entry;
+        }
+        if usize::from(slot.entries) <= HISTORY_ATTEMPTS_MAX {
+            return None;
+        }
+        slot.entries -= 1;
+        let first = slot.head;
+        let second = self.entries.get(first).next;
+        let gone = self.entries.remove(second);
+        self.entries.get_mut(first).next = gone.next;
+        gone.attempt.error
+    }
+
+    /// A history, oldest first.
+    pub(crate) fn history(&self, extras: u32) -> impl Iterator<Item = Attempt> + '_ {
+        let mut at = if extras == NIL { NIL } else { self.slots.get(extras).head };
+        std::iter::from_fn(move || {
+            let entry = (at != NIL).then(|| self.entries.get(at))?;
+            at = entry.next;
+            Some(entry.attempt)
+        })
+    }
+
+    /// Removes the optional fields of a message; gives the error texts of its history to `release`.
+    pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
+        let mut at = self.slots.remove(extras).head;
+        while at != NIL {
+            let entry = self.entries.remove(at);
+            at = entry.next;
+            if let Some(error) = entry.attempt.error {
+                release(error);
+            }
+        }
+    }
+
+    /// Error texts of all histories.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        self.entries.iter().filter_map(|(_, entry)| entry.attempt.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_history_keeps_the_first_and_the_latest() {
+        let mut all = AllExtras::default();
+        let extras = all.add(None);
+        let blob = |number: u16| BlobRef { index: u64::from(number), item: 0, len: 3 };
+        let mut released = Vec::new();
+        for number in 1..=40 {
+            let error = Some(blob(number));
+            let attempt =
+                Attempt { number, end: AttemptEnd::Nacked, started_at_us: 0, ended_at_us: 0, error };
+            released.extend(all.record(extras, attempt));
+        }
+        let kept: Vec<u16> = all.history(extras).map(|attempt| attempt.number).collect();
+        assert_eq!(kept, std::iter::once(1).chain(10..=40).collect::<Vec<_>>());
+        assert_eq!(released, (2..10).map(blob).collect::<Vec<_>>());
+        all.remove(extras, |blob| released.push(blob));
+        assert_eq!(released.len(), 40);
+        assert_eq!((all.slots.used(), all.entries.used()), (0, 0));
+    }
+}

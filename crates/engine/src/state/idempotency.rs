@@ -1,0 +1,237 @@
+//! Idempotency keys: what the first send with a key gave, for a while.
+
+use crate::hash::hash;
+use crate::store::NIL;
+use crate::store::hash_index::HashIndex;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// Keys that one send forgets at most, when they are over age or number.
+const FORGET_PER_SEND: usize = 8;
+
+/// What is remembered of a send.
+#[derive(Clone, Debug)]
+pub(crate) struct Remembered {
+    /// Number of the queue: the key is its own in each.
+    queue: u32,
+    key: Box<[u8]>,
+    pub(crate) request_digest: u64,
+    /// Sequence of the first message.
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+    at_us: u64,
+    /// The next younger one, or the next vacant slot.
+    next: u32,
+    vacant: bool,
+}
+
+impl Slot for Remembered {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        let key = Box::default();
+        Remembered { queue: NIL, key, request_digest: 0, first: 0, count: 0, at_us: 0, next, vacant: true }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.vacant.then_some(self.next)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.vacant);
+        out.u32(self.next);
+        if self.vacant {
+            return;
+        }
+        out.u32(self.queue);
+        out.bytes16(&self.key);
+        out.u64(self.request_digest);
+        out.u64(self.first);
+        out.u32(self.count);
+        out.u64(self.at_us);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (vacant, next) = (reader.bool()?, reader.u32()?);
+        if vacant {
+            return Some(Remembered::vacant(next));
+        }
+        Some(Remembered {
+            queue: reader.u32()?,
+            key: reader.bytes16()?.into(),
+            request_digest: reader.u64()?,
+            first: reader.u64()?,
+            count: reader.u32()?,
+            at_us: reader.u64()?,
+            next,
+            vacant,
+        })
+    }
+}
+
+/// All keys, in the order of their first use.
+#[derive(Debug)]
+pub(crate) struct Idempotency {
+    pub(crate) slots: Slab<Remembered, 1024>,
+    index: HashIndex,
+    oldest: u32,
+    newest: u32,
+}
+
+impl Default for Idempotency {
+    fn default() -> Self {
+        Idempotency { slots: Slab::default(), index: HashIndex::default(), oldest: NIL, newest: NIL }
+    }
+}
+
+fn key_hash(queue: u32, key: &[u8]) -> u64 {
+    hash(u64::from(queue), key)
+}
+
+impl Idempotency {
+    /// What the first send with this key gave, if that is within the window.
+    pub(crate) fn find(&self, queue: u32, key: &[u8], now_us: u64, window_us: u64) -> Option<&Remembered> {
+        let slot = self.lookup(queue, key)?;
+        let remembered = self.slots.get(slot);
+        (now_us.saturating_sub(remembered.at_us) < window_us).then_some(remembered)
+    }
+
+    fn lookup(&self, queue: u32, key: &[u8]) -> Option<u32> {
+        self.index.find(key_hash(queue, key), |slot| {
+            let remembered = self.slots.get(slot);
+            remembered.queue == queue && *remembered.key == *key
+        })
+    }
+
+    /// Remembers a send, and forgets a few that are over age or number. The key is not within the window.
+    pub(crate) fn remember(&mut self, sent: Sent<'_>, now_us: u64, window_us: u64, keys_max: u32) {
+        self.forget(now_us, window_us, keys_max);
+        if keys_max == 0 {
+            return;
+        }
+        let hash = key_hash(sent.queue, sent.key);
+        if let Some(outdated) = self.lookup(sent.queue, sent.key) {
+            // The newer one takes its place in the index; the outdated one is forgotten in its turn.
+            self.index.remove(hash, outdated);
+        }
+        let slot = self.slots.insert(Remembered {
+            queue: sent.queue,
+            key: sent.key.into(),
+            request_digest: sent.request_digest,
+            first: sent.first,
+            count: sent.count,
+            at_us: now_us,
+            next: NIL,
+            vacant: false,
+        });
+        self.index.insert(hash, slot);
+        let before = std::mem::replace(&mut self.newest, slot);
+        if before == NIL {
+            self.oldest = slot;
+        } else {
+            self.slots.get_mut(before).next = slot;
+        }
+    }
+
+    fn forget(&mut self, now_us: u64, window_us: u64, keys_max: u32) {
+        for _ in 0..FORGET_PER_SEND {
+            if self.oldest == NIL {
+                return;
+            }
+            let oldest = self.slots.get(self.oldest);
+            let outdated = now_us.saturating_sub(oldest.at_us) >= window_us;
+            if !outdated && self.slots.used() < keys_max {
+                return;
+            }
+            let slot = self.oldest;
+            let gone = self.slots.remove(slot);
+            self.index.remove(key_hash(gone.queue, &gone.key), slot);
+            self.oldest = gone.next;
+            if gone.next == NIL {
+                self.newest = NIL;
+            }
+        }
+    }
+
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        out.u32(self.oldest);
+        out.u32(self.newest);
+        self.slots.write_head(out);
+    }
+
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Idempotency> {
+        let (oldest, newest) = (reader.u32()?, reader.u32()?);
+        Some(Idempotency { slots: Slab::read_head(reader)?, index: HashIndex::default(), oldest, newest })
+    }
+
+    /// Derives the index after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        let mut at = self.oldest;
+        while at != NIL {
+            let remembered = self.slots.get(at);
+            let hash = key_hash(remembered.queue, &remembered.key);
+            let outdated = self.lookup(remembered.queue, &remembered.key);
+            if let Some(outdated) = outdated {
+                self.index.remove(hash, outdated);
+            }
+            self.index.insert(hash, at);
+            at = self.slots.get(at).next;
+        }
+    }
+
+    /// Compares index and slots.
+    pub(crate) fn recount(&self) -> Result<(), String> {
+        let (mut at, mut seen) = (self.oldest, 0u32);
+        while at != NIL {
+            let remembered = self.slots.get(at);
+            if self.lookup(remembered.queue, &remembered.key).is_none() {
+                return Err(format!("idempotency key in slot {at} is not in the index"));
+            }
+            seen += 1;
+            at = remembered.next;
+        }
+        if seen != self.slots.used() || self.index.len() > seen {
+            let (used, indexed) = (self.slots.used(), self.index.len());
+            return Err(format!("idempotency: {seen} listed, {used} slots, {indexed} indexed"));
+        }
+        Ok(())
+    }
+}
+
+/// A send to be remembered.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent<'a> {
+    pub(crate) queue: u32,
+    pub(crate) key: &'a [u8],
+    pub(crate) request_digest: u64,
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(key: &[u8], first: u64) -> Sent<'_> {
+        Sent { queue: 1, key, request_digest: 5, first, count: 1 }
+    }
+
+    #[test]
+    fn keys_are_forgotten_by_age_and_by_number() {
+        let mut keys = Idempotency::default();
+        for n in 0..10u64 {
+            keys.remember(sent(&n.to_le_bytes(), n), n, 100, 5);
+        }
+        assert_eq!(keys.slots.used(), 5);
+        assert!(keys.find(1, &4u64.to_le_bytes(), 10, 100).is_none());
+        assert_eq!(keys.find(1, &5u64.to_le_bytes(), 10, 100).map(|r| r.first), Some(5));
+        assert!(keys.find(2, &5u64.to_le_bytes(), 10, 100).is_none());
+        assert!(keys.find(1, &5u64.to_le_bytes(), 105, 100).is_none());
+        keys.remember(sent(&5u64.to_le_bytes(), 77), 105, 100, 5);
+        assert_eq!(keys.find(1, &5u64.to_le_bytes(), 106, 100).map(|r| r.first), Some(77));
+        keys.recount().unwrap();
+        keys.remember(sent(b"last", 1), 1_000, 100, 5);
+        assert_eq!(keys.slots.used(), 1);
+        keys.recount().unwrap();
+    }
+}

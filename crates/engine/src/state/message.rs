@@ -1,0 +1,187 @@
+//! One message: a slot of 96 bytes that holds all that a plain message has.
+
+use crate::id::BlobRef;
+use crate::query::State;
+use crate::store::NIL;
+use crate::store::slab::Slot;
+use crate::wire::{Put, Reader};
+
+/// Links of the one list or timer that a message's state puts it on.
+pub(crate) const PLACE: usize = 0;
+/// Links among all messages of a queue, by id.
+pub(crate) const SIBLINGS: usize = 1;
+
+/// Neighbours in an intrusive list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Link {
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+}
+
+/// Neighbours of what is on no list.
+pub(crate) const UNLINKED: Link = Link { prev: NIL, next: NIL };
+
+/// Why a message is dead or held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Reason {
+    None,
+    MaxAttempts,
+    MaxDeliveries,
+    Rejected,
+    PayloadDamaged,
+}
+
+impl Reason {
+    const ALL: [Reason; 5] =
+        [Reason::None, Reason::MaxAttempts, Reason::MaxDeliveries, Reason::Rejected, Reason::PayloadDamaged];
+
+    /// The word used in every API.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Reason::None => None,
+            Reason::MaxAttempts => Some("max_attempts"),
+            Reason::MaxDeliveries => Some("max_deliveries"),
+            Reason::Rejected => Some("rejected"),
+            Reason::PayloadDamaged => Some("payload_damaged"),
+        }
+    }
+}
+
+/// A message, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) sequence: u64,
+    pub(crate) sent_at_us: u64,
+    /// Delayed: when it becomes ready. Leased: when the lease ends. Dead, held: since when.
+    pub(crate) time_us: u64,
+    /// Fencing token of the latest delivery.
+    pub(crate) token: u64,
+    /// When the latest delivery began.
+    pub(crate) started_at_us: u64,
+    pub(crate) blob_index: u64,
+    pub(crate) blob_item: u32,
+    pub(crate) blob_len: u32,
+    /// Slot of its queue.
+    pub(crate) queue: u32,
+    /// Slot of its optional fields; `NIL`: none.
+    pub(crate) extras: u32,
+    /// The queue's generation when it entered its state: see [`crate::state::queue::Queue::is_stale`].
+    pub(crate) generation: u32,
+    pub(crate) links: [Link; 2],
+    /// Attempts begun.
+    pub(crate) attempts: u16,
+    /// 0: the queue's.
+    pub(crate) max_attempts: u16,
+    pub(crate) deliveries: u16,
+    /// Delayed, leased: where in the wheel.
+    pub(crate) bucket: u16,
+    /// `None`: vacant, and the next vacant slot is `links[PLACE].next`.
+    pub(crate) state: Option<State>,
+    pub(crate) priority: u8,
+    pub(crate) reason: Reason,
+}
+
+const _: () = assert!(size_of::<Message>() == 96);
+
+impl Message {
+    pub(crate) fn blob(&self) -> BlobRef {
+        BlobRef { index: self.blob_index, item: self.blob_item, len: self.blob_len }
+    }
+}
+
+impl Slot for Message {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Message {
+            sequence: 0,
+            sent_at_us: 0,
+            time_us: 0,
+            token: 0,
+            started_at_us: 0,
+            blob_index: 0,
+            blob_item: 0,
+            blob_len: 0,
+            queue: NIL,
+            extras: NIL,
+            generation: 0,
+            links: [Link { prev: NIL, next }, UNLINKED],
+            attempts: 0,
+            max_attempts: 0,
+            deliveries: 0,
+            bucket: 0,
+            state: None,
+            priority: 0,
+            reason: Reason::None,
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        if self.state.is_none() { Some(self.links[PLACE].next) } else { None }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let Some(state) = self.state else {
+            out.u8(u8::MAX);
+            out.u32(self.links[PLACE].next);
+            return;
+        };
+        out.u8(state as u8);
+        for word in
+            [self.sequence, self.sent_at_us, self.time_us, self.token, self.started_at_us, self.blob_index]
+        {
+            out.u64(word);
+        }
+        let [place, siblings] = self.links;
+        for word in [
+            self.blob_item,
+            self.blob_len,
+            self.queue,
+            self.extras,
+            self.generation,
+            place.prev,
+            place.next,
+            siblings.prev,
+            siblings.next,
+        ] {
+            out.u32(word);
+        }
+        for word in [self.attempts, self.max_attempts, self.deliveries, self.bucket] {
+            out.u16(word);
+        }
+        out.u8(self.priority);
+        out.u8(self.reason as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let state = reader.u8()?;
+        if state == u8::MAX {
+            return Some(Message::vacant(reader.u32()?));
+        }
+        Some(Message {
+            state: Some(*State::ALL.get(usize::from(state))?),
+            sequence: reader.u64()?,
+            sent_at_us: reader.u64()?,
+            time_us: reader.u64()?,
+            token: reader.u64()?,
+            started_at_us: reader.u64()?,
+            blob_index: reader.u64()?,
+            blob_item: reader.u32()?,
+            blob_len: reader.u32()?,
+            queue: reader.u32()?,
+            extras: reader.u32()?,
+            generation: reader.u32()?,
+            links: [
+                Link { prev: reader.u32()?, next: reader.u32()? },
+                Link { prev: reader.u32()?, next: reader.u32()? },
+            ],
+            attempts: reader.u16()?,
+            max_attempts: reader.u16()?,
+            deliveries: reader.u16()?,
+            bucket: reader.u16()?,
+            priority: reader.u8()?,
+            reason: *Reason::ALL.get(usize::from(reader.u8()?))?,
+        })
+    }
+}

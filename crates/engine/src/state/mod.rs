@@ -1,0 +1,19 @@
+//! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
+
+pub(crate) mod extras;
+pub(crate) mod idempotency;
+pub(crate) mod list;
+pub(crate) mod message;
+pub(crate) mod namespace;
+pub(crate) mod queue;
+pub(crate) mod tokens;
+pub(crate) mod wheel;
+
+use crate::store::slab::Slab;
+
+/// All messages.
+pub(crate) type Messages = Slab<message::Message, 4096>;
+/// All queues.
+pub(crate) type Queues = Slab<queue::Queue, 64>;
+/// All namespaces.
+pub(crate) type Namespaces = Slab<namespace::Namespace, 64>;

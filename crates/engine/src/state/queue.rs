@@ -1,0 +1,243 @@
+//! One queue: settings, counters, and the ends of its lists.
+
+use super::list::List;
+use super::message::{Message, PLACE, SIBLINGS};
+use crate::limits::PRIORITY_MAX;
+use crate::query::{Counters, State};
+use crate::record::{read_backoff, write_backoff};
+use crate::settings::QueueSettings;
+use crate::store::NIL;
+use crate::store::slab::Slot;
+use crate::wire::{Put, Reader};
+
+const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
+
+/// Ready messages: one list per priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Ready {
+    /// One bit per priority: not empty.
+    pub(crate) occupied: u16,
+    pub(crate) lists: [List<PLACE>; PRIORITIES],
+}
+
+impl Ready {
+    /// The highest priority that has a message.
+    #[inline]
+    pub(crate) fn highest(&self) -> Option<usize> {
+        self.occupied.checked_ilog2().map(|priority| priority as usize)
+    }
+}
+
+/// A queue, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    /// Its number; never reused.
+    pub(crate) number: u32,
+    /// Slot of its namespace.
+    pub(crate) namespace: u32,
+    pub(crate) name: Box<str>,
+    pub(crate) settings: QueueSettings,
+    pub(crate) created_at_us: u64,
+    pub(crate) counters: Counters,
+    /// The bytes behind `counters.states`.
+    pub(crate) bytes: [u64; 5],
+    pub(crate) ready: Ready,
+    pub(crate) held: List<PLACE>,
+    /// In the order of dying, therefore by generation.
+    pub(crate) dead: List<PLACE>,
+    /// All messages by id, the leftovers of a purge included.
+    pub(crate) all: List<SIBLINGS>,
+    /// Generation of what is ready, delayed or held; a purge begins a new one.
+    pub(crate) waiting_generation: u32,
+    /// Generation of dying messages; redriving or deleting all dead letters begins a new one.
+    pub(crate) dead_generation: u32,
+    /// Dead letters of earlier generations are deleted.
+    pub(crate) dead_deleted_below: u32,
+    /// Dead letters of earlier generations are being redriven.
+    pub(crate) dead_redriven_below: u32,
+    /// The next message that a running purge looks at; `NIL`: none runs.
+    pub(crate) purge_cursor: u32,
+    /// The last id that a running purge looks at.
+    pub(crate) purge_until: u64,
+    /// Whether sliced work on it is listed.
+    pub(crate) working: bool,
+    pub(crate) deleted: bool,
+    /// The next vacant slot, if this one is vacant.
+    next_vacant: Option<u32>,
+}
+
+impl Queue {
+    pub(crate) fn new(number: u32, namespace: u32, name: &str, now_us: u64) -> Queue {
+        Queue {
+            number,
+            namespace,
+            name: name.into(),
+            settings: QueueSettings::default(),
+            created_at_us: now_us,
+            counters: Counters::default(),
+            bytes: [0; 5],
+            ready: Ready::default(),
+            held: List::default(),
+            dead: List::default(),
+            all: List::default(),
+            waiting_generation: 0,
+            dead_generation: 0,
+            dead_deleted_below: 0,
+            dead_redriven_below: 0,
+            purge_cursor: NIL,
+            purge_until: 0,
+            working: false,
+            deleted: false,
+            next_vacant: None,
+        }
+    }
+
+    /// Whether a message is gone already, for all who ask, and only waits to be swept.
+    #[inline]
+    pub(crate) fn is_stale(&self, message: &Message) -> bool {
+        self.deleted
+            || match message.state {
+                Some(State::Ready | State::Delayed | State::Held) => {
+                    message.generation != self.waiting_generation
+                }
+                Some(State::Dead) => message.generation < self.dead_deleted_below,
+                Some(State::Leased) => false,
+                None => true,
+            }
+    }
+
+    /// Attempts that a message of this queue may have.
+    #[inline]
+    pub(crate) fn max_attempts(&self, message: &Message) -> u16 {
+        if message.max_attempts == 0 { self.settings.max_attempts } else { message.max_attempts }
+    }
+
+    /// Messages in any state.
+    pub(crate) fn messages(&self) -> u64 {
+        self.counters.states.iter().sum()
+    }
+
+    fn numbers(&self) -> [u32; 7] {
+        [
+            self.number,
+            self.namespace,
+            self.waiting_generation,
+            self.dead_generation,
+            self.dead_deleted_below,
+            self.dead_redriven_below,
+            self.purge_cursor,
+        ]
+    }
+}
+
+impl Slot for Queue {
+    const BLOCK: usize = 4;
+
+    fn vacant(next: u32) -> Self {
+        Queue { next_vacant: Some(next), ..Queue::new(NIL, NIL, "", 0) }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.name(&self.name);
+        self.numbers().into_iter().for_each(|number| out.u32(number));
+        out.u64(self.settings.lease_ms);
+        out.u16(self.settings.max_attempts);
+        out.u16(self.settings.max_deliveries);
+        write_backoff(out, &self.settings.backoff);
+        out.u64(self.created_at_us);
+        write_counters(out, &self.counters);
+        self.bytes.iter().for_each(|&bytes| out.u64(bytes));
+        self.ready.lists.iter().for_each(|list| list.write(out));
+        self.held.write(out);
+        self.dead.write(out);
+        self.all.write(out);
+        out.u64(self.purge_until);
+        out.bool(self.working);
+        out.bool(self.deleted);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Queue::vacant(reader.u32()?));
+        }
+        let name = reader.name()?;
+        let number = reader.u32()?;
+        let namespace = reader.u32()?;
+        let mut queue = Queue::new(number, namespace, name, 0);
+        queue.waiting_generation = reader.u32()?;
+        queue.dead_generation = reader.u32()?;
+        queue.dead_deleted_below = reader.u32()?;
+        queue.dead_redriven_below = reader.u32()?;
+        queue.purge_cursor = reader.u32()?;
+        queue.settings.lease_ms = reader.u64()?;
+        queue.settings.max_attempts = reader.u16()?;
+        queue.settings.max_deliveries = reader.u16()?;
+        queue.settings.backoff = read_backoff(reader)?;
+        queue.created_at_us = reader.u64()?;
+        queue.counters = read_counters(reader)?;
+        for bytes in &mut queue.bytes {
+            *bytes = reader.u64()?;
+        }
+        for (priority, list) in queue.ready.lists.iter_mut().enumerate() {
+            *list = List::read(reader)?;
+            queue.ready.occupied |= u16::from(!list.is_empty()) << priority;
+        }
+        queue.held = List::read(reader)?;
+        queue.dead = List::read(reader)?;
+        queue.all = List::read(reader)?;
+        queue.purge_until = reader.u64()?;
+        queue.working = reader.bool()?;
+        queue.deleted = reader.bool()?;
+        Some(queue)
+    }
+}
+
+pub(crate) fn write_counters(out: &mut Vec<u8>, counters: &Counters) {
+    let c = counters;
+    c.states.iter().for_each(|&count| out.u64(count));
+    for count in [
+        c.bytes,
+        c.sent,
+        c.delivered,
+        c.acked,
+        c.nacked,
+        c.released,
+        c.rejected,
+        c.expired,
+        c.died,
+        c.redriven,
+        c.dropped,
+    ] {
+        out.u64(count);
+    }
+}
+
+pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
+    let mut states = [0; 5];
+    for count in &mut states {
+        *count = reader.u64()?;
+    }
+    Some(Counters {
+        states,
+        bytes: reader.u64()?,
+        sent: reader.u64()?,
+        delivered: reader.u64()?,
+        acked: reader.u64()?,
+        nacked: reader.u64()?,
+        released: reader.u64()?,
+        rejected: reader.u64()?,
+        expired: reader.u64()?,
+        died: reader.u64()?,
+        redriven: reader.u64()?,
+        dropped: reader.u64()?,
+    })
+}

@@ -1,0 +1,184 @@
+//! Fencing tokens, and which of the latest have settled their message.
+//!
+//! A token is epoch and count. Whether its holder has settled is known for the last 2^24 tokens (less up to 4,096) and
+//! the last 1,024 epochs in which any was given; of older ones it is only known that they hold nothing any more.
+
+use std::collections::VecDeque;
+
+use crate::id::EPOCH_SHIFT;
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// Tokens that one slot tells of.
+const PER_SLOT: u64 = 4_096;
+/// Slots of the ring.
+const SLOTS: u64 = 4_096;
+/// Epochs that are told apart.
+const EPOCHS_MAX: usize = 1_024;
+
+/// One bit per token: settled.
+#[derive(Clone, Debug)]
+pub(crate) struct Bits([u64; PER_SLOT as usize / 64]);
+
+impl Slot for Bits {
+    const BLOCK: usize = 8;
+
+    fn vacant(_next: u32) -> Self {
+        Bits([0; PER_SLOT as usize / 64])
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        None
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.iter().for_each(|&word| out.u64(word));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut bits = Bits::vacant(NIL);
+        for word in &mut bits.0 {
+            *word = reader.u64()?;
+        }
+        Some(bits)
+    }
+}
+
+/// Gives tokens, and remembers which were used up.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    /// Tokens ever given.
+    given: u64,
+    /// Epochs in which tokens were given, and the tokens given before; the last is the current one.
+    epochs: VecDeque<(u32, u64)>,
+    pub(crate) settled: Slab<Bits, 64>,
+}
+
+impl Tokens {
+    /// A new epoch counts from the beginning again.
+    pub(crate) fn begin(&mut self, epoch: u32) {
+        if self.epochs.back().is_some_and(|&(_, before)| before == self.given) {
+            self.epochs.pop_back();
+        }
+        self.epochs.push_back((epoch, self.given));
+        if self.epochs.len() > EPOCHS_MAX {
+            self.epochs.pop_front();
+        }
+    }
+
+    /// A token larger than every one before; `None` when the epoch has no more.
+    #[inline]
+    pub(crate) fn give(&mut self) -> Option<u64> {
+        let &(epoch, before) = self.epochs.back()?;
+        let count = self.given - before + 1;
+        if count >> EPOCH_SHIFT != 0 {
+            return None;
+        }
+        if self.given.is_multiple_of(PER_SLOT) {
+            self.clear_slot();
+        }
+        self.given += 1;
+        Some(u64::from(epoch) << EPOCH_SHIFT | count)
+    }
+
+    /// Marks a token that was given as used up by its holder.
+    #[inline]
+    pub(crate) fn settle(&mut self, token: u64) {
+        if let Some((slot, word, bit)) = self.find(token) {
+            self.settled.get_mut(slot).0[word] |= bit;
+        }
+    }
+
+    /// Whether the holder of this token has settled with it, as far as is remembered.
+    pub(crate) fn is_settled(&self, token: u64) -> bool {
+        self.find(token).is_some_and(|(slot, word, bit)| self.settled.get(slot).0[word] & bit != 0)
+    }
+
+    fn clear_slot(&mut self) {
+        let slot = self.given / PER_SLOT % SLOTS;
+        if slot == u64::from(self.settled.used()) {
+            self.settled.insert(Bits::vacant(NIL));
+        } else {
+            *self.settled.get_mut(slot as u32) = Bits::vacant(NIL);
+        }
+    }
+
+    /// Slot, word and bit of a token, if it is within the window.
+    fn find(&self, token: u64) -> Option<(u32, usize, u64)> {
+        let epoch = (token >> EPOCH_SHIFT) as u32;
+        let count = token & ((1 << EPOCH_SHIFT) - 1);
+        let at = self.epochs.iter().rposition(|&(number, _)| number <= epoch)?;
+        let (number, before) = self.epochs[at];
+        let until = self.epochs.get(at + 1).map_or(self.given, |&(_, before)| before);
+        let ordinal = before + count.checked_sub(1)?;
+        if number != epoch || ordinal >= until {
+            return None;
+        }
+        // The slot of the newest token was cleared as a whole when it was entered.
+        let newest_slot = (self.given - 1) / PER_SLOT;
+        if ordinal / PER_SLOT + SLOTS <= newest_slot {
+            return None;
+        }
+        let slot = ordinal / PER_SLOT % SLOTS;
+        let within = ordinal % PER_SLOT;
+        Some((slot as u32, within as usize / 64, 1 << (within % 64)))
+    }
+
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        out.u64(self.given);
+        out.u32(self.epochs.len() as u32);
+        for &(epoch, before) in &self.epochs {
+            out.u32(epoch);
+            out.u64(before);
+        }
+        self.settled.write_head(out);
+    }
+
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Tokens> {
+        let mut tokens = Tokens { given: reader.u64()?, ..Tokens::default() };
+        for _ in 0..reader.u32()? {
+            tokens.epochs.push_back((reader.u32()?, reader.u64()?));
+        }
+        tokens.settled = Slab::read_head(reader)?;
+        Some(tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembers_what_was_settled_across_epochs() {
+        let mut tokens = Tokens::default();
+        assert_eq!(tokens.give(), None, "no epoch has begun");
+        tokens.begin(1);
+        let first = tokens.give().unwrap();
+        let second = tokens.give().unwrap();
+        assert!(first < second);
+        tokens.settle(first);
+        tokens.begin(2);
+        tokens.begin(3);
+        let third = tokens.give().unwrap();
+        assert!(third > second);
+        tokens.settle(third);
+        let settled = [first, second, third, third + 1, 2 << EPOCH_SHIFT | 1, 0, u64::MAX];
+        assert_eq!(settled.map(|t| tokens.is_settled(t)), [true, false, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn forgets_only_what_is_older_than_the_window() {
+        let mut tokens = Tokens::default();
+        tokens.begin(1);
+        let first = tokens.give().unwrap();
+        tokens.settle(first);
+        let window = PER_SLOT * SLOTS;
+        for _ in 1..window {
+            tokens.give().unwrap();
+        }
+        assert!(tokens.is_settled(first));
+        let newest = tokens.give().unwrap();
+        assert!(!tokens.is_settled(first) && !tokens.is_settled(newest));
+    }
+}

@@ -1,0 +1,203 @@
+//! The timers: a hierarchical timing wheel (Varghese and Lauck 1987) of 7 levels with 64 buckets each, at 1 ms.
+//!
+//! A timer costs no memory of its own: the message that waits is linked into its bucket. An entry lies on the level of
+//! the highest digit (base 64) in which its tick differs from the wheel's; so the first non-empty level always holds
+//! what comes next. Taking from a bucket of level 0 fires, taking from a higher one moves the entry down.
+
+use super::Messages;
+use super::list::List;
+use super::message::PLACE;
+use crate::wire::{Put, Reader};
+
+const LEVELS: usize = 7;
+const DIGIT_BITS: u32 = 6;
+const BUCKETS: usize = 1 << DIGIT_BITS;
+const TICK_US: u64 = 1_000;
+/// Ticks beyond the year 2109 are one.
+const TICK_MAX: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
+
+/// Messages by the time that they wait for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wheel {
+    /// All earlier ticks are done.
+    tick: u64,
+    len: u32,
+    occupied: [u64; LEVELS],
+    buckets: Vec<List<PLACE>>,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Wheel { tick: 0, len: 0, occupied: [0; LEVELS], buckets: vec![List::default(); LEVELS * BUCKETS] }
+    }
+}
+
+impl Wheel {
+    /// Timers set.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Sets the timer of a message at its `time_us`; it fires up to 1 ms later, never earlier.
+    #[inline]
+    pub(crate) fn insert(&mut self, messages: &mut Messages, slot: u32, now_us: u64) {
+        if self.len == 0 {
+            self.tick = self.tick.max((now_us / TICK_US).min(TICK_MAX));
+        }
+        self.len += 1;
+        self.place(messages, slot);
+    }
+
+    fn place(&mut self, messages: &mut Messages, slot: u32) {
+        let message = messages.get_mut(slot);
+        let tick = message.time_us.div_ceil(TICK_US).clamp(self.tick, TICK_MAX);
+        let differing = (tick ^ self.tick) | (BUCKETS as u64 - 1);
+        let level = differing.ilog2() / DIGIT_BITS;
+        let digit = (tick >> (level * DIGIT_BITS)) as usize % BUCKETS;
+        let bucket = level as usize * BUCKETS + digit;
+        message.bucket = bucket as u16;
+        self.buckets[bucket].push_back(messages, slot);
+        self.occupied[level as usize] |= 1 << digit;
+    }
+
+    /// Takes a message's timer out.
+    #[inline]
+    pub(crate) fn remove(&mut self, messages: &mut Messages, slot: u32) {
+        self.len -= 1;
+        self.unlink(messages, slot);
+    }
+
+    fn unlink(&mut self, messages: &mut Messages, slot: u32) {
+        let bucket = usize::from(messages.get(slot).bucket);
+        self.buckets[bucket].unlink(messages, slot);
+        if self.buckets[bucket].is_empty() {
+            self.occupied[bucket / BUCKETS] &= !(1 << (bucket % BUCKETS));
+        }
+    }
+
+    /// When the wheel has to turn next, in microseconds; no timer fires before.
+    pub(crate) fn next_us(&self) -> Option<u64> {
+        self.next_bucket().map(|(_, tick)| tick * TICK_US)
+    }
+
+    /// The bucket that comes next, and its first tick. One that is being moved down comes before all others: it is the
+    /// only one above level 0 that the wheel's tick lies in.
+    fn next_bucket(&self) -> Option<(usize, u64)> {
+        let first = self.occupied.iter().position(|&occupied| occupied != 0)?;
+        let digit_at = |level: usize| (self.tick >> (level as u32 * DIGIT_BITS)) as usize % BUCKETS;
+        let moving = (first.max(1)..LEVELS).find(|&level| self.occupied[level] >> digit_at(level) & 1 == 1);
+        let level = moving.unwrap_or(first);
+        let digit = moving.map_or(self.occupied[level].trailing_zeros(), |level| digit_at(level) as u32);
+        let shift = level as u32 * DIGIT_BITS;
+        let above = self.tick >> (shift + DIGIT_BITS) << (shift + DIGIT_BITS);
+        Some((level * BUCKETS + digit as usize, above | u64::from(digit) << shift))
+    }
+
+    /// The next message whose time has come; it stays in the wheel until it is removed. Counts each message touched
+    /// against `budget`; `None` when it is used up or nothing more is due.
+    pub(crate) fn due(&mut self, messages: &mut Messages, now_us: u64, budget: &mut usize) -> Option<u32> {
+        let now_tick = (now_us / TICK_US).min(TICK_MAX);
+        while *budget > 0 {
+            let Some((bucket, tick)) = self.next_bucket().filter(|(_, tick)| *tick <= now_tick) else {
+                self.tick = self.tick.max(now_tick);
+                return None;
+            };
+            self.tick = self.tick.max(tick);
+            *budget -= 1;
+            let slot = self.buckets[bucket].head;
+            if bucket < BUCKETS {
+                return Some(slot);
+            }
+            self.unlink(messages, slot);
+            self.place(messages, slot);
+        }
+        None
+    }
+
+    /// Messages in all buckets, with the bucket.
+    pub(crate) fn iter<'a>(&'a self, messages: &'a Messages) -> impl Iterator<Item = (usize, u32)> + 'a {
+        self.buckets
+            .iter()
+            .enumerate()
+            .flat_map(move |(bucket, list)| list.iter(messages).map(move |slot| (bucket, slot)))
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.u64(self.tick);
+        out.u32(self.len);
+        for list in &self.buckets {
+            list.write(out);
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Wheel> {
+        let mut wheel = Wheel { tick: reader.u64()?, len: reader.u32()?, ..Wheel::default() };
+        for bucket in 0..LEVELS * BUCKETS {
+            let list = List::read(reader)?;
+            if !list.is_empty() {
+                wheel.occupied[bucket / BUCKETS] |= 1 << (bucket % BUCKETS);
+            }
+            wheel.buckets[bucket] = list;
+        }
+        Some(wheel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::mix;
+    use crate::query::State;
+    use crate::state::message::Message;
+    use crate::store::slab::Slot;
+
+    fn timer(messages: &mut Messages, time_us: u64) -> u32 {
+        let mut message = Message::vacant(0);
+        message.state = Some(State::Delayed);
+        message.time_us = time_us;
+        messages.insert(message)
+    }
+
+    #[test]
+    fn fires_in_order_never_early_and_at_most_a_tick_late() {
+        let (mut wheel, mut messages) = (Wheel::default(), Messages::default());
+        let start = 1_700_000_000_000_000u64;
+        let mut waiting = 0;
+        for n in 0..3_000u64 {
+            let reach = 1u64 << (mix(n) % 48);
+            let slot = timer(&mut messages, start + 1 + mix(n + 9_999) % reach);
+            wheel.insert(&mut messages, slot, start);
+            waiting += 1;
+        }
+        while let Some(now) = wheel.next_us() {
+            let mut budget = 7;
+            while let Some(slot) = wheel.due(&mut messages, now, &mut budget) {
+                wheel.remove(&mut messages, slot);
+                let due = messages.get(slot).time_us;
+                assert!(due <= now && now < due + TICK_US, "due {due}, fired {now}");
+                waiting -= 1;
+            }
+        }
+        assert_eq!((waiting, wheel.len()), (0, 0));
+    }
+
+    #[test]
+    fn removed_timers_do_not_fire() {
+        let (mut wheel, mut messages) = (Wheel::default(), Messages::default());
+        let slots: Vec<u32> = (0..100).map(|n| timer(&mut messages, 5_000 - n % 3)).collect();
+        for &slot in &slots {
+            wheel.insert(&mut messages, slot, 0);
+        }
+        for &slot in slots.iter().step_by(2) {
+            wheel.remove(&mut messages, slot);
+        }
+        let mut fired = Vec::new();
+        let mut budget = usize::MAX;
+        while let Some(slot) = wheel.due(&mut messages, 10_000, &mut budget) {
+            wheel.remove(&mut messages, slot);
+            fired.push(slot);
+        }
+        assert_eq!(fired, slots.iter().copied().skip(1).step_by(2).collect::<Vec<_>>());
+        assert_eq!(wheel.next_us(), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The containers that the state lies in: all grow in fixed chunks, so that nothing moves or rehashes at once.
+
+pub(crate) mod arena;
+pub(crate) mod directory;
+pub(crate) mod hash_index;
+pub(crate) mod slab;
+
+/// No slot: the end of a list, or nothing there.
+pub(crate) const NIL: u32 = u32::MAX;

@@ -1,0 +1,221 @@
+//! Slots that are reused, and that a running snapshot sees as they were when it began.
+//!
+//! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed, the block
+//! is serialised; therefore a snapshot neither pauses the engine nor copies the state.
+
+use super::NIL;
+use super::arena::Arena;
+use crate::hash::hash;
+use crate::wire::{Put, Reader};
+
+/// What may lie in a slab.
+pub(crate) trait Slot: Sized {
+    /// Slots that a snapshot writes together.
+    const BLOCK: usize;
+    /// An unused slot which points to the next unused one.
+    fn vacant(next: u32) -> Self;
+    /// The next unused slot, if this one is unused.
+    fn next_vacant(&self) -> Option<u32>;
+    /// Appends the slot's bytes.
+    fn write(&self, out: &mut Vec<u8>);
+    /// Reads what `write` wrote.
+    fn read(reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+/// Slots of one kind. `CHUNK` slots are allocated at a time.
+#[derive(Debug)]
+pub(crate) struct Slab<T, const CHUNK: usize> {
+    slots: Arena<T, CHUNK>,
+    vacant: u32,
+    used: u32,
+    snapshot: Option<Box<Progress>>,
+}
+
+/// How far a snapshot has come in one slab.
+#[derive(Debug)]
+struct Progress {
+    section: u8,
+    /// Blocks when it began.
+    blocks: u32,
+    /// All blocks below are written.
+    cursor: u32,
+    /// One bit per block: written already.
+    written: Vec<u64>,
+    /// Frames of blocks that changed before the snapshot came to them.
+    pending: Vec<u8>,
+}
+
+impl<T: Slot, const CHUNK: usize> Default for Slab<T, CHUNK> {
+    fn default() -> Self {
+        Slab { slots: Arena::default(), vacant: NIL, used: 0, snapshot: None }
+    }
+}
+
+impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
+    /// Slots in use.
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> &T {
+        self.slots.get(slot)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut T {
+        if self.snapshot.is_some() {
+            self.preserve(slot);
+        }
+        self.slots.get_mut(slot)
+    }
+
+    /// Puts an item into an unused slot.
+    pub(crate) fn insert(&mut self, item: T) -> u32 {
+        self.used += 1;
+        if self.vacant == NIL {
+            let slot = self.slots.len() as u32;
+            if self.snapshot.is_some() {
+                self.preserve(slot);
+            }
+            self.slots.push(item);
+            return slot;
+        }
+        let slot = self.vacant;
+        let place = self.get_mut(slot);
+        let next = place.next_vacant();
+        *place = item;
+        debug_assert!(next.is_some(), "slot {slot} was vacant");
+        self.vacant = next.unwrap_or(NIL);
+        slot
+    }
+
+    /// Empties a slot and returns what lay in it.
+    pub(crate) fn remove(&mut self, slot: u32) -> T {
+        let next = self.vacant;
+        self.vacant = slot;
+        self.used -= 1;
+        std::mem::replace(self.get_mut(slot), T::vacant(next))
+    }
+
+    /// All items in use, by slot.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0u32..).zip(self.slots.iter()).filter(|(_, item)| item.next_vacant().is_none())
+    }
+
+    /// Appends what belongs to no block.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        out.u32(self.slots.len() as u32);
+        out.u32(self.vacant);
+        out.u32(self.used);
+    }
+
+    /// Reads what `write_head` wrote; all slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Slab<T, CHUNK>> {
+        let len = reader.u32()?;
+        let mut slab = Slab { vacant: reader.u32()?, used: reader.u32()?, ..Slab::default() };
+        for _ in 0..len {
+            slab.slots.push(T::vacant(NIL));
+        }
+        Some(slab)
+    }
+
+    /// Number of blocks.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.slots.len().div_ceil(T::BLOCK) as u32
+    }
+
+    /// Appends the bytes of one block.
+    pub(crate) fn write_block(&self, block: u32, out: &mut Vec<u8>) {
+        let from = block as usize * T::BLOCK;
+        let until = (from + T::BLOCK).min(self.slots.len());
+        for slot in from..until {
+            self.slots.get(slot as u32).write(out);
+        }
+    }
+
+    /// Reads what `write_block` wrote.
+    pub(crate) fn read_block(&mut self, block: u32, bytes: &[u8]) -> Option<()> {
+        let from = block as usize * T::BLOCK;
+        let until = (from + T::BLOCK).min(self.slots.len());
+        let mut reader = Reader::new(bytes);
+        for slot in from..until {
+            *self.slots.get_mut(slot as u32) = T::read(&mut reader)?;
+        }
+        reader.end()
+    }
+
+    /// From here on, changes do not reach the snapshot.
+    pub(crate) fn snapshot_begin(&mut self, section: u8) {
+        let blocks = self.blocks();
+        let written = vec![0; (blocks as usize).div_ceil(64)];
+        self.snapshot = Some(Box::new(Progress { section, blocks, cursor: 0, written, pending: Vec::new() }));
+    }
+
+    /// Appends frames until `out` holds `until_len` bytes; true when all blocks are written.
+    pub(crate) fn snapshot_step(&mut self, until_len: usize, out: &mut Vec<u8>) -> bool {
+        let Some(mut progress) = self.snapshot.take() else { return true };
+        out.append(&mut progress.pending);
+        while progress.cursor < progress.blocks && out.len() < until_len {
+            let block = progress.cursor;
+            if progress.take(block) {
+                frame(progress.section, block, out, |out| self.write_block(block, out));
+            }
+            progress.cursor += 1;
+        }
+        let done = progress.cursor == progress.blocks;
+        if !done {
+            self.snapshot = Some(progress);
+        }
+        done
+    }
+
+    pub(crate) fn snapshot_abort(&mut self) {
+        self.snapshot = None;
+    }
+
+    #[cold]
+    fn preserve(&mut self, slot: u32) {
+        let block = slot / T::BLOCK as u32;
+        let Some(mut progress) = self.snapshot.take() else { return };
+        if block < progress.blocks && progress.take(block) {
+            let mut pending = std::mem::take(&mut progress.pending);
+            frame(progress.section, block, &mut pending, |out| self.write_block(block, out));
+            progress.pending = pending;
+        }
+        self.snapshot = Some(progress);
+    }
+}
+
+impl Progress {
+    /// Marks a block as written; false if it was.
+    fn take(&mut self, block: u32) -> bool {
+        let (word, bit) = (block as usize / 64, 1u64 << (block % 64));
+        let fresh = self.written[word] & bit == 0;
+        self.written[word] |= bit;
+        fresh
+    }
+}
+
+/// Bytes before the content of a frame: section, block, length, checksum.
+pub(crate) const FRAME_HEAD: usize = 1 + 4 + 4 + 8;
+
+/// Appends one frame of a snapshot.
+pub(crate) fn frame(section: u8, block: u32, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.resize(start + FRAME_HEAD, 0);
+    content(out);
+    let bytes = &out[start + FRAME_HEAD..];
+    let len = bytes.len() as u32;
+    let check = frame_check(section, block, bytes);
+    let head = &mut out[start..start + FRAME_HEAD];
+    head[0] = section;
+    head[1..5].copy_from_slice(&block.to_le_bytes());
+    head[5..9].copy_from_slice(&len.to_le_bytes());
+    head[9..].copy_from_slice(&check.to_le_bytes());
+}
+
+/// The checksum of a frame covers where it belongs, too.
+pub(crate) fn frame_check(section: u8, block: u32, content: &[u8]) -> u64 {
+    hash(u64::from(section) << 32 | u64::from(block), content)
+}

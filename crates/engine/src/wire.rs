@@ -1,0 +1,107 @@
+//! Writing and reading of fixed-layout bytes: integers are little endian, short texts carry their length.
+
+/// Appends fields to bytes.
+pub(crate) trait Put {
+    fn raw(&mut self, bytes: &[u8]);
+
+    fn u8(&mut self, value: u8) {
+        self.raw(&[value]);
+    }
+    fn u16(&mut self, value: u16) {
+        self.raw(&value.to_le_bytes());
+    }
+    fn u32(&mut self, value: u32) {
+        self.raw(&value.to_le_bytes());
+    }
+    fn u64(&mut self, value: u64) {
+        self.raw(&value.to_le_bytes());
+    }
+    fn bool(&mut self, value: bool) {
+        self.u8(u8::from(value));
+    }
+    /// At most 65,535 bytes, with their length.
+    fn bytes16(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.len() <= usize::from(u16::MAX));
+        self.u16(bytes.len() as u16);
+        self.raw(bytes);
+    }
+    /// A name, at most 255 bytes, with its length.
+    fn name(&mut self, name: &str) {
+        debug_assert!(name.len() <= usize::from(u8::MAX));
+        self.u8(name.len() as u8);
+        self.raw(name.as_bytes());
+    }
+}
+
+impl Put for Vec<u8> {
+    fn raw(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Takes fields off the front of bytes; `None` when they end too early or hold what no writer wrote.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    pub(crate) fn raw(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        Some(self.array::<1>()?[0])
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(*self.array()?))
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.array()?))
+    }
+
+    pub(crate) fn bool(&mut self) -> Option<bool> {
+        match self.u8()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn bytes16(&mut self) -> Option<&'a [u8]> {
+        let len = self.u16()?;
+        self.raw(usize::from(len))
+    }
+
+    pub(crate) fn name(&mut self) -> Option<&'a str> {
+        let len = self.u8()?;
+        std::str::from_utf8(self.raw(usize::from(len))?).ok()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Everything was read, and no more than everything.
+    pub(crate) fn end(&self) -> Option<()> {
+        self.rest.is_empty().then_some(())
+    }
+}
