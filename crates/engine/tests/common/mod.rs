@@ -1,0 +1,57 @@
+//! What the tests share: a log in memory.
+
+use std::collections::BTreeMap;
+
+use sluice_engine::command::RecordSink;
+use sluice_engine::{BlobRef, Command, Engine, Outcome};
+
+/// One record, as a journal would keep it.
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    pub(crate) now_us: u64,
+    pub(crate) index: u64,
+    pub(crate) body: Vec<u8>,
+    pub(crate) blobs: Vec<Vec<u8>>,
+}
+
+impl RecordSink for Record {
+    fn body(&mut self, bytes: &[u8]) {
+        assert!(self.blobs.is_empty(), "the body comes first");
+        self.body.extend_from_slice(bytes);
+    }
+
+    fn blob(&mut self, pieces: &[&[u8]]) {
+        self.blobs.push(pieces.concat());
+    }
+}
+
+/// An engine, its log, and the blobs that a journal would still hold.
+#[derive(Default)]
+pub(crate) struct Driver {
+    pub(crate) engine: Engine,
+    pub(crate) log: Vec<Record>,
+    pub(crate) blobs: BTreeMap<BlobRef, Vec<u8>>,
+    pub(crate) out: Outcome,
+}
+
+impl Driver {
+    pub(crate) fn new() -> Driver {
+        Driver { engine: Engine::new(), ..Driver::default() }
+    }
+
+    /// Encodes and applies; what came of it is in `out`. Each released blob must have been held.
+    pub(crate) fn apply(&mut self, now_us: u64, command: &Command<'_>) {
+        let index = self.log.len() as u64 + 1;
+        let mut record = Record { now_us, index, ..Record::default() };
+        command.encode(&mut record);
+        assert_eq!(record.blobs.len(), command.blob_count() as usize);
+        for (item, blob) in (0u32..).zip(&record.blobs) {
+            self.blobs.insert(BlobRef { index, item, len: blob.len() as u32 }, blob.clone());
+        }
+        self.engine.apply(now_us, index, &record.body, &mut self.out);
+        for released in &self.out.released {
+            assert!(self.blobs.remove(released).is_some(), "{released:?} was released and not held");
+        }
+        self.log.push(record);
+    }
+}

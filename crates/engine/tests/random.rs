@@ -1,0 +1,395 @@
+//! Random commands, and everything that must hold whatever they are: kept counters equal a recount, blobs are released
+//! exactly once, a replay and a restored snapshot equal the engine that they come from, no token holds twice.
+
+mod common;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use common::Driver;
+use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::query::State;
+use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use sluice_engine::{Command, Engine, Limits, Outcome};
+
+const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const START_US: u64 = 1_700_000_000_000_000;
+
+/// A small generator of numbers (xorshift64*).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+struct Run {
+    numbers: Numbers,
+    driver: Driver,
+    now_us: u64,
+    epoch: u32,
+    namespaces: Vec<NamespaceId>,
+    receipts: VecDeque<Receipt>,
+    tokens: BTreeSet<u64>,
+    ids: BTreeSet<MessageId>,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let mut run = Run {
+            numbers: Numbers(seed * 2 + 1),
+            driver: Driver::new(),
+            now_us: START_US,
+            epoch: 0,
+            namespaces: vec![NamespaceId::DEFAULT],
+            receipts: VecDeque::new(),
+            tokens: BTreeSet::new(),
+            ids: BTreeSet::new(),
+        };
+        run.begin_epoch();
+        run
+    }
+
+    fn begin_epoch(&mut self) {
+        self.epoch += 1 + self.numbers.below(3) as u32;
+        self.apply(&Command::Epoch { number: self.epoch, behaviour: 1 });
+    }
+
+    fn apply(&mut self, command: &Command<'_>) {
+        assert_eq!(command.check(&Limits::default()), Ok(()), "{command:?}");
+        self.driver.apply(self.now_us, command);
+        for delivery in &self.driver.out.deliveries {
+            assert!(self.tokens.insert(delivery.receipt.token), "a token was given twice");
+            assert!(delivery.lease_until_us > self.now_us);
+            self.receipts.push_back(delivery.receipt);
+        }
+        if self.receipts.len() > 500 {
+            self.receipts.pop_front();
+        }
+    }
+
+    fn step(&mut self) {
+        if !self.numbers.one_in(3) {
+            let reach = self.numbers.pick(&[10, 5_000, 1_000_000, 60_000_000]);
+            self.now_us += self.numbers.below(reach);
+        }
+        match self.numbers.below(100) {
+            0..=29 => self.send(),
+            30..=54 => self.receive(),
+            55..=79 => self.settle(),
+            80..=84 => self.extend(),
+            85..=94 => self.apply(&Command::Tick),
+            95..=98 => self.manage(),
+            _ => self.rare(),
+        }
+    }
+
+    fn send(&mut self) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
+        let payload = vec![7; self.numbers.below(40) as usize];
+        let items: Vec<SendItem<'_>> = (0..count)
+            .map(|_| SendItem {
+                payload: &payload,
+                headers: if self.numbers.one_in(4) { &[("trace", "1")] } else { &[] },
+                priority: if self.numbers.one_in(2) { self.numbers.below(10) as u8 } else { 0 },
+                deliver: match self.numbers.below(6) {
+                    0 => Deliver::AfterMs(self.numbers.below(100_000)),
+                    1 => Deliver::AtUs(self.now_us.saturating_sub(50) + self.numbers.below(100)),
+                    _ => Deliver::Now,
+                },
+                max_attempts: self.numbers.below(4) as u16,
+                backoff: self.numbers.one_in(8).then(|| self.backoff()),
+                ..SendItem::default()
+            })
+            .collect();
+        let key = [self.numbers.below(20) as u8];
+        let keyed = self.numbers.one_in(4);
+        let command = Command::Send(Send {
+            namespace,
+            queue: self.numbers.pick(&QUEUES),
+            idempotency_key: if keyed { &key } else { &[] },
+            request_digest: self.numbers.below(2),
+            items: &items,
+        });
+        self.apply(&command);
+        if let sluice_engine::outcome::Reply::Sent { first, count, duplicate: false } = self.driver.out.reply
+        {
+            for n in 0..u64::from(count) {
+                let id = MessageId { sequence: first.sequence + n, ..first };
+                assert!(self.ids.insert(id), "an id was given twice");
+            }
+        }
+    }
+
+    fn backoff(&mut self) -> Backoff {
+        let kind = self.numbers.pick(&[
+            BackoffKind::None,
+            BackoffKind::Fixed,
+            BackoffKind::Linear,
+            BackoffKind::Exponential,
+        ]);
+        Backoff { kind, base_ms: self.numbers.below(3_000), cap_ms: 60_000, jitter_percent: 20 }
+    }
+
+    fn receive(&mut self) {
+        let weight = self.numbers.below(2) as u16;
+        let queues: Vec<(&str, u16)> = (0..1 + self.numbers.below(3))
+            .map(|_| (self.numbers.pick(&QUEUES), weight * (1 + self.numbers.below(5) as u16)))
+            .collect();
+        let command = Command::Receive(Receive {
+            namespace: self.numbers.pick(&self.namespaces.clone()),
+            queues: &queues,
+            max_messages: 1 + self.numbers.below(30) as u32,
+            max_bytes: self.numbers.below(2_000) as u32,
+            lease_ms: self.numbers.below(2) * (1 + self.numbers.below(40_000)),
+            consumer: "",
+        });
+        self.apply(&command);
+    }
+
+    fn receipt(&mut self) -> Option<Receipt> {
+        let at = self.numbers.below(self.receipts.len().max(1) as u64) as usize;
+        let mut receipt = *self.receipts.get(at)?;
+        match self.numbers.below(40) {
+            0 => receipt.token += 1,
+            1 => receipt.id.sequence += 1_000_000,
+            _ => {}
+        }
+        Some(receipt)
+    }
+
+    fn settle(&mut self) {
+        let count = 1 + self.numbers.below(12);
+        let mut items = Vec::new();
+        for _ in 0..count {
+            let Some(receipt) = self.receipt() else { return };
+            let delay_ms = self.numbers.below(3) * 500;
+            let settlement = match self.numbers.below(8) {
+                0 => Settlement::Nack { delay_ms: None },
+                1 => Settlement::Nack { delay_ms: Some(delay_ms) },
+                2 => Settlement::Release { delay_ms },
+                3 => Settlement::Reject,
+                _ => Settlement::Ack,
+            };
+            let error = if self.numbers.one_in(3) { "it failed" } else { "" };
+            items.push(SettleItem { receipt, settlement, error });
+        }
+        let namespace = items[0].receipt.id.namespace;
+        self.apply(&Command::Settle { namespace, items: &items });
+    }
+
+    fn extend(&mut self) {
+        let Some(receipt) = self.receipt() else { return };
+        let lease_ms = self.numbers.below(90_000);
+        self.apply(&Command::Extend { namespace: receipt.id.namespace, items: &[(receipt, lease_ms)] });
+    }
+
+    fn manage(&mut self) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let queue = self.numbers.pick(&QUEUES);
+        let dead: Vec<MessageId> = match self.driver.engine.queue_id(namespace, queue) {
+            Some(id) if self.numbers.one_in(2) => {
+                let page = self.driver.engine.messages(id, Some(State::Dead), None, 5);
+                page.items.iter().map(|message| message.id).collect()
+            }
+            _ => Vec::new(),
+        };
+        match self.numbers.below(8) {
+            0 => self.apply(&Command::QueuePurge { namespace, queue }),
+            1 => self.apply(&Command::QueueDelete { namespace, queue }),
+            2 | 3 => self.apply(&Command::DeadRedrive { namespace, queue, ids: &dead }),
+            4 => self.apply(&Command::DeadDelete { namespace, queue, ids: &dead }),
+            5 => self.hold(),
+            _ => {
+                let patch = QueuePatch {
+                    lease_ms: Some(1 + self.numbers.below(50_000)),
+                    max_attempts: self.numbers.one_in(2).then_some(3),
+                    max_deliveries: self.numbers.one_in(2).then_some(5),
+                    backoff: self.numbers.one_in(2).then(|| self.backoff()),
+                };
+                let create = self.numbers.one_in(2);
+                self.apply(&Command::QueueSet { namespace, queue, patch, create });
+            }
+        }
+    }
+
+    fn hold(&mut self) {
+        let Some(receipt) = self.receipt() else { return };
+        let Ok(view) = self.driver.engine.message(receipt.id) else { return };
+        self.apply(&Command::HoldDamaged { id: receipt.id, blob: view.blob });
+    }
+
+    fn rare(&mut self) {
+        match self.numbers.below(4) {
+            0 => self.begin_epoch(),
+            1 if self.namespaces.len() > 1 => {
+                let namespace = self.namespaces.pop().unwrap();
+                self.apply(&Command::NamespaceDelete { namespace, force: true });
+            }
+            2 => {
+                let limits =
+                    Limits { idempotency_keys: 5, idempotency_window_ms: 50_000, ..Limits::default() };
+                self.apply(&Command::Configure(limits));
+            }
+            _ => {
+                let name = format!("n{}", self.numbers.below(1_000_000));
+                let quotas = Quotas { messages: 3_000, ..Quotas::default() };
+                self.apply(&Command::NamespaceCreate { number: None, name: &name, shard: 0, quotas });
+                if let sluice_engine::outcome::Reply::Namespace { namespace } = self.driver.out.reply {
+                    self.namespaces.push(namespace);
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        self.driver.engine.recount().unwrap();
+        let live: BTreeSet<_> = self.driver.engine.live_blobs().collect();
+        let held: BTreeSet<_> = self.driver.blobs.keys().copied().collect();
+        assert_eq!(live, held, "the engine refers to exactly the blobs that it has not let go of");
+    }
+
+    /// After a long time with ticks alone nothing is delayed or leased, and nothing waits to be swept.
+    fn settle_down(&mut self) {
+        self.now_us += 24 * 3_600_000_000;
+        while self.driver.engine.next_deadline().is_some_and(|due| due <= self.now_us) {
+            self.apply(&Command::Tick);
+        }
+        let totals = self.driver.engine.totals();
+        assert_eq!(totals.states[State::Delayed as usize] + totals.states[State::Leased as usize], 0);
+        assert_eq!(totals.states.iter().sum::<u64>(), self.driver.engine.message_count());
+        self.check();
+    }
+}
+
+fn restore(pieces: &[u8], cut: usize) -> Engine {
+    let mut chunks = pieces.chunks(cut);
+    Engine::restore(&mut || chunks.next().map(<[u8]>::to_vec)).unwrap()
+}
+
+fn run(seed: u64, steps: usize) {
+    let mut run = Run::new(seed);
+    let mut snapshot: Option<(u64, Vec<u8>)> = None;
+    for step in 0..steps {
+        run.step();
+        if let Some((digest, bytes)) = &mut snapshot {
+            if run.driver.engine.snapshot_step(1 + run.numbers.below(3_000) as usize, bytes) {
+                let restored = restore(bytes, 1 + run.numbers.below(5_000) as usize);
+                assert_eq!(restored.digest(), *digest, "seed {seed}, step {step}");
+                restored.recount().unwrap();
+                snapshot = None;
+            }
+        } else if run.numbers.one_in(50) {
+            run.driver.engine.snapshot_begin();
+            snapshot = Some((run.driver.engine.digest(), Vec::new()));
+        }
+        if step % 64 == 0 {
+            run.check();
+        }
+    }
+    run.driver.engine.snapshot_abort();
+    run.settle_down();
+
+    let mut replayed = Engine::new();
+    let mut out = Outcome::default();
+    for record in &run.driver.log {
+        replayed.apply(record.now_us, record.index, &record.body, &mut out);
+    }
+    assert_eq!(replayed.digest(), run.driver.engine.digest(), "seed {seed}");
+}
+
+#[test]
+fn random_commands_keep_what_must_hold() {
+    for seed in 1..=30 {
+        run(seed, 1_500);
+    }
+}
+
+/// A restored engine and the one it comes from answer alike from then on.
+#[test]
+fn a_restored_engine_goes_on_like_the_first() {
+    for seed in 100..=110 {
+        let mut first = Run::new(seed);
+        for _ in 0..800 {
+            first.step();
+        }
+        first.driver.engine.snapshot_begin();
+        let mut bytes = Vec::new();
+        while !first.driver.engine.snapshot_step(10_000, &mut bytes) {}
+        let mut second = restore(&bytes, 777);
+        let from = first.driver.log.len();
+        let mut outcomes = Vec::new();
+        for _ in 0..400 {
+            let before = first.driver.log.len();
+            first.step();
+            if first.driver.log.len() > before {
+                outcomes.push(first.driver.out.clone());
+            }
+        }
+        let mut out = Outcome::default();
+        for (record, expected) in first.driver.log[from..].iter().zip(&outcomes) {
+            second.apply(record.now_us, record.index, &record.body, &mut out);
+            assert_eq!(&out, expected, "seed {seed}, record {}", record.index);
+        }
+        assert_eq!(second.digest(), first.driver.engine.digest());
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_and_never_panics() {
+    let mut first = Run::new(5);
+    for _ in 0..120 {
+        first.step();
+    }
+    first.driver.engine.snapshot_begin();
+    let mut bytes = Vec::new();
+    while !first.driver.engine.snapshot_step(10_000, &mut bytes) {}
+    let refused = |bytes: &[u8]| {
+        let mut piece = Some(bytes.to_vec());
+        let error = Engine::restore(&mut || piece.take()).expect_err("it is damaged");
+        assert!(error.to_string().contains("snapshot"), "{error}");
+    };
+    for at in (0..bytes.len()).step_by(7) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        refused(&flipped);
+    }
+    for cut in (0..bytes.len()).step_by(101) {
+        refused(&bytes[..cut]);
+    }
+}
+
+#[test]
+fn a_body_that_nobody_wrote_is_refused_and_never_panics() {
+    let mut first = Run::new(6);
+    for _ in 0..300 {
+        first.step();
+    }
+    let mut numbers = Numbers(99);
+    let mut out = Outcome::default();
+    let mut engine = Engine::new();
+    engine.apply(START_US, 1, &first.driver.log[0].body, &mut out);
+    for record in &first.driver.log {
+        for cut in [0, 1, 2, record.body.len() / 2, record.body.len().saturating_sub(1)] {
+            engine.apply(START_US, 2, &record.body[..cut.min(record.body.len())], &mut out);
+        }
+        let mut body = record.body.clone();
+        let at = numbers.below(body.len() as u64) as usize;
+        body[at] ^= 1 << numbers.below(8);
+        engine.apply(START_US, 3, &body, &mut out);
+        engine.recount().unwrap();
+    }
+}
