@@ -72,6 +72,27 @@ impl Batch {
         self.records += other.records;
     }
 
+    /// An empty batch with room for so many encoded bytes, for a single record that is encoded ahead.
+    pub fn with_capacity(bytes: usize) -> Batch {
+        Batch { buffer: BytesMut::with_capacity(bytes.max(1)), records: 0 }
+    }
+
+    /// Keeps the records for whose number, from 0, `keep` says so.
+    pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let (bytes, _) = self.take();
+        let mut records = Records::new(&bytes);
+        let (mut number, mut rest) = (0, records.rest().len());
+        while records.next().is_some() {
+            let (start, end) = (bytes.len() - rest, bytes.len() - records.rest().len());
+            if keep(number) {
+                self.buffer.extend_from_slice(&bytes[start..end]);
+                self.records += 1;
+            }
+            number += 1;
+            rest = records.rest().len();
+        }
+    }
+
     /// Forgets the records, and keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
@@ -259,6 +280,21 @@ pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retain_keeps_whole_records() {
+        let mut batch = Batch::new();
+        for body in [&b"a"[..], b"bb", b"ccc"] {
+            let mut writer = batch.record(1);
+            writer.body(body);
+            writer.blob(&[body, body]);
+        }
+        batch.retain(|number| number != 1);
+        assert_eq!(batch.records(), 2);
+        let (bytes, _) = batch.take();
+        let kept: Vec<_> = Records::new(&bytes).map(|record| (record.body, record.blob(0))).collect();
+        assert_eq!(kept, [(&b"a"[..], Some(&b"aa"[..])), (&b"ccc"[..], Some(&b"cccccc"[..]))]);
+    }
 
     fn two_records() -> Batch {
         let mut batch = Batch::new();

@@ -1,79 +1,151 @@
-//! The async handle.
+//! The async handle: turns calls into requests to shards and waits for the answers. It holds no rule of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use sluice_engine::Error;
-use sluice_engine::command::{Send, SettleItem};
+use sluice_engine::command::{Command, Receive, Send, SettleItem};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::Limits;
-use sluice_engine::query::{NamespaceView, Page, QueueView, State};
-use sluice_engine::settings::{QueuePatch, Quotas};
+use sluice_engine::outcome::Reply;
+use sluice_engine::query::QueueView;
+use sluice_engine::settings::QueuePatch;
+use sluice_journal::{Backups, RecoveryReport};
+use tokio::sync::{oneshot, watch};
 
-use crate::api::{Delivered, NodeMetrics, Options, ReceiveOptions, Sent, StartError, Stored};
+use crate::api::{Delivered, Options, ReceiveOptions, Sent, StartError};
+use crate::driver::Threads;
+use crate::mailbox::Mailbox;
+use crate::placement::Placement;
+use crate::pulling::PullGuard;
+use crate::shard::request::{Answer, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
+
+/// Wait after which a caller that found the mailbox full may come back.
+const RETRY_AFTER_MS: u64 = 500;
+/// Longest wait of a receive.
+const RECEIVE_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Payload bytes that one receive hands out at most, though at least one message.
+pub(crate) const RECEIVE_BYTES_MAX: u32 = 16 << 20;
 
 /// A running node; clones share it.
 #[derive(Clone)]
 pub struct Node {
-    inner: Arc<()>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-#[allow(unused_variables, clippy::unused_async, clippy::unimplemented, missing_docs)]
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("shards", &self.inner.mailboxes.len()).finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) mailboxes: Vec<Mailbox<Request>>,
+    pub(crate) placement: Placement,
+    pub(crate) limits: Limits,
+    pub(crate) threads: Threads,
+    pub(crate) tickets: AtomicU64,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) failure: watch::Receiver<Option<String>>,
+    pub(crate) namespace_changes: tokio::sync::Mutex<()>,
+    pub(crate) backups: Vec<Backups>,
+    pub(crate) reports: Vec<RecoveryReport>,
+}
+
 impl Node {
     /// Opens the data directory, recovers, and starts the shards. Blocks until ready to serve.
+    ///
+    /// # Errors
+    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to do.
     pub fn start(options: Options) -> Result<Node, StartError> {
-        unimplemented!()
+        crate::start::start(options)
     }
+
+    /// The limits in force.
     pub fn limits(&self) -> &Limits {
-        unimplemented!()
+        &self.inner.limits
     }
+
+    /// What each shard's journal found at the start.
+    pub fn recovery_reports(&self) -> &[RecoveryReport] {
+        &self.inner.reports
+    }
+
     /// The number behind a namespace's name.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
     pub fn namespace_id(&self, name: &str) -> Result<NamespaceId, Error> {
-        unimplemented!()
+        self.inner.placement.by_name(name).map(|place| place.namespace)
     }
-    pub async fn namespace_create(
-        &self,
-        name: &str,
-        shard: Option<u32>,
-        quotas: Quotas,
-    ) -> Result<NamespaceView, Error> {
-        unimplemented!()
-    }
-    pub async fn namespace_set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
-        unimplemented!()
-    }
-    pub async fn namespace_delete(&self, name: &str, force: bool) -> Result<(), Error> {
-        unimplemented!()
-    }
-    pub async fn namespace(&self, name: &str) -> Result<NamespaceView, Error> {
-        unimplemented!()
-    }
-    pub async fn namespaces(&self) -> Result<Vec<NamespaceView>, Error> {
-        unimplemented!()
-    }
+
+    /// Sends messages to one queue, all or none.
+    ///
+    /// # Errors
+    /// As [`Command::check`], and what the engine says of quotas, limits and idempotency.
     pub async fn send(&self, send: &Send<'_>) -> Result<Sent, Error> {
-        unimplemented!()
+        let namespace = send.namespace;
+        match self.propose(namespace, &Command::Send(send.clone())).await?.result? {
+            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate }),
+            other => Err(unexpected(&other)),
+        }
     }
+
+    /// Takes messages, waiting for a first one if told to. Dropping the future gives back what was on its way.
+    ///
+    /// # Errors
+    /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `overloaded`.
     pub async fn receive(&self, receive: &ReceiveOptions<'_>) -> Result<Vec<Delivered>, Error> {
-        unimplemented!()
+        check_receive(receive, &self.inner.limits)?;
+        let shard = self.inner.placement.shard_of(receive.namespace)?;
+        let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        let pull = Pull {
+            ticket,
+            namespace: receive.namespace,
+            queues: receive.queues.iter().map(|(name, weight)| ((*name).into(), *weight)).collect(),
+            max_messages: receive.max_messages,
+            max_bytes: RECEIVE_BYTES_MAX,
+            lease_ms: receive.lease_ms,
+            wait_us: receive.wait.as_micros() as u64,
+            consumer: receive.consumer.into(),
+            reply: PullReply::Once(sender),
+        };
+        self.push(shard, Request::Pull(pull))?;
+        PullGuard::new(self.clone(), shard, ticket, receiver).wait().await
     }
-    /// One result per item, in order. All receipts must belong to `namespace`, else that item gets an error.
+
+    /// Settles deliveries; one result per item, in order.
+    ///
+    /// # Errors
+    /// When the batch as a whole is refused: too many items, unknown namespace, overload.
     pub async fn settle(
         &self,
         namespace: NamespaceId,
         items: &[SettleItem<'_>],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        unimplemented!()
+        let answer = self.propose(namespace, &Command::Settle { namespace, items }).await?;
+        item_results(answer, items.len())
     }
+
+    /// Extends leases; one result per item, in order.
+    ///
+    /// # Errors
+    /// When the batch as a whole is refused: too many items, a lease over the limit, unknown namespace, overload.
     pub async fn extend(
         &self,
         namespace: NamespaceId,
         items: &[(Receipt, u64)],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        unimplemented!()
+        let answer = self.propose(namespace, &Command::Extend { namespace, items }).await?;
+        item_results(answer, items.len())
     }
+
     /// Changes settings; with `create` makes a missing queue. Tells whether it is new.
+    ///
+    /// # Errors
+    /// `queue_not_found` without `create`; `invalid_argument` for a setting out of range.
     pub async fn queue_set(
         &self,
         namespace: NamespaceId,
@@ -81,87 +153,170 @@ impl Node {
         patch: QueuePatch,
         create: bool,
     ) -> Result<(QueueView, bool), Error> {
-        unimplemented!()
+        let command = Command::QueueSet { namespace, queue, patch, create };
+        match self.propose(namespace, &command).await?.result? {
+            Reply::Queue { created, .. } => Ok((self.queue(namespace, queue).await?, created)),
+            other => Err(unexpected(&other)),
+        }
     }
-    pub async fn queue(&self, namespace: NamespaceId, queue: &str) -> Result<QueueView, Error> {
-        unimplemented!()
-    }
-    /// Queues by name, after `after`; at most `limit`.
-    pub async fn queues(
-        &self,
-        namespace: NamespaceId,
-        prefix: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<QueueView>, Error> {
-        unimplemented!()
-    }
+
+    /// Drops what waits in a queue; tells how many messages.
+    ///
+    /// # Errors
+    /// `queue_not_found`.
     pub async fn queue_purge(&self, namespace: NamespaceId, queue: &str) -> Result<u64, Error> {
-        unimplemented!()
+        self.count(namespace, &Command::QueuePurge { namespace, queue }).await
     }
+
+    /// Deletes a queue and all in it; tells how many messages.
+    ///
+    /// # Errors
+    /// `queue_not_found`.
     pub async fn queue_delete(&self, namespace: NamespaceId, queue: &str) -> Result<u64, Error> {
-        unimplemented!()
+        self.count(namespace, &Command::QueueDelete { namespace, queue }).await
     }
-    /// Empty `ids`: all.
+
+    /// Makes dead letters ready again; empty `ids`: all. Tells how many.
+    ///
+    /// # Errors
+    /// `queue_not_found`, `message_not_found`, `wrong_state`.
     pub async fn dead_redrive(
         &self,
         namespace: NamespaceId,
         queue: &str,
         ids: &[MessageId],
     ) -> Result<u64, Error> {
-        unimplemented!()
+        self.count(namespace, &Command::DeadRedrive { namespace, queue, ids }).await
     }
-    /// Empty `ids`: all.
+
+    /// Deletes dead letters; empty `ids`: all. Tells how many.
+    ///
+    /// # Errors
+    /// `queue_not_found`, `message_not_found`, `wrong_state`.
     pub async fn dead_delete(
         &self,
         namespace: NamespaceId,
         queue: &str,
         ids: &[MessageId],
     ) -> Result<u64, Error> {
-        unimplemented!()
+        self.count(namespace, &Command::DeadDelete { namespace, queue, ids }).await
     }
-    /// One message with its history; with its payload when `payload`.
-    pub async fn message(&self, id: MessageId, payload: bool) -> Result<Stored, Error> {
-        unimplemented!()
-    }
-    /// Messages of a queue by id, in one state or all, with the payload when `payload`.
-    pub async fn messages(
-        &self,
-        namespace: NamespaceId,
-        queue: &str,
-        state: Option<State>,
-        cursor: Option<u64>,
-        limit: usize,
-        payload: bool,
-    ) -> Result<Page<Stored>, Error> {
-        unimplemented!()
-    }
-    /// The messages that stand first in line, with payloads.
-    pub async fn peek(
-        &self,
-        namespace: NamespaceId,
-        queue: &str,
-        limit: usize,
-    ) -> Result<Vec<Stored>, Error> {
-        unimplemented!()
-    }
-    pub async fn metrics(&self) -> NodeMetrics {
-        unimplemented!()
-    }
-    /// A consistent copy of all shards as one stream of bytes, taken while serving.
-    pub async fn backup(&self) -> Result<tokio::sync::mpsc::Receiver<std::io::Result<Bytes>>, Error> {
-        unimplemented!()
-    }
-    /// Whether requests are served (false while stopping or after a journal failure).
+
+    /// Whether requests are served: false while stopping and after a journal has failed.
     pub fn ready(&self) -> bool {
-        unimplemented!()
+        !self.inner.stopping.load(Ordering::Relaxed) && self.inner.failure.borrow().is_none()
     }
+
     /// Resolves when a journal has failed, with the reason; the process has to stop then.
     pub async fn failed(&self) -> String {
-        unimplemented!()
+        let mut failure = self.inner.failure.clone();
+        match failure.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
+        }
     }
+
+    /// Waiting receives end empty, and later ones do not wait; everything else goes on.
+    pub fn drain(&self) {
+        for mailbox in &self.inner.mailboxes {
+            push_surely(mailbox, Request::Drain);
+        }
+    }
+
     /// Stops: new requests get `shutting_down`, waiting receives end empty, what is in flight is finished and synced.
+    ///
+    /// # Errors
+    /// `internal` when the shards did not end within the grace period.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
-        unimplemented!()
+        self.inner.stopping.store(true, Ordering::Relaxed);
+        for mailbox in &self.inner.mailboxes {
+            push_surely(mailbox, Request::Stop);
+        }
+        let inner = Arc::clone(&self.inner);
+        let joined = tokio::task::spawn_blocking(move || inner.threads.join());
+        match tokio::time::timeout(grace, joined).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::Internal { reason: format!("the shards did not end within {grace:?}") }),
+        }
+    }
+
+    pub(crate) fn push(&self, shard: u32, request: Request) -> Result<(), Error> {
+        if self.inner.stopping.load(Ordering::Relaxed) {
+            return Err(Error::ShuttingDown {});
+        }
+        let overloaded = |_| Error::Overloaded { what: "requests", retry_after_ms: RETRY_AFTER_MS };
+        self.inner.mailboxes[shard as usize].push(request).map_err(overloaded)
+    }
+
+    /// Puts a command into the log of its namespace's shard and waits for what comes of it.
+    pub(crate) async fn propose(
+        &self,
+        namespace: NamespaceId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        self.propose_on(shard, command).await
+    }
+
+    pub(crate) async fn propose_on(&self, shard: u32, command: &Command<'_>) -> Result<Answer, Error> {
+        command.check(&self.inner.limits)?;
+        let (sender, receiver) = oneshot::channel();
+        self.push(shard, Request::Propose(Proposal::new(command, ReplyTo::Once(sender))))?;
+        receiver.await.map_err(|_| Error::OutcomeUnknown {})
+    }
+
+    async fn count(&self, namespace: NamespaceId, command: &Command<'_>) -> Result<u64, Error> {
+        match self.propose(namespace, command).await?.result? {
+            Reply::Count { messages } => Ok(messages),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Runs a look at a shard's state between two batches. It must take bounded time.
+    pub(crate) async fn look<T: std::marker::Send + 'static>(
+        &self,
+        shard: u32,
+        look: impl FnOnce(&mut Looking<'_>) -> T + std::marker::Send + 'static,
+    ) -> Result<T, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let read = Read(Box::new(move |looking| {
+            let _ = sender.send(look(looking));
+        }));
+        self.push(shard, Request::Read(read))?;
+        receiver.await.map_err(|_| Error::ShuttingDown {})
+    }
+}
+
+fn check_receive(receive: &ReceiveOptions<'_>, limits: &Limits) -> Result<(), Error> {
+    if receive.wait > RECEIVE_WAIT_MAX {
+        let reason = format!("{} is more than {} ms", receive.wait.as_millis(), RECEIVE_WAIT_MAX.as_millis());
+        return Err(Error::InvalidArgument { field: "wait_ms".to_owned(), reason });
+    }
+    let command = Command::Receive(Receive {
+        namespace: receive.namespace,
+        queues: receive.queues,
+        max_messages: receive.max_messages,
+        max_bytes: RECEIVE_BYTES_MAX,
+        lease_ms: receive.lease_ms,
+        consumer: receive.consumer,
+    });
+    command.check(limits)
+}
+
+fn item_results(answer: Answer, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
+    answer.result?;
+    Ok(if answer.results.is_empty() { vec![Ok(()); items] } else { answer.results })
+}
+
+pub(crate) fn unexpected(reply: &Reply) -> Error {
+    Error::Internal { reason: format!("the engine answered {reply:?}") }
+}
+
+/// For the few requests that must arrive even when the mailbox is full.
+fn push_surely(mailbox: &Mailbox<Request>, request: Request) {
+    let mut request = request;
+    while let Err(back) = mailbox.push(request) {
+        request = back;
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -2,9 +2,27 @@
 //! handle, [`Node`], that protocol fronts call.
 //!
 //! What does not live here: behaviour (that is the engine's) and bytes on the wire (that is the fronts').
+//!
+//! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
+//! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`,
+//! `namespaces`, `metrics` and [`backup`] what callers can ask, [`api`] the types that they see.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+pub mod backup;
+mod blobs;
+pub mod clock;
+mod driver;
 mod handle;
+mod looking;
+pub mod mailbox;
+mod metrics;
+mod namespaces;
+mod placement;
+mod pulling;
+pub mod shard;
+mod start;
 
 pub use api::{Delivered, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use handle::Node;

@@ -4,6 +4,7 @@
 //! what holds them, [`transitions`] for how a message goes from one state into another, [`timers`] and [`sweep`] for
 //! what goes on by itself, [`read`] for those who look, [`snapshot`] and [`restore`], and [`recount`] for tests.
 
+mod damage;
 mod dead;
 mod lookup;
 mod namespaces;

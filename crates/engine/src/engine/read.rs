@@ -216,7 +216,7 @@ impl Engine {
             .collect()
     }
 
-    fn message_view(&self, slot: u32) -> MessageView {
+    pub(super) fn message_view(&self, slot: u32) -> MessageView {
         let message = self.messages.get(slot);
         let queue = self.queues.get(message.queue);
         let id = self.id_of(message, queue);

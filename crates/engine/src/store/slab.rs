@@ -103,6 +103,13 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
         (0u32..).zip(self.slots.iter()).filter(|(_, item)| item.next_vacant().is_none())
     }
 
+    /// The items in use among `count` slots from `from` on, and the slot after these; `None` at the end.
+    pub(crate) fn range(&self, from: u32, count: usize) -> (impl Iterator<Item = (u32, &T)>, Option<u32>) {
+        let until = (from as usize).saturating_add(count).min(self.slots.len());
+        let slots = (from as usize..until).map(|slot| (slot as u32, self.slots.get(slot as u32)));
+        (slots.filter(|(_, item)| item.next_vacant().is_none()), (until < self.slots.len()).then_some(until as u32))
+    }
+
     /// Appends what belongs to no block.
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
         out.u32(self.slots.len() as u32);

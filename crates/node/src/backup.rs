@@ -1,0 +1,162 @@
+//! Backups of a whole node: one stream that holds the streams of all shards, one after the other.
+//!
+//! Layout: magic, `u32` number of shards; then frames of `u32` shard, `u32` length, bytes; at the end a frame of shard
+//! [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little endian. What the
+//! frames of a shard hold together is the journal's business, with its own checksums.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use sluice_engine::Error;
+use sluice_journal::{Backup, Backups};
+use tokio::sync::mpsc;
+
+use crate::api::StartError;
+use crate::handle::Node;
+use crate::start::shard_dir;
+
+const MAGIC: &[u8; 8] = b"SLUICEB1";
+/// The shard number of the last frame.
+const END: u32 = u32::MAX;
+/// Longest frame that is believed.
+const FRAME_BYTES_MAX: u32 = 64 << 20;
+/// Chunks that wait for a slow reader.
+const CHUNKS_AHEAD: usize = 4;
+
+impl Node {
+    /// A consistent copy of each shard as one stream of bytes, taken while serving.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned.
+    pub async fn backup(&self) -> Result<mpsc::Receiver<io::Result<Bytes>>, Error> {
+        if self.inner.backups.is_empty() {
+            let reason = "this server keeps its data in memory: there is nothing to back up".to_owned();
+            return Err(Error::InvalidArgument { field: "backup".to_owned(), reason });
+        }
+        let backups = self.inner.backups.clone();
+        let pinned = tokio::task::spawn_blocking(move || {
+            backups.iter().map(Backups::begin).collect::<io::Result<Vec<_>>>()
+        });
+        let internal = |reason: String| Error::Internal { reason };
+        let pinned = pinned.await.map_err(|error| internal(error.to_string()))?;
+        let pinned =
+            pinned.map_err(|error| internal(format!("the journal's files could not be pinned: {error}")))?;
+        let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = copy(pinned, &sender) {
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        Ok(receiver)
+    }
+}
+
+fn copy(backups: Vec<Backup>, sender: &mpsc::Sender<io::Result<Bytes>>) -> io::Result<()> {
+    let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the reader has gone");
+    let give = |bytes: Bytes| sender.blocking_send(Ok(bytes)).map_err(gone);
+    let mut head = BytesMut::from(&MAGIC[..]);
+    head.put_u32_le(backups.len() as u32);
+    give(head.freeze())?;
+    for (shard, mut backup) in backups.into_iter().enumerate() {
+        while let Some(chunk) = backup.next_chunk()? {
+            give(frame_head(shard as u32, chunk.len() as u32))?;
+            give(chunk)?;
+        }
+    }
+    give(frame_head(END, 0))
+}
+
+fn frame_head(shard: u32, len: u32) -> Bytes {
+    let mut head = BytesMut::with_capacity(8);
+    head.put_u32_le(shard);
+    head.put_u32_le(len);
+    head.freeze()
+}
+
+/// Makes a data directory from a backup. `dir` must not exist or be empty.
+///
+/// # Errors
+/// A sentence that says what is wrong with the stream or the directory. The directory is then not usable.
+pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
+    let mut frames = Frames::open(stream)?;
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(StartError(format!("{} is not empty: restore into a new directory", dir.display())));
+    }
+    for shard in 0..frames.shards {
+        let mut part = Part { frames: &mut frames, shard };
+        sluice_journal::restore(&mut part, &shard_dir(dir, shard))
+            .map_err(|error| StartError(error.to_string()))?;
+    }
+    frames.expect_end()
+}
+
+/// The frames of a stream, read as they come.
+struct Frames<'a> {
+    stream: &'a mut dyn Read,
+    shards: u32,
+    /// Shard of the frame that is being read, and bytes of it that are left.
+    current: (u32, u32),
+}
+
+impl<'a> Frames<'a> {
+    fn open(stream: &'a mut dyn Read) -> Result<Frames<'a>, StartError> {
+        let mut head = [0; 12];
+        let read = stream.read_exact(&mut head);
+        if read.is_err() || &head[..8] != MAGIC {
+            return Err(StartError("this is not a backup made by `sluice backup`".to_owned()));
+        }
+        let shards = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
+        let mut frames = Frames { stream, shards, current: (0, 0) };
+        frames.next_frame().map_err(damaged)?;
+        Ok(frames)
+    }
+
+    fn next_frame(&mut self) -> io::Result<()> {
+        let mut head = [0; 8];
+        self.stream.read_exact(&mut head)?;
+        let shard = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        let len = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        if len > FRAME_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of {len} bytes")));
+        }
+        self.current = (shard, len);
+        Ok(())
+    }
+
+    fn expect_end(&mut self) -> Result<(), StartError> {
+        match self.current {
+            (END, 0) => Ok(()),
+            (shard, _) => Err(StartError(format!("the backup is damaged: unexpected data of shard {shard}"))),
+        }
+    }
+}
+
+fn damaged(error: io::Error) -> StartError {
+    StartError(format!("the backup is damaged or was cut: {error}"))
+}
+
+/// The bytes of one shard.
+struct Part<'a, 'b> {
+    frames: &'a mut Frames<'b>,
+    shard: u32,
+}
+
+impl Read for Part<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.frames.current == (self.shard, 0) {
+            self.frames.next_frame()?;
+        }
+        let (shard, left) = self.frames.current;
+        if shard != self.shard {
+            return Ok(0);
+        }
+        let most = buffer.len().min(left as usize);
+        let read = self.frames.stream.read(&mut buffer[..most])?;
+        if read == 0 && most > 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the stream ends in the middle"));
+        }
+        self.frames.current.1 -= read as u32;
+        Ok(read)
+    }
+}

@@ -1,0 +1,149 @@
+//! Thin threads around the steps: one for the shard, one that writes for it, one for the journal's background work.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sluice_journal::{Maintenance, Writer};
+use tokio::sync::watch;
+
+use crate::api::StartError;
+use crate::clock::Clock;
+use crate::mailbox::Mailbox;
+use crate::shard::request::Request;
+use crate::shard::store::Store;
+use crate::shard::{Shard, Step};
+
+/// Up to so many records in flight, the shard's thread writes and syncs itself: for a lone caller two thread
+/// hand-overs cost more than the next batch could gain.
+const INLINE_RECORDS: usize = 4;
+/// Longest pause of the background thread between two looks for work.
+const MAINTENANCE_PAUSE: Duration = Duration::from_millis(100);
+
+/// The threads of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    handles: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Threads {
+    pub(crate) fn spawn(&self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
+        let spawned = std::thread::Builder::new().name(name.clone()).spawn(run);
+        let handle = spawned
+            .map_err(|error| StartError(format!("the thread {name} could not be started: {error}")))?;
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
+        Ok(())
+    }
+
+    /// Waits until all have ended.
+    pub(crate) fn join(&self) {
+        let handles = std::mem::take(&mut *self.handles.lock().unwrap_or_else(PoisonError::into_inner));
+        for handle in handles {
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Who writes for a shard.
+#[derive(Clone)]
+pub(crate) enum Writing {
+    /// Nobody: the journal is in memory.
+    Memory,
+    /// The shard's own thread: a write without a sync is short.
+    Inline(Writer),
+    /// A thread of its own when there is much to do, so that the next batch gathers while one is being synced.
+    Threaded(Writer),
+}
+
+/// Tells the shard that the journal has something to say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventFlag(Arc<AtomicBool>);
+
+impl EventFlag {
+    pub(crate) fn raise(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn lower(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Runs a shard until it is stopped or its journal fails.
+pub(crate) fn run_shard<S: Store, C: Clock>(
+    mut shard: Shard<S, C>,
+    writing: &Writing,
+    events: &EventFlag,
+    failure: &watch::Sender<Option<String>>,
+) {
+    let mailbox = shard.mailbox().clone();
+    mailbox.own();
+    loop {
+        events.lower();
+        match shard.step() {
+            Step::Worked => write(&shard, writing),
+            Step::Idle => mailbox.sleep(shard.idle_us().map(Duration::from_micros), || events.is_raised()),
+            Step::Stopped => break,
+            Step::Failed => {
+                fail(shard.failure().unwrap_or_default(), failure);
+                drop(shard);
+                return refuse_all(&mailbox);
+            }
+        }
+    }
+    if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
+        if let Err(reason) = writer.sync() {
+            fail(&reason, failure);
+        }
+        writer.stop();
+    }
+}
+
+fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
+    match writing {
+        Writing::Memory => {}
+        Writing::Inline(writer) => {
+            writer.step();
+        }
+        Writing::Threaded(writer) if shard.in_flight() <= INLINE_RECORDS => {
+            writer.step();
+        }
+        Writing::Threaded(writer) => writer.notify(),
+    }
+}
+
+fn fail(reason: &str, failure: &watch::Sender<Option<String>>) {
+    tracing::error!(reason, "the journal has failed: nothing is acknowledged any more");
+    failure.send_replace(Some(reason.to_owned()));
+}
+
+/// After a failure every request is dropped, which its caller takes as an unknown outcome.
+fn refuse_all(mailbox: &Mailbox<Request>) {
+    loop {
+        match mailbox.pop() {
+            Some(Request::Stop) => return,
+            Some(_) => {}
+            None => mailbox.sleep(None, || false),
+        }
+    }
+}
+
+/// Writes what shards propose.
+pub(crate) fn run_writer(writer: &Writer) {
+    while writer.wait() {
+        writer.step();
+    }
+}
+
+/// Does the journal's background work.
+pub(crate) fn run_maintenance(mut maintenance: Maintenance) {
+    let started = Instant::now();
+    while maintenance.wait(MAINTENANCE_PAUSE) {
+        while maintenance.step(started.elapsed().as_micros() as u64) {}
+    }
+}

@@ -1,0 +1,182 @@
+//! Reads of the handle: each is a bounded look between two batches; long ones are cut into pages here.
+
+use std::time::{Duration, Instant};
+
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
+use sluice_engine::query::{MessageView, Page, QueueView, State};
+use sluice_engine::{Engine, Error};
+use sluice_journal::{BlobKey, BlobRead};
+
+use crate::api::Stored;
+use crate::blobs;
+use crate::handle::Node;
+use crate::shard::request::Looking;
+
+/// A listing that finds little looks on for so long before it gives out a page that is not full.
+const PAGE_TIME: Duration = Duration::from_millis(100);
+/// Messages that one look touches, so that no look delays the shard.
+const LOOK_MESSAGES: usize = 200;
+/// Queues that one look touches.
+const LOOK_QUEUES: usize = 200;
+
+/// A message with the places of its bytes, as it comes from the shard.
+struct Seen {
+    view: MessageView,
+    queue: String,
+    blob: Option<BlobRead>,
+    errors: Vec<Option<BlobRead>>,
+}
+
+impl Node {
+    /// One queue.
+    ///
+    /// # Errors
+    /// `queue_not_found`.
+    pub async fn queue(&self, namespace: NamespaceId, queue: &str) -> Result<QueueView, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let name = queue.to_owned();
+        self.look(shard, move |at| {
+            at.engine.queue(find(at.engine, namespace, &name)?).ok_or_else(|| missing(&name))
+        })
+        .await?
+    }
+
+    /// Queues by name that begin with `prefix`, after `after`; at most `limit`.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn queues(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<QueueView>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let mut after = after.map(str::to_owned);
+        let mut queues = Vec::new();
+        while queues.len() < limit {
+            let (prefix, from) = (prefix.to_owned(), after.clone());
+            let most = LOOK_QUEUES.min(limit - queues.len());
+            let page = self
+                .look(shard, move |at| at.engine.queues(namespace, &prefix, from.as_deref(), most))
+                .await?;
+            let full = page.len() == most;
+            after = page.last().map(|queue| queue.name.clone());
+            queues.extend(page);
+            if !full {
+                break;
+            }
+        }
+        Ok(queues)
+    }
+
+    /// One message with its history; with its bytes when `payload`.
+    ///
+    /// # Errors
+    /// `message_not_found`; `payload_damaged` when the bytes were asked for and do not verify.
+    pub async fn message(&self, id: MessageId, payload: bool) -> Result<Stored, Error> {
+        let not_found = |_| Error::MessageNotFound { id: id.to_string() };
+        let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
+        let seen = self.look(shard, move |at| Ok(see(at, at.engine.message(id)?, payload))).await??;
+        let stored = load(vec![seen]).await.pop();
+        stored
+            .filter(|stored| !payload || stored.blob.is_some())
+            .ok_or_else(|| Error::PayloadDamaged { id: id.to_string() })
+    }
+
+    /// Messages of a queue by id, in one state or all; with their bytes and histories when `payload`. A page may be
+    /// empty and yet not the last.
+    ///
+    /// # Errors
+    /// `queue_not_found`.
+    pub async fn messages(
+        &self,
+        namespace: NamespaceId,
+        queue: &str,
+        state: Option<State>,
+        cursor: Option<u64>,
+        limit: usize,
+        payload: bool,
+    ) -> Result<Page<Stored>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let began = Instant::now();
+        let mut page = Page { items: Vec::new(), next: cursor };
+        loop {
+            let (name, from) = (queue.to_owned(), page.next);
+            let most = LOOK_MESSAGES.min(limit - page.items.len());
+            let found = self
+                .look(shard, move |at| {
+                    let queue = find(at.engine, namespace, &name)?;
+                    let found = at.engine.messages(queue, state, from, most);
+                    let seen = found.items.into_iter().map(|view| {
+                        let full = if payload { at.engine.message(view.id).unwrap_or(view) } else { view };
+                        see(at, full, payload)
+                    });
+                    Ok((seen.collect::<Vec<_>>(), found.next))
+                })
+                .await?;
+            let (seen, next) = found?;
+            page.items.extend(load(seen).await);
+            page.next = next;
+            if page.items.len() >= limit || page.next.is_none() || began.elapsed() > PAGE_TIME {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// The messages that stand first in line, with their bytes; at most `limit`.
+    ///
+    /// # Errors
+    /// `queue_not_found`.
+    pub async fn peek(
+        &self,
+        namespace: NamespaceId,
+        queue: &str,
+        limit: usize,
+    ) -> Result<Vec<Stored>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let name = queue.to_owned();
+        let seen = self
+            .look(shard, move |at| {
+                let views = at.engine.peek(find(at.engine, namespace, &name)?, limit.min(LOOK_MESSAGES));
+                Ok(views.into_iter().map(|view| see(at, view, true)).collect::<Vec<_>>())
+            })
+            .await?;
+        Ok(load(seen?).await)
+    }
+}
+
+fn find(engine: &Engine, namespace: NamespaceId, queue: &str) -> Result<QueueId, Error> {
+    engine.queue_id(namespace, queue).ok_or_else(|| missing(queue))
+}
+
+fn missing(queue: &str) -> Error {
+    Error::QueueNotFound { queue: queue.chars().take(128).collect() }
+}
+
+fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
+    let mut read = |blob: &BlobRef| at.journal.read(BlobKey { index: blob.index, item: blob.item });
+    let blob = payload.then(|| read(&view.blob));
+    let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
+    Seen { queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(), blob, errors, view }
+}
+
+async fn load(seen: Vec<Seen>) -> Vec<Stored> {
+    let mut blobs = Vec::new();
+    let mut shapes = Vec::with_capacity(seen.len());
+    for Seen { view, queue, blob, errors } in seen {
+        let texts: Vec<bool> = errors.iter().map(Option::is_some).collect();
+        shapes.push((view, queue, blob.is_some(), texts));
+        blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()));
+    }
+    let mut loaded = blobs::load(blobs).await.into_iter();
+    let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
+    let stored = shapes.into_iter().map(|(view, queue, has_blob, texts)| {
+        let blob = next(has_blob);
+        let text = |bytes: bytes::Bytes| String::from_utf8_lossy(&bytes).into_owned();
+        let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
+        Stored { view, queue: queue.into(), blob, errors }
+    });
+    stored.collect()
+}

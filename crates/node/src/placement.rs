@@ -1,0 +1,66 @@
+//! Which namespace lives on which shard. The truth is in shard 0's engine; this is the node's copy of it.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use sluice_engine::Error;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::NamespaceView;
+
+/// Where a namespace lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) shard: u32,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    by_name: HashMap<String, Place>,
+    by_id: HashMap<NamespaceId, u32>,
+}
+
+/// The table, shared by all callers.
+#[derive(Debug, Default)]
+pub(crate) struct Placement {
+    tables: RwLock<Tables>,
+}
+
+impl Placement {
+    /// Takes up the namespaces that shard 0 knows.
+    pub(crate) fn from_views(views: &[NamespaceView]) -> Placement {
+        let placement = Placement::default();
+        for view in views {
+            placement.insert(&view.name, Place { namespace: view.id, shard: view.shard });
+        }
+        placement
+    }
+
+    pub(crate) fn insert(&self, name: &str, place: Place) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.by_name.insert(name.to_owned(), place);
+        tables.by_id.insert(place.namespace, place.shard);
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = tables.by_name.remove(name) {
+            tables.by_id.remove(&place.namespace);
+        }
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Result<Place, Error> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables
+            .by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| Error::NamespaceNotFound { namespace: name.chars().take(128).collect() })
+    }
+
+    pub(crate) fn shard_of(&self, namespace: NamespaceId) -> Result<u32, Error> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let missing = || Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) };
+        tables.by_id.get(&namespace).copied().ok_or_else(missing)
+    }
+}

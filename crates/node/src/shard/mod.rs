@@ -1,0 +1,445 @@
+//! A shard: the unit of order. It owns one engine and one journal, and nobody else can touch them.
+//!
+//! [`Shard::step`] does what there is to do without ever waiting; the thread driver ([`crate::driver`]) and the
+//! simulator call it again and again. One step applies what the journal has committed, takes requests, lets time pass,
+//! serves waiting pulls, and proposes all that came of it as one batch. What arrives while a batch is being made
+//! durable is the next batch: nothing waits in order to fill one.
+
+pub mod recover;
+pub mod request;
+pub mod store;
+
+mod begin;
+mod damage;
+mod pulls;
+mod snapshot;
+mod waiting;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use sluice_engine::command::Command;
+use sluice_engine::id::QueueId;
+use sluice_engine::{Engine, Error, Outcome};
+use sluice_journal::{Batch, BlobKey, Class, Committed, Event, Refused};
+
+use crate::clock::{Alarm, Clock, LogClock};
+use crate::mailbox::Mailbox;
+use request::{Answer, Looking, Proposal, ReplyTo, Request, class_of, write_record};
+use snapshot::Snapshotting;
+use store::Store;
+use waiting::{Waiter, Waiting};
+
+pub(crate) use pulls::release;
+
+/// Requests that one step takes from the mailbox.
+const STEP_REQUESTS: usize = 1_024;
+/// Bytes after which a step's batch is closed.
+const STEP_BYTES: usize = 4 << 20;
+/// Bytes proposed and not yet applied, beyond which no further request is taken.
+const IN_FLIGHT_BYTES: usize = 64 << 20;
+
+/// How soon to offer a piece of a snapshot again that the disk was too busy for.
+const SNAPSHOT_RETRY_US: u64 = 1_000;
+
+/// What waits for its record to be committed.
+#[derive(Debug)]
+enum Pending {
+    /// Nothing to tell anybody.
+    Internal,
+    /// A tick of ours.
+    Tick,
+    /// A proposal's answer.
+    Reply(ReplyTo),
+    /// An answer after which queues may be gone.
+    Removal(ReplyTo),
+    /// A pull; what it claimed of each queue's ready messages.
+    Pull(Waiter, Vec<(QueueId, u64)>),
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// There may be more to do at once.
+    Worked,
+    /// Nothing to do until a request, the journal, or the time says so.
+    Idle,
+    /// Asked to stop, and all is done.
+    Stopped,
+    /// The journal has failed: nothing may be answered any more.
+    Failed,
+}
+
+/// Counters for the metrics, since start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShardFigures {
+    /// Records committed.
+    pub records: u64,
+    /// Batches committed.
+    pub batches: u64,
+}
+
+/// See the module.
+pub struct Shard<S, C> {
+    number: u32,
+    engine: Engine,
+    store: S,
+    clock: C,
+    log_clock: LogClock,
+    mailbox: Mailbox<Request>,
+    waiting: Waiting,
+    waiting_max: usize,
+    batch: Batch,
+    batch_pending: Vec<(Class, Pending)>,
+    in_flight: VecDeque<Pending>,
+    in_flight_bytes: VecDeque<(u64, usize)>,
+    in_flight_bytes_sum: usize,
+    tick_in_flight: bool,
+    outcome: Outcome,
+    claims: BTreeMap<QueueId, u64>,
+    woken: Vec<QueueId>,
+    names: BTreeMap<QueueId, Arc<str>>,
+    snapshotting: Option<Snapshotting>,
+    damaged: VecDeque<BlobKey>,
+    damaged_cursor: Option<u64>,
+    figures: ShardFigures,
+    draining: bool,
+    stopping: bool,
+    failure: Option<String>,
+    now_us: u64,
+    monotonic_us: u64,
+}
+
+/// What a shard is made of.
+#[derive(Debug)]
+pub struct Parts<S, C> {
+    /// Which shard of the node.
+    pub number: u32,
+    /// The state as recovered.
+    pub engine: Engine,
+    /// The journal, behind the engine's state.
+    pub store: S,
+    /// Where time comes from.
+    pub clock: C,
+    /// The log's time, started behind the last logged time.
+    pub log_clock: LogClock,
+    /// Where requests come from.
+    pub mailbox: Mailbox<Request>,
+    /// Most pulls that may wait.
+    pub waiting_max: usize,
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    /// Takes over the parts; serves nothing before the first step.
+    pub fn new(parts: Parts<S, C>) -> Shard<S, C> {
+        Shard {
+            number: parts.number,
+            engine: parts.engine,
+            store: parts.store,
+            clock: parts.clock,
+            log_clock: parts.log_clock,
+            mailbox: parts.mailbox,
+            waiting: Waiting::default(),
+            waiting_max: parts.waiting_max,
+            batch: Batch::new(),
+            batch_pending: Vec::new(),
+            in_flight: VecDeque::new(),
+            in_flight_bytes: VecDeque::new(),
+            in_flight_bytes_sum: 0,
+            tick_in_flight: false,
+            outcome: Outcome::default(),
+            claims: BTreeMap::new(),
+            woken: Vec::new(),
+            names: BTreeMap::new(),
+            snapshotting: None,
+            damaged: VecDeque::new(),
+            damaged_cursor: None,
+            figures: ShardFigures::default(),
+            draining: false,
+            stopping: false,
+            failure: None,
+            now_us: 0,
+            monotonic_us: 0,
+        }
+    }
+
+    /// The state, for those who look.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The journal, for those who drive it.
+    pub fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Where requests come from.
+    pub fn mailbox(&self) -> &Mailbox<Request> {
+        &self.mailbox
+    }
+
+    /// Records that are proposed and not yet applied.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Why the journal failed, when [`Shard::step`] said so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Does what there is to do, without waiting.
+    pub fn step(&mut self) -> Step {
+        self.look_at_the_clock();
+        let mut worked = self.apply_committed();
+        if self.failure.is_some() {
+            return Step::Failed;
+        }
+        worked |= self.take_requests();
+        self.propose_tick();
+        self.end_waits();
+        self.serve_woken();
+        worked |= self.hold_damaged();
+        worked |= self.propose_batch();
+        worked |= self.advance_snapshot();
+        if self.stopping && self.in_flight.is_empty() && self.mailbox.is_empty() {
+            return Step::Stopped;
+        }
+        if worked { Step::Worked } else { Step::Idle }
+    }
+
+    /// How long nothing will happen by itself, in microseconds; `None`: for ever.
+    pub fn idle_us(&self) -> Option<u64> {
+        if self.snapshot_waits() {
+            return Some(SNAPSHOT_RETRY_US);
+        }
+        let timer = match self.engine.next_deadline() {
+            Some(_) if self.tick_in_flight => None,
+            Some(deadline) => Some(deadline.saturating_sub(self.now_us)),
+            None => None,
+        };
+        let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
+        [timer, wait].into_iter().flatten().min()
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let (now_us, alarm) = self.log_clock.now(&self.clock);
+        if let Some(Alarm::Jumped(by_us)) = alarm {
+            tracing::warn!(
+                shard = self.number,
+                by_ms = by_us / 1_000,
+                "the wall clock jumped; the log's time goes on as before"
+            );
+        }
+        self.now_us = now_us;
+        self.monotonic_us = self.clock.monotonic_us();
+    }
+
+    fn apply_committed(&mut self) -> bool {
+        let mut worked = false;
+        while let Some(event) = self.store.poll() {
+            worked = true;
+            match event {
+                Event::Committed(committed) => self.apply_batch(&committed),
+                Event::Refused { first_index, records, why } => {
+                    self.refuse_in_flight(records, first_index + u64::from(records), &refusal(&why));
+                }
+                Event::Unknown { first_index, records } => {
+                    self.refuse_in_flight(
+                        records,
+                        first_index + u64::from(records),
+                        &Error::OutcomeUnknown {},
+                    );
+                }
+                Event::Damaged(key) => self.damaged.push_back(key),
+                Event::Failed(reason) => {
+                    self.failure = Some(reason);
+                    return true;
+                }
+            }
+        }
+        worked
+    }
+
+    fn apply_batch(&mut self, committed: &Committed) {
+        self.figures.batches += 1;
+        let mut index = committed.first_index;
+        for record in committed.records() {
+            self.engine.apply(committed.time_us, index, record.body, &mut self.outcome);
+            self.figures.records += 1;
+            for blob in self.outcome.released.drain(..) {
+                self.store.release(BlobKey { index: blob.index, item: blob.item });
+            }
+            for i in 0..self.outcome.ready.len() {
+                let queue = self.outcome.ready[i];
+                if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
+                    self.woken.push(queue);
+                }
+            }
+            if let Some(pending) = self.in_flight.pop_front() {
+                self.complete(pending);
+            }
+            index += 1;
+        }
+        self.settle_in_flight_bytes(index);
+    }
+
+    fn settle_in_flight_bytes(&mut self, applied_before: u64) {
+        while self.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before) {
+            self.in_flight_bytes_sum -= self.in_flight_bytes.pop_front().map_or(0, |(_, bytes)| bytes);
+        }
+    }
+
+    fn complete(&mut self, pending: Pending) {
+        match pending {
+            Pending::Internal => {}
+            Pending::Tick => self.tick_in_flight = false,
+            Pending::Reply(reply) => reply.send(self.answer()),
+            Pending::Removal(reply) => {
+                reply.send(self.answer());
+                self.end_orphaned_waits();
+            }
+            Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
+        }
+    }
+
+    fn answer(&mut self) -> Answer {
+        let results = if self.outcome.results.iter().any(Result::is_err) {
+            std::mem::take(&mut self.outcome.results)
+        } else {
+            Vec::new()
+        };
+        Answer { result: self.outcome.error.take().map_or(Ok(self.outcome.reply), Err), results }
+    }
+
+    /// A batch that was proposed did not enter the log, or nobody knows.
+    fn refuse_in_flight(&mut self, records: u32, before_index: u64, error: &Error) {
+        for _ in 0..records {
+            if let Some(pending) = self.in_flight.pop_front() {
+                self.refuse(pending, error);
+            }
+        }
+        self.settle_in_flight_bytes(before_index);
+    }
+
+    fn take_requests(&mut self) -> bool {
+        let mut taken = 0;
+        while taken < STEP_REQUESTS
+            && self.batch.bytes() < STEP_BYTES
+            && self.in_flight_bytes_sum < IN_FLIGHT_BYTES
+            && let Some(request) = self.mailbox.pop()
+        {
+            taken += 1;
+            match request {
+                Request::Propose(proposal) => self.take_proposal(proposal),
+                Request::Pull(pull) => self.take_pull(pull),
+                Request::Cancel { ticket } => self.waiting.cancel(ticket),
+                Request::Read(read) => (read.0)(&mut Looking {
+                    engine: &self.engine,
+                    waiting: self.waiting.len(),
+                    figures: self.figures,
+                    journal: &mut self.store,
+                }),
+                Request::Drain => self.drain(),
+                Request::Stop => {
+                    self.drain();
+                    self.stopping = true;
+                }
+            }
+        }
+        taken > 0
+    }
+
+    fn take_proposal(&mut self, proposal: Proposal) {
+        self.batch.append(&proposal.record);
+        let pending = if proposal.removes_queues {
+            Pending::Removal(proposal.reply)
+        } else {
+            Pending::Reply(proposal.reply)
+        };
+        self.batch_pending.push((proposal.class, pending));
+    }
+
+    /// Puts a record of ours into the batch.
+    fn propose(&mut self, command: &Command<'_>, pending: Pending) {
+        write_record(&mut self.batch, command);
+        self.batch_pending.push((class_of(command), pending));
+    }
+
+    fn propose_tick(&mut self) {
+        if !self.tick_in_flight && self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now_us)
+        {
+            self.tick_in_flight = true;
+            self.propose(&Command::Tick, Pending::Tick);
+        }
+    }
+
+    fn propose_batch(&mut self) -> bool {
+        let mut worked = false;
+        while !self.batch.is_empty() {
+            worked = true;
+            let growing = self.batch_pending.iter().any(|(class, _)| *class == Class::Growing);
+            let class = if growing { Class::Growing } else { Class::Draining };
+            let bytes = self.batch.bytes();
+            match self.store.propose(&mut self.batch, self.now_us, class) {
+                Ok(first_index) => {
+                    self.in_flight.extend(self.batch_pending.drain(..).map(|(_, pending)| pending));
+                    self.in_flight_bytes.push_back((first_index, bytes));
+                    self.in_flight_bytes_sum += bytes;
+                }
+                Err(why @ Refused::Full { .. }) if growing => self.drop_growing(&refusal(&why)),
+                Err(why) => self.drop_batch(&refusal(&why)),
+            }
+        }
+        worked
+    }
+
+    /// No room for what stays: refuses it, and keeps what drains for another try.
+    fn drop_growing(&mut self, error: &Error) {
+        let pending = std::mem::take(&mut self.batch_pending);
+        self.batch.retain(|record| pending[record as usize].0 == Class::Draining);
+        for (class, pending) in pending {
+            match class {
+                Class::Growing => self.refuse(pending, error),
+                Class::Draining => self.batch_pending.push((class, pending)),
+            }
+        }
+    }
+
+    fn drop_batch(&mut self, error: &Error) {
+        self.batch.retain(|_| false);
+        for (_, pending) in std::mem::take(&mut self.batch_pending) {
+            self.refuse(pending, error);
+        }
+    }
+
+    /// Tells who waits for a record that it did not enter the log, or that nobody knows.
+    fn refuse(&mut self, pending: Pending, error: &Error) {
+        match pending {
+            Pending::Reply(reply) | Pending::Removal(reply) => {
+                reply.send(Answer { result: Err(error.clone()), results: Vec::new() })
+            }
+            Pending::Pull(waiter, claims) => {
+                self.unclaim(&claims);
+                let _ = waiter.pull.reply.send(Err(error.clone()));
+            }
+            Pending::Tick => self.tick_in_flight = false,
+            Pending::Internal => {}
+        }
+    }
+
+    fn drain(&mut self) {
+        self.draining = true;
+        while let Some(waiter) = self.waiting.pop_any() {
+            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+        }
+    }
+}
+
+fn refusal(why: &Refused) -> Error {
+    match why {
+        Refused::NotLeader => Error::OutcomeUnknown {},
+        Refused::Full { free_bytes } => Error::DiskFull { free_bytes: *free_bytes },
+        Refused::Failed(reason) => Error::JournalFailed { reason: reason.clone() },
+    }
+}

@@ -1,0 +1,218 @@
+//! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in flight.
+
+use std::sync::Arc;
+
+use sluice_engine::command::{Command, Receive, SettleItem, Settlement};
+use sluice_engine::id::QueueId;
+use sluice_engine::outcome::Delivery;
+use sluice_engine::settings::QueuePatch;
+use sluice_engine::{Engine, Error};
+use sluice_journal::{BlobKey, Class};
+
+use super::request::{Given, Pull};
+use super::store::Store;
+use super::waiting::Waiter;
+use super::{Pending, Shard};
+use crate::clock::Clock;
+
+/// Names kept for deliveries; deleted queues leave theirs behind, so the table is emptied when it gets this long.
+const NAMES_MAX: usize = 100_000;
+/// Wait after which a pull that is overloaded may come back.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(super) fn take_pull(&mut self, pull: Pull) {
+        let until_us = self.monotonic_us + pull.wait_us;
+        let mut waiter = Waiter { queues: Vec::with_capacity(pull.queues.len()), pull, until_us };
+        match self.resolve(&waiter.pull) {
+            Ok(Resolved::Known(queues)) => {
+                waiter.queues = queues;
+                self.serve_or_wait(waiter);
+            }
+            Ok(Resolved::Created) => self.propose_pull(waiter, Vec::new()),
+            Err(error) => {
+                let _ = waiter.pull.reply.send(Err(error));
+            }
+        }
+    }
+
+    /// Finds the queues of a pull. Proposes the creation of those that are missing, so that the pull that follows in
+    /// the same batch finds them.
+    fn resolve(&mut self, pull: &Pull) -> Result<Resolved, Error> {
+        let ids = queue_ids(&self.engine, pull);
+        if ids.len() == pull.queues.len() {
+            return Ok(Resolved::Known(ids));
+        }
+        let missing = pull
+            .queues
+            .iter()
+            .filter(|(name, _)| self.engine.queue_id(pull.namespace, name).is_none())
+            .map(|(name, _)| name);
+        for name in missing {
+            if !self.engine.limits().auto_create {
+                return Err(Error::QueueNotFound { queue: name.to_string() });
+            }
+            let create = Command::QueueSet {
+                namespace: pull.namespace,
+                queue: name,
+                patch: QueuePatch::default(),
+                create: true,
+            };
+            super::request::write_record(&mut self.batch, &create);
+            self.batch_pending.push((Class::Growing, Pending::Internal));
+        }
+        Ok(Resolved::Created)
+    }
+
+    fn serve_or_wait(&mut self, waiter: Waiter) {
+        let claims = self.claim(&waiter);
+        if !claims.is_empty() {
+            return self.propose_pull(waiter, claims);
+        }
+        if self.draining || waiter.until_us <= self.monotonic_us {
+            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+        } else if self.waiting.len() >= self.waiting_max {
+            let overloaded = Error::Overloaded { what: "receives", retry_after_ms: RETRY_AFTER_MS };
+            let _ = waiter.pull.reply.send(Err(overloaded));
+        } else {
+            self.waiting.push(waiter);
+        }
+    }
+
+    /// Claims up to what the pull asks for of the ready messages that nobody has claimed.
+    fn claim(&mut self, waiter: &Waiter) -> Vec<(QueueId, u64)> {
+        let mut wanted = u64::from(waiter.pull.max_messages);
+        let mut claims = Vec::new();
+        for &queue in &waiter.queues {
+            let free = self.unclaimed(queue).min(wanted);
+            if free > 0 {
+                *self.claims.entry(queue).or_default() += free;
+                claims.push((queue, free));
+                wanted -= free;
+            }
+        }
+        claims
+    }
+
+    fn unclaimed(&self, queue: QueueId) -> u64 {
+        let claimed = self.claims.get(&queue).copied().unwrap_or(0);
+        self.engine.ready_count(queue).saturating_sub(claimed)
+    }
+
+    pub(super) fn unclaim(&mut self, claims: &[(QueueId, u64)]) {
+        for (queue, count) in claims {
+            if let Some(claimed) = self.claims.get_mut(queue) {
+                *claimed -= count;
+                if *claimed == 0 {
+                    self.claims.remove(queue);
+                }
+            }
+        }
+    }
+
+    fn propose_pull(&mut self, waiter: Waiter, claims: Vec<(QueueId, u64)>) {
+        let pull = &waiter.pull;
+        let queues: Vec<(&str, u16)> = pull.queues.iter().map(|(name, weight)| (&**name, *weight)).collect();
+        let claimed: u64 = claims.iter().map(|(_, count)| count).sum();
+        let receive = Command::Receive(Receive {
+            namespace: pull.namespace,
+            queues: &queues,
+            // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
+            max_messages: claimed.max(1) as u32,
+            max_bytes: pull.max_bytes,
+            lease_ms: pull.lease_ms,
+            consumer: &pull.consumer,
+        });
+        super::request::write_record(&mut self.batch, &receive);
+        self.batch_pending.push((Class::Draining, Pending::Pull(waiter, claims)));
+    }
+
+    /// The receive has been applied: hands out what it gave, or lines the pull up again.
+    pub(super) fn finish_pull(&mut self, mut waiter: Waiter, claims: &[(QueueId, u64)]) {
+        self.unclaim(claims);
+        for &(queue, _) in claims {
+            if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
+                self.woken.push(queue);
+            }
+        }
+        if let Some(error) = self.outcome.error.take() {
+            let _ = waiter.pull.reply.send(Err(error));
+        } else if self.outcome.deliveries.is_empty() {
+            waiter.queues = queue_ids(&self.engine, &waiter.pull);
+            self.serve_or_wait(waiter);
+        } else {
+            self.hand_out(waiter);
+        }
+    }
+
+    fn hand_out(&mut self, waiter: Waiter) {
+        let mut given = Vec::with_capacity(self.outcome.deliveries.len());
+        for i in 0..self.outcome.deliveries.len() {
+            let delivery = self.outcome.deliveries[i];
+            let blob = self.store.read(BlobKey { index: delivery.blob.index, item: delivery.blob.item });
+            given.push(Given { delivery, queue: self.name_of(&delivery), blob });
+        }
+        if let Err(orphans) = waiter.pull.reply.send(Ok(given)) {
+            self.give_back(&orphans);
+        }
+    }
+
+    /// The caller has gone: its messages return to their queues, and the attempt does not count.
+    fn give_back(&mut self, orphans: &[Given]) {
+        let Some(first) = orphans.first() else { return };
+        let namespace = first.delivery.receipt.id.namespace;
+        let items: Vec<_> = orphans.iter().map(|given| release(&given.delivery)).collect();
+        self.propose(&Command::Settle { namespace, items: &items }, Pending::Internal);
+    }
+
+    fn name_of(&mut self, delivery: &Delivery) -> Arc<str> {
+        if let Some(name) = self.names.get(&delivery.queue) {
+            return Arc::clone(name);
+        }
+        if self.names.len() >= NAMES_MAX {
+            self.names.clear();
+        }
+        let name: Arc<str> = self.engine.queue_name(delivery.queue).unwrap_or_default().into();
+        self.names.insert(delivery.queue, Arc::clone(&name));
+        name
+    }
+
+    pub(super) fn end_waits(&mut self) {
+        while let Some(waiter) = self.waiting.pop_ended(self.monotonic_us) {
+            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+        }
+    }
+
+    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that name.
+    pub(super) fn end_orphaned_waits(&mut self) {
+        let engine = &self.engine;
+        for waiter in self.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {
+            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+        }
+    }
+
+    /// Serves those who wait for queues in which messages have become ready.
+    pub(super) fn serve_woken(&mut self) {
+        while let Some(queue) = self.woken.pop() {
+            while self.unclaimed(queue) > 0
+                && let Some(waiter) = self.waiting.pop(queue)
+            {
+                self.serve_or_wait(waiter);
+            }
+        }
+    }
+}
+
+enum Resolved {
+    Known(Vec<QueueId>),
+    Created,
+}
+
+fn queue_ids(engine: &Engine, pull: &Pull) -> Vec<QueueId> {
+    pull.queues.iter().filter_map(|(name, _)| engine.queue_id(pull.namespace, name)).collect()
+}
+
+/// A release of one delivery.
+pub(crate) fn release(delivery: &Delivery) -> SettleItem<'static> {
+    SettleItem { receipt: delivery.receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "" }
+}

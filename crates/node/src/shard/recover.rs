@@ -1,0 +1,50 @@
+//! From a journal's files back to a state: restore the snapshot, replay what came after it, and tell the journal what
+//! is still alive.
+
+use sluice_engine::{Engine, Outcome};
+use sluice_journal::{BlobKey, DiskJournal, OpenError, Replay, SnapshotReader};
+
+use crate::api::StartError;
+
+/// Restores an engine from what opening a journal gave.
+///
+/// # Errors
+/// A sentence for the operator, when the snapshot or the log cannot be read.
+pub fn recover(
+    snapshot: Option<SnapshotReader>,
+    mut replay: Replay,
+    journal: &mut DiskJournal,
+) -> Result<Engine, StartError> {
+    let mut engine = match snapshot {
+        Some(snapshot) => restore(snapshot)?,
+        None => Engine::new(),
+    };
+    let mut outcome = Outcome::default();
+    while let Some(batch) = replay.next_batch().map_err(told)? {
+        for (index, record) in (batch.first_index..).zip(batch.records()) {
+            engine.apply(batch.time_us, index, record.body, &mut outcome);
+        }
+    }
+    let live = engine.live_blobs().map(|blob| (BlobKey { index: blob.index, item: blob.item }, blob.len));
+    journal.set_live(live).map_err(told)?;
+    Ok(engine)
+}
+
+fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
+    let mut failure: Option<OpenError> = None;
+    let restored = Engine::restore(&mut || match snapshot.next_piece() {
+        Ok(piece) => piece,
+        Err(error) => {
+            failure = Some(error);
+            None
+        }
+    });
+    match failure {
+        Some(error) => Err(told(error)),
+        None => restored.map_err(told),
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> StartError {
+    StartError(error.to_string())
+}

@@ -1,0 +1,233 @@
+//! What comes into a shard's mailbox, and where its answers go.
+
+use std::sync::Arc;
+
+use sluice_engine::command::{Command, RecordSink};
+use sluice_engine::id::NamespaceId;
+use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::{Engine, Error};
+use sluice_journal::{Batch, BlobRead, Class, RecordWriter};
+use tokio::sync::oneshot;
+
+use super::ShardFigures;
+use super::store::Store;
+use crate::mailbox::Mailbox;
+
+/// Bytes that an item about takes in a record, beside payload and headers.
+const ITEM_BYTES: usize = 48;
+
+/// One request to a shard.
+#[derive(Debug)]
+pub enum Request {
+    /// Put this record into the log and tell what came of it.
+    Propose(Proposal),
+    /// Give messages, now or when there are some.
+    Pull(Pull),
+    /// The caller of this pull has gone.
+    Cancel {
+        /// The pull's ticket.
+        ticket: u64,
+    },
+    /// Look at the state between two batches.
+    Read(Read),
+    /// Waiting pulls end empty, later ones do not wait.
+    Drain,
+    /// Finish what is in flight, sync, and end the thread.
+    Stop,
+}
+
+/// A record that was encoded by its caller.
+#[derive(Debug)]
+pub struct Proposal {
+    /// Exactly one record.
+    pub record: Batch,
+    /// Whether a full disk refuses it.
+    pub class: Class,
+    /// Where the answer goes.
+    pub reply: ReplyTo,
+    /// Whether queues may be gone afterwards, on which receives wait.
+    pub removes_queues: bool,
+}
+
+impl Proposal {
+    /// Encodes a command on the caller's thread.
+    pub fn new(command: &Command<'_>, reply: ReplyTo) -> Proposal {
+        let mut record = Batch::with_capacity(size_hint(command));
+        write_record(&mut record, command);
+        let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
+        Proposal { record, class: class_of(command), reply, removes_queues }
+    }
+}
+
+/// Appends a command to a batch, as one record.
+pub fn write_record(batch: &mut Batch, command: &Command<'_>) {
+    command.encode(&mut Sink(batch.record(command.blob_count())));
+}
+
+/// Room that a record will about take; too little costs a reallocation, no more.
+fn size_hint(command: &Command<'_>) -> usize {
+    match command {
+        Command::Send(send) => {
+            let items = send.items.iter();
+            128 + send.queue.len()
+                + items.map(|item| ITEM_BYTES + item.payload.len() + 32 * item.headers.len()).sum::<usize>()
+        }
+        Command::Settle { items, .. } => 64 + items.len() * ITEM_BYTES,
+        Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
+        _ => 256,
+    }
+}
+
+/// Settling without texts frees space, so the reserve serves it when the disk is full.
+pub(super) fn class_of(command: &Command<'_>) -> Class {
+    match command {
+        Command::Settle { items, .. } if items.iter().all(|item| item.error.is_empty()) => Class::Draining,
+        Command::Tick
+        | Command::Epoch { .. }
+        | Command::Receive(_)
+        | Command::Extend { .. }
+        | Command::QueuePurge { .. }
+        | Command::QueueDelete { .. }
+        | Command::NamespaceDelete { .. }
+        | Command::DeadDelete { .. }
+        | Command::HoldDamaged { .. } => Class::Draining,
+        _ => Class::Growing,
+    }
+}
+
+struct Sink<'a>(RecordWriter<'a>);
+
+impl RecordSink for Sink<'_> {
+    fn body(&mut self, bytes: &[u8]) {
+        self.0.body(bytes);
+    }
+
+    fn blob(&mut self, pieces: &[&[u8]]) {
+        self.0.blob(pieces);
+    }
+}
+
+/// What came of a proposal.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The whole.
+    pub result: Result<Reply, Error>,
+    /// Item by item where the command has items; empty when every item went well.
+    pub results: Vec<Result<(), Error>>,
+}
+
+/// Where an answer goes.
+#[derive(Debug)]
+pub enum ReplyTo {
+    /// Nobody waits.
+    Nobody,
+    /// One caller waits.
+    Once(oneshot::Sender<Answer>),
+    /// A long-lived caller that numbers its requests.
+    Mail(Mailbox<Completion>, u64),
+}
+
+impl ReplyTo {
+    /// Hands the answer over; a caller that has gone does not mind.
+    pub fn send(self, answer: Answer) {
+        match self {
+            ReplyTo::Nobody => {}
+            ReplyTo::Once(sender) => {
+                let _ = sender.send(answer);
+            }
+            ReplyTo::Mail(mailbox, tag) => {
+                let _ = mailbox.push(Completion::Answer(tag, answer));
+            }
+        }
+    }
+}
+
+/// What a long-lived caller finds in its mailbox, with the number that it gave.
+#[derive(Debug)]
+pub enum Completion {
+    /// Of a proposal.
+    Answer(u64, Answer),
+    /// Of a pull.
+    Given(u64, Result<Vec<Given>, Error>),
+}
+
+/// One message for a pull; its bytes may still have to be read.
+#[derive(Debug)]
+pub struct Given {
+    /// Receipt, attempt, times.
+    pub delivery: Delivery,
+    /// Name of its queue.
+    pub queue: Arc<str>,
+    /// Content type, headers and payload, or where to read them.
+    pub blob: BlobRead,
+}
+
+/// Where a pull's messages go.
+#[derive(Debug)]
+pub enum PullReply {
+    /// One caller waits.
+    Once(oneshot::Sender<Result<Vec<Given>, Error>>),
+    /// A long-lived caller that numbers its requests.
+    Mail(Mailbox<Completion>, u64),
+}
+
+impl PullReply {
+    /// Hands the messages over; gives them back when the caller has gone.
+    pub fn send(self, given: Result<Vec<Given>, Error>) -> Result<(), Vec<Given>> {
+        match self {
+            PullReply::Once(sender) => sender.send(given).map_err(Result::unwrap_or_default),
+            PullReply::Mail(mailbox, tag) => {
+                mailbox.push(Completion::Given(tag, given)).map_err(|back| match back {
+                    Completion::Given(_, given) => given.unwrap_or_default(),
+                    Completion::Answer(..) => Vec::new(),
+                })
+            }
+        }
+    }
+}
+
+/// A receive that may wait. It lives in the node only: while nothing is ready it costs no record.
+#[derive(Debug)]
+pub struct Pull {
+    /// Names this pull to [`Request::Cancel`]; unique in the process.
+    pub ticket: u64,
+    /// Namespace of the queues.
+    pub namespace: NamespaceId,
+    /// Queues and weights, as in [`sluice_engine::command::Receive`].
+    pub queues: Vec<(Box<str>, u16)>,
+    /// Most messages.
+    pub max_messages: u32,
+    /// Most bytes, though at least one message.
+    pub max_bytes: u32,
+    /// The lease in milliseconds; 0: each queue's.
+    pub lease_ms: u64,
+    /// How long it may wait, in microseconds.
+    pub wait_us: u64,
+    /// Name of the consumer; may be empty.
+    pub consumer: Box<str>,
+    /// Where the messages go.
+    pub reply: PullReply,
+}
+
+type ReadFn = dyn FnOnce(&mut Looking<'_>) + Send;
+
+/// What a look at a shard can see.
+pub struct Looking<'a> {
+    /// The state.
+    pub engine: &'a Engine,
+    /// Where the bytes are.
+    pub journal: &'a mut dyn Store,
+    /// Pulls that wait.
+    pub waiting: usize,
+    /// Records and batches since start.
+    pub figures: ShardFigures,
+}
+
+/// A look at the state: takes bounded time.
+pub struct Read(pub Box<ReadFn>);
+
+impl std::fmt::Debug for Read {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Read")
+    }
+}

@@ -1,0 +1,57 @@
+//! Snapshots in steps: the engine serialises a little after each batch, the journal writes it off the thread.
+
+use super::Shard;
+use super::store::Store;
+use crate::clock::Clock;
+
+/// Bytes of state that one step serialises: a fraction of a millisecond.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// A snapshot in progress.
+#[derive(Debug, Default)]
+pub(super) struct Snapshotting {
+    /// What the journal was too busy to take.
+    piece: Option<Vec<u8>>,
+    /// The engine has given all.
+    complete: bool,
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    /// Begins a snapshot when the journal wants one, and takes the running one a step further. Tells whether another
+    /// step can follow at once.
+    pub(super) fn advance_snapshot(&mut self) -> bool {
+        if self.snapshotting.is_none() {
+            if !self.store.wants_snapshot() {
+                return false;
+            }
+            self.store.snapshot_begin(self.engine.applied_index(), self.engine.time_us());
+            self.engine.snapshot_begin();
+            self.snapshotting = Some(Snapshotting::default());
+        }
+        self.continue_snapshot()
+    }
+
+    fn continue_snapshot(&mut self) -> bool {
+        let Some(running) = &mut self.snapshotting else { return false };
+        let piece = match running.piece.take() {
+            Some(piece) => piece,
+            None if running.complete => {
+                self.store.snapshot_finish();
+                self.snapshotting = None;
+                return true;
+            }
+            None => {
+                let mut piece = Vec::with_capacity(PIECE_BYTES + (PIECE_BYTES >> 2));
+                running.complete = self.engine.snapshot_step(PIECE_BYTES, &mut piece);
+                piece
+            }
+        };
+        running.piece = self.store.snapshot_piece(piece).err();
+        running.piece.is_none()
+    }
+
+    /// Whether a snapshot waits for the disk, so that the shard looks again soon.
+    pub(super) fn snapshot_waits(&self) -> bool {
+        self.snapshotting.as_ref().is_some_and(|running| running.piece.is_some())
+    }
+}

@@ -1,0 +1,209 @@
+//! Starting a node: open the journals, recover the engines, begin a new epoch on each, set the threads going.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use sluice_engine::Engine;
+use sluice_engine::query::NamespaceView;
+use sluice_journal::{Backups, DiskJournal, FsDisk, Maintenance, MemoryJournal, RecoveryReport};
+use tokio::sync::watch;
+
+use crate::api::{Durability, Options, StartError};
+use crate::clock::{Clock, LogClock, SystemClock};
+use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
+use crate::handle::{Inner, Node};
+use crate::mailbox::Mailbox;
+use crate::placement::Placement;
+use crate::shard::recover::recover;
+use crate::shard::request::Request;
+use crate::shard::store::Store;
+use crate::shard::{Parts, Shard, Step};
+
+/// Most shards of a node.
+const SHARDS_MAX: u32 = 64;
+
+/// The directory of one shard within the data directory.
+pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
+    data_dir.join(format!("shard-{shard:03}"))
+}
+
+/// What starting gathers, shard by shard.
+struct Starting<'a> {
+    options: &'a Options,
+    mailboxes: Vec<Mailbox<Request>>,
+    threads: Threads,
+    failing: watch::Sender<Option<String>>,
+    /// Namespaces as shard 0 knows them.
+    placed: Vec<NamespaceView>,
+    backups: Vec<Backups>,
+    reports: Vec<RecoveryReport>,
+}
+
+pub(crate) fn start(options: Options) -> Result<Node, StartError> {
+    check(&options)?;
+    let (failing, failure) = watch::channel(None);
+    let mut starting = Starting {
+        options: &options,
+        mailboxes: (0..options.shards).map(|_| Mailbox::new(options.mailbox_requests)).collect(),
+        threads: Threads::default(),
+        failing,
+        placed: Vec::new(),
+        backups: Vec::new(),
+        reports: Vec::new(),
+    };
+    for number in 0..options.shards {
+        match &options.data_dir {
+            None => starting.start_memory(number)?,
+            Some(dir) => starting.start_disk(dir, number)?,
+        }
+    }
+    let inner = Inner {
+        placement: Placement::from_views(&starting.placed),
+        mailboxes: starting.mailboxes,
+        threads: starting.threads,
+        backups: starting.backups,
+        reports: starting.reports,
+        limits: options.limits.clone(),
+        tickets: AtomicU64::new(0),
+        stopping: AtomicBool::new(false),
+        failure,
+        namespace_changes: tokio::sync::Mutex::new(()),
+    };
+    Ok(Node { inner: Arc::new(inner) })
+}
+
+impl Starting<'_> {
+    fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
+        let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
+        self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
+        self.run(number, shard, Writing::Memory, EventFlag::default())
+    }
+
+    fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
+        let opened =
+            DiskJournal::open(Arc::new(FsDisk), self.journal_options(data_dir, number)).map_err(told)?;
+        let (mut journal, writer, maintenance) = (opened.journal, opened.writer, opened.maintenance);
+        let engine = recover(opened.snapshot, opened.replay, &mut journal)?;
+        let events = EventFlag::default();
+        journal.set_waker(waker(&events, &self.mailboxes[number as usize]));
+        let shard = self.shard(number, engine, journal, opened.report.last_time_us)?;
+        self.backups.push(opened.backups);
+        self.reports.push(opened.report);
+        let writing = match self.options.durability {
+            Durability::Always => Writing::Threaded(writer),
+            Durability::Interval(_) | Durability::Os => Writing::Inline(writer),
+        };
+        self.maintain(number, maintenance)?;
+        self.run(number, shard, writing, events)
+    }
+
+    fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
+        sluice_journal::Options {
+            durability: match self.options.durability {
+                Durability::Always => sluice_journal::Durability::Always,
+                Durability::Interval(interval) => sluice_journal::Durability::Interval(interval),
+                Durability::Os => sluice_journal::Durability::Os,
+            },
+            cache_bytes: self.options.cache_bytes / u64::from(self.options.shards),
+            reserve_bytes: self.options.reserve_bytes,
+            low_water_bytes: self.options.low_water_bytes,
+            ..sluice_journal::Options::new(shard_dir(data_dir, number))
+        }
+    }
+
+    fn shard<S: Store>(
+        &self,
+        number: u32,
+        engine: Engine,
+        store: S,
+        last_time_us: u64,
+    ) -> Result<Shard<S, SystemClock>, StartError> {
+        let clock = SystemClock::new();
+        let last_time_us = last_time_us.max(engine.time_us());
+        let log_clock = LogClock::start(&clock, last_time_us, self.options.accept_clock_jump)
+            .map_err(|ahead_us| clock_error(&clock, ahead_us))?;
+        Ok(Shard::new(Parts {
+            number,
+            engine,
+            store,
+            clock,
+            log_clock,
+            mailbox: self.mailboxes[number as usize].clone(),
+            waiting_max: self.options.waiting_receives,
+        }))
+    }
+
+    /// Begins the epoch, durably, and sets the shard going.
+    fn run<S: Store + 'static>(
+        &mut self,
+        number: u32,
+        mut shard: Shard<S, SystemClock>,
+        writing: Writing,
+        events: EventFlag,
+    ) -> Result<(), StartError> {
+        shard.begin(&self.options.limits, &self.placed);
+        while shard.in_flight() > 0 {
+            if let Writing::Inline(writer) | Writing::Threaded(writer) = &writing {
+                writer.step();
+                writer.sync().map_err(StartError)?;
+            }
+            if shard.step() == Step::Failed {
+                return Err(StartError(shard.failure().unwrap_or_default().to_owned()));
+            }
+        }
+        if number == 0 {
+            self.placed = shard.engine().namespaces();
+        }
+        if let Writing::Threaded(writer) = &writing {
+            let writer = writer.clone();
+            self.threads.spawn(format!("writer-{number}"), move || run_writer(&writer))?;
+        }
+        let failing = self.failing.clone();
+        self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
+    }
+
+    fn maintain(&self, number: u32, maintenance: Maintenance) -> Result<(), StartError> {
+        self.threads.spawn(format!("upkeep-{number}"), move || run_maintenance(maintenance))
+    }
+}
+
+fn waker(events: &EventFlag, mailbox: &Mailbox<Request>) -> Arc<dyn Fn() + Send + Sync> {
+    let (events, mailbox) = (events.clone(), mailbox.clone());
+    Arc::new(move || {
+        events.raise();
+        mailbox.wake();
+    })
+}
+
+fn check(options: &Options) -> Result<(), StartError> {
+    if options.shards == 0 || options.shards > SHARDS_MAX {
+        return Err(StartError(format!("shards: {} is out of range, use 1 to {SHARDS_MAX}", options.shards)));
+    }
+    let Some(dir) = &options.data_dir else { return Ok(()) };
+    let beyond = (options.shards..=SHARDS_MAX).find(|shard| shard_dir(dir, *shard).exists());
+    match beyond {
+        None => Ok(()),
+        Some(shard) => Err(StartError(format!(
+            "the data directory {} holds at least {} shards and was to be opened with {}: start with --shards {}, \
+             for a directory can get more shards but not fewer",
+            dir.display(),
+            shard + 1,
+            options.shards,
+            shard + 1
+        ))),
+    }
+}
+
+fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {
+    StartError(format!(
+        "the wall clock ({} s since 1970) is {} days ahead of the newest entry in the log: every lease and delay would \
+         end at once. Set the clock right, or start with --accept-clock-jump if it is right",
+        clock.wall_us() / 1_000_000,
+        ahead_us / 86_400_000_000
+    ))
+}
+
+fn told(error: impl std::fmt::Display) -> StartError {
+    StartError(error.to_string())
+}

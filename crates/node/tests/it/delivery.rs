@@ -1,0 +1,155 @@
+//! Sending, receiving, waiting, settling.
+
+use std::time::{Duration, Instant};
+
+use sluice_engine::Error;
+use sluice_engine::command::Settlement;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::State;
+use sluice_node::Node;
+
+use crate::support::{memory, options, payloads, receive, send, settle};
+
+#[tokio::test]
+async fn what_is_sent_is_received_in_order_and_acked_once() {
+    let node = memory();
+    let sent = send(&node, "jobs", &[b"a", b"b", b"c"]).await;
+    assert_eq!(sent.count, 3);
+    let delivered = receive(&node, "jobs", 10, 0).await.unwrap();
+    assert_eq!(payloads(&delivered), [b"a", b"b", b"c"]);
+    assert_eq!(delivered[0].delivery.receipt.id, sent.first);
+    assert_eq!(settle(&node, &delivered, Settlement::Ack).await, vec![Ok(()); 3]);
+    let again = settle(&node, &delivered, Settlement::Ack).await;
+    assert!(again.iter().all(|result| matches!(result, Err(Error::AlreadySettled { .. }))), "{again:?}");
+    assert_eq!(node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters.acked, 3);
+}
+
+#[tokio::test]
+async fn a_waiting_receive_is_woken_by_a_send_and_costs_no_record() {
+    let node = memory();
+    receive(&node, "jobs", 1, 0).await.unwrap(); // makes the queue
+    let before = node.metrics().await.shards[0].records;
+    let waiting = tokio::spawn({
+        let node = node.clone();
+        async move { receive(&node, "jobs", 10, 30_000).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let metrics = node.metrics().await;
+    assert_eq!((metrics.shards[0].records, metrics.shards[0].waiting_receives), (before, 1));
+    let began = Instant::now();
+    send(&node, "jobs", &[b"x"]).await;
+    assert_eq!(payloads(&waiting.await.unwrap().unwrap()), [b"x"]);
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_wait_ends_empty() {
+    let node = memory();
+    let began = Instant::now();
+    assert!(receive(&node, "jobs", 1, 80).await.unwrap().is_empty());
+    assert!(began.elapsed() >= Duration::from_millis(80));
+}
+
+#[tokio::test]
+async fn those_who_wait_longest_are_served_first() {
+    let node = memory();
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let node = node.clone();
+        waiting.push(tokio::spawn(async move { receive(&node, "jobs", 1, 10_000).await }));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for (payload, waiter) in [&b"1"[..], b"2", b"3"].into_iter().zip(waiting) {
+        send(&node, "jobs", &[payload]).await;
+        assert_eq!(payloads(&waiter.await.unwrap().unwrap()), [payload]);
+    }
+}
+
+#[tokio::test]
+async fn a_receive_whose_caller_has_gone_leaves_nothing_leased() {
+    let node = memory();
+    for round in 0..50 {
+        let receiving =
+            tokio::time::timeout(Duration::from_micros(round * 20), receive(&node, "jobs", 1, 1_000));
+        let (received, _) = tokio::join!(receiving, send(&node, "jobs", &[b"x"]));
+        let taken = match received {
+            Ok(delivered) => delivered.unwrap(),
+            Err(_) => receive(&node, "jobs", 1, 1_000).await.unwrap(),
+        };
+        assert_eq!(taken.len(), 1, "round {round}");
+        assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
+    }
+    let counters = node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters;
+    assert_eq!(counters.states, [0; 5]);
+}
+
+#[tokio::test]
+async fn too_many_waiting_receives_are_refused() {
+    let mut few = options(None);
+    few.waiting_receives = 1;
+    let node = Node::start(few).unwrap();
+    let first = tokio::spawn({
+        let node = node.clone();
+        async move { receive(&node, "jobs", 1, 500).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let refused = receive(&node, "jobs", 1, 500).await;
+    assert!(matches!(refused, Err(Error::Overloaded { .. })), "{refused:?}");
+    assert!(first.await.unwrap().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn nacked_messages_come_back_after_their_delay_by_themselves() {
+    let node = memory();
+    send(&node, "jobs", &[b"x"]).await;
+    let first = receive(&node, "jobs", 1, 0).await.unwrap();
+    let began = Instant::now();
+    assert_eq!(settle(&node, &first, Settlement::Nack { delay_ms: Some(120) }).await, [Ok(())]);
+    let second = receive(&node, "jobs", 1, 5_000).await.unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(120));
+    assert_eq!(second[0].delivery.attempt, 2);
+}
+
+#[tokio::test]
+async fn looking_does_not_take() {
+    let node = memory();
+    let sent = send(&node, "jobs", &[b"a", b"b"]).await;
+    let peeked = node.peek(NamespaceId::DEFAULT, "jobs", 10).await.unwrap();
+    assert_eq!(peeked.len(), 2);
+    let listed =
+        node.messages(NamespaceId::DEFAULT, "jobs", Some(State::Ready), None, 1, true).await.unwrap();
+    assert_eq!(listed.items[0].view.id, sent.first);
+    let rest = node
+        .messages(NamespaceId::DEFAULT, "jobs", Some(State::Ready), listed.next, 10, false)
+        .await
+        .unwrap();
+    assert_eq!((rest.items.len(), rest.next), (1, None));
+    assert!(matches!(node.queue(NamespaceId::DEFAULT, "none").await, Err(Error::QueueNotFound { .. })));
+    assert_eq!(receive(&node, "jobs", 10, 0).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_deleted_queue_ends_the_waits_for_it() {
+    let node = memory();
+    let waiting = tokio::spawn({
+        let node = node.clone();
+        async move { receive(&node, "jobs", 1, 30_000).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    node.queue_delete(NamespaceId::DEFAULT, "jobs").await.unwrap();
+    assert!(waiting.await.unwrap().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn stopping_wakes_those_who_wait_and_refuses_those_who_come() {
+    let node = memory();
+    let waiting = tokio::spawn({
+        let node = node.clone();
+        async move { receive(&node, "jobs", 1, 30_000).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    node.shutdown(Duration::from_secs(5)).await.unwrap();
+    assert!(waiting.await.unwrap().unwrap().is_empty());
+    assert!(!node.ready());
+    assert!(matches!(receive(&node, "jobs", 1, 0).await, Err(Error::ShuttingDown {})));
+}

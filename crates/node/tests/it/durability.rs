@@ -1,0 +1,146 @@
+//! What is on disk after the process has gone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sluice_engine::command::Settlement;
+use sluice_engine::id::NamespaceId;
+use sluice_node::{Durability, Node};
+
+use crate::support::{options, payloads, receive, send, settle};
+
+async fn stop(node: Node) {
+    node.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+fn open(dir: &Path, durability: Durability) -> Node {
+    let mut options = options(Some(dir));
+    options.durability = durability;
+    Node::start(options).unwrap()
+}
+
+#[tokio::test]
+async fn messages_and_settlements_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    for durability in [Durability::Always, Durability::Os, Durability::Interval(Duration::from_millis(10))] {
+        let node = open(dir.path(), durability);
+        send(&node, "jobs", &[b"a", b"b", b"c"]).await;
+        let taken = receive(&node, "jobs", 1, 0).await.unwrap();
+        settle(&node, &taken, Settlement::Ack).await;
+        stop(node).await;
+        let node = open(dir.path(), durability);
+        let rest = receive(&node, "jobs", 10, 0).await.unwrap();
+        assert_eq!(payloads(&rest), [b"b", b"c"], "{durability:?}");
+        assert_eq!(settle(&node, &rest, Settlement::Ack).await, vec![Ok(()); 2]);
+        stop(node).await;
+    }
+}
+
+#[tokio::test]
+async fn ids_and_tokens_are_new_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Always);
+    let before = send(&node, "jobs", &[b"a"]).await.first;
+    stop(node).await;
+    let node = open(dir.path(), Durability::Always);
+    let after = send(&node, "jobs", &[b"b"]).await.first;
+    assert!(after > before);
+    assert_ne!(after.sequence >> 40, before.sequence >> 40, "another epoch");
+    stop(node).await;
+}
+
+#[tokio::test]
+async fn a_backlog_larger_than_the_cache_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Os);
+    let payload = vec![7u8; 64 << 10];
+    for _ in 0..100 {
+        send(&node, "jobs", &[&payload]).await;
+    }
+    for _ in 0..100 {
+        let taken = receive(&node, "jobs", 1, 0).await.unwrap();
+        assert_eq!(payloads(&taken), [payload.clone()]);
+        assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
+    }
+    assert!(node.metrics().await.shards[0].cache_misses > 0);
+    stop(node).await;
+}
+
+#[tokio::test]
+async fn a_backup_under_load_restores_to_what_was_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(&dir.path().join("data"), Durability::Os);
+    for i in 0u32..2_000 {
+        send(&node, "jobs", &[&i.to_le_bytes()]).await;
+    }
+    let load = tokio::spawn({
+        let node = node.clone();
+        async move {
+            for i in 2_000u32..4_000 {
+                send(&node, "jobs", &[&i.to_le_bytes()]).await;
+            }
+        }
+    });
+    let mut stream = Vec::new();
+    let mut chunks = node.backup().await.unwrap();
+    while let Some(chunk) = chunks.recv().await {
+        stream.extend_from_slice(&chunk.unwrap());
+    }
+    load.await.unwrap();
+    stop(node).await;
+
+    let restored = dir.path().join("restored");
+    sluice_node::backup::restore(&mut &stream[..], &restored).unwrap();
+    let node = open(&restored, Durability::Os);
+    let mut seen = 0u32;
+    loop {
+        let taken = receive(&node, "jobs", 1_000, 0).await.unwrap();
+        if taken.is_empty() {
+            break;
+        }
+        for payload in payloads(&taken) {
+            assert_eq!(payload, seen.to_le_bytes(), "no hole, in order");
+            seen += 1;
+        }
+    }
+    assert!((2_000..=4_000).contains(&seen), "{seen}");
+    stop(node).await;
+
+    let cut = sluice_node::backup::restore(&mut &stream[..stream.len() - 9], &dir.path().join("cut"));
+    assert!(cut.is_err());
+    let used = sluice_node::backup::restore(&mut &stream[..], &restored);
+    assert!(used.unwrap_err().0.contains("not empty"));
+}
+
+#[tokio::test]
+async fn a_directory_is_used_by_one_node_and_keeps_its_shards() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut three = options(Some(dir.path()));
+    three.shards = 3;
+    let node = Node::start(three.clone()).unwrap();
+    let second = Node::start(three.clone()).unwrap_err();
+    assert!(second.0.contains("in use"), "{second}");
+    stop(node).await;
+    three.shards = 2;
+    let fewer = Node::start(three).unwrap_err();
+    assert!(fewer.0.contains("--shards 3"), "{fewer}");
+}
+
+#[tokio::test]
+async fn snapshots_and_compaction_keep_every_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Os);
+    let payload = vec![1u8; 200 << 10];
+    send(&node, "kept", &[b"old"]).await;
+    for _ in 0..1_200 {
+        send(&node, "jobs", &[&payload]).await;
+        let taken = receive(&node, "jobs", 1, 0).await.unwrap();
+        assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
+    }
+    assert!(node.metrics().await.shards[0].snapshots > 0, "240 MB of log have passed");
+    stop(node).await;
+    let node = open(dir.path(), Durability::Os);
+    assert_eq!(payloads(&receive(&node, "kept", 10, 0).await.unwrap()), [b"old"]);
+    assert_eq!(node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters.acked, 1_200);
+    stop(node).await;
+}

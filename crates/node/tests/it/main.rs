@@ -1,0 +1,7 @@
+//! The node through its handle: what fronts rely on.
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+mod delivery;
+mod durability;
+mod namespaces;
+mod support;

@@ -1,0 +1,74 @@
+//! Namespaces and their placement on shards.
+
+use std::time::Duration;
+
+use sluice_engine::Error;
+use sluice_engine::command::SendItem;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::settings::Quotas;
+use sluice_node::Node;
+
+use crate::support::{options, payloads, receive_in, sending};
+
+#[tokio::test]
+async fn namespaces_spread_over_shards_and_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut three = options(Some(dir.path()));
+    three.shards = 3;
+    let node = Node::start(three.clone()).unwrap();
+    let mut shards = Vec::new();
+    for name in ["a", "b", "c"] {
+        let view = node.namespace_create(name, None, Quotas::default()).await.unwrap();
+        shards.push(view.shard);
+        let items = [SendItem { payload: name.as_bytes(), ..SendItem::default() }];
+        node.send(&sending(view.id, "jobs", &items)).await.unwrap();
+    }
+    shards.sort_unstable();
+    assert_eq!(shards, [0, 1, 2]);
+    let pinned = node.namespace_create("d", Some(2), Quotas::default()).await.unwrap();
+    assert_eq!(pinned.shard, 2);
+    node.shutdown(Duration::from_secs(5)).await.unwrap();
+
+    let node = Node::start(three).unwrap();
+    let names: Vec<_> = node.namespaces().await.unwrap().into_iter().map(|view| view.name).collect();
+    assert_eq!(names, ["$sys", "a", "b", "c", "d", "default"]);
+    for name in ["a", "b", "c"] {
+        let namespace = node.namespace_id(name).unwrap();
+        let taken = receive_in(&node, namespace, "jobs", 10, 0).await.unwrap();
+        assert_eq!(payloads(&taken), [name.as_bytes()]);
+    }
+}
+
+#[tokio::test]
+async fn creating_and_deleting_have_their_errors() {
+    let node = Node::start(options(None)).unwrap();
+    let create = |name, shard| node.namespace_create(name, shard, Quotas::default());
+    assert!(matches!(create("default", None).await, Err(Error::NamespaceExists { .. })));
+    assert!(matches!(create("$own", None).await, Err(Error::InvalidName { .. })));
+    assert!(matches!(create("far", Some(9)).await, Err(Error::InvalidArgument { .. })));
+    let view = create("a", None).await.unwrap();
+    let items = [SendItem::default()];
+    node.send(&sending(view.id, "jobs", &items)).await.unwrap();
+    assert!(matches!(
+        node.namespace_delete("a", false).await,
+        Err(Error::NamespaceNotEmpty { queues: 1, .. })
+    ));
+    node.namespace_delete("a", true).await.unwrap();
+    assert!(matches!(node.namespace_id("a"), Err(Error::NamespaceNotFound { .. })));
+    assert!(node.namespace_delete("default", true).await.is_err());
+    let unknown = node.send(&sending(NamespaceId(99), "jobs", &items)).await;
+    assert!(matches!(unknown, Err(Error::NamespaceNotFound { .. })));
+}
+
+#[tokio::test]
+async fn quotas_hold() {
+    let node = Node::start(options(None)).unwrap();
+    let quotas = Quotas { messages: 2, ..Quotas::default() };
+    let view = node.namespace_create("small", None, quotas).await.unwrap();
+    let items = vec![SendItem::default(); 2];
+    node.send(&sending(view.id, "jobs", &items)).await.unwrap();
+    let over = node.send(&sending(view.id, "jobs", &items[..1])).await;
+    assert!(matches!(over, Err(Error::QuotaExceeded { limit: 2, .. })), "{over:?}");
+    node.namespace_set("small", Quotas::default()).await.unwrap();
+    node.send(&sending(view.id, "jobs", &items[..1])).await.unwrap();
+}
