@@ -1,0 +1,211 @@
+//! The contents of one file: what processes read, and what a power loss would leave of it.
+
+use std::collections::BTreeSet;
+
+use crate::rng::Rng;
+
+/// Bytes that a disk writes as one; inside a sector a write may still be torn.
+pub(super) const SECTOR: usize = 512;
+
+/// How a power loss treats the sectors that were not synced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Writeback {
+    /// None had been written.
+    Nothing,
+    /// All had been written.
+    Everything,
+    /// Each for itself: lost, written or torn.
+    Mixed,
+}
+
+/// One file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    /// What processes read and write: the page cache.
+    pub(super) cache: Vec<u8>,
+    /// What survives a power loss.
+    platter: Vec<u8>,
+    /// Sectors that differ because they were written since the last good sync.
+    dirty: BTreeSet<usize>,
+    /// Sectors whose write-back failed: readable, clean in the eyes of the system, and not on the platter.
+    lost: BTreeSet<usize>,
+    /// Bytes that take room; beyond them the file is a hole.
+    allocated: usize,
+}
+
+impl File {
+    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        if self.cache.len() < end {
+            self.cache.resize(end, 0);
+        }
+        self.cache[at..end].copy_from_slice(bytes);
+        self.allocated = self.allocated.max(end.next_multiple_of(SECTOR));
+        if !bytes.is_empty() {
+            for sector in at / SECTOR..=(end - 1) / SECTOR {
+                self.dirty.insert(sector);
+                self.lost.remove(&sector);
+            }
+        }
+    }
+
+    /// Cuts or grows the file with zeros; like any change of size, durable only after a sync.
+    pub(super) fn set_len(&mut self, len: usize) {
+        let before = self.cache.len();
+        if len < before && len % SECTOR != 0 {
+            self.dirty.insert(len / SECTOR);
+        }
+        self.cache.resize(len, 0);
+        self.allocated = self.allocated.min(len.next_multiple_of(SECTOR));
+        let keep = len.div_ceil(SECTOR);
+        self.dirty.retain(|&sector| sector < keep);
+        self.lost.retain(|&sector| sector < keep);
+    }
+
+    /// Takes room for the first `len` bytes and makes the file that long.
+    pub(super) fn allocate(&mut self, len: usize) {
+        if self.cache.len() < len {
+            self.set_len(len);
+        }
+        self.allocated = self.allocated.max(len.next_multiple_of(SECTOR));
+    }
+
+    /// Room that the file takes on the disk.
+    pub(super) fn allocated(&self) -> usize {
+        self.allocated
+    }
+
+    pub(super) fn sync(&mut self) {
+        self.platter.resize(self.cache.len(), 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            let range = self.range(sector);
+            self.platter[range.clone()].copy_from_slice(&self.cache[range]);
+        }
+    }
+
+    /// A sync that fails: some sectors were written, the others are marked clean all the same.
+    pub(super) fn fail_sync(&mut self, rng: &mut Rng) {
+        for sector in std::mem::take(&mut self.dirty) {
+            if rng.chance(1, 2) {
+                self.lost.insert(sector);
+            } else if self.platter.len() >= self.range(sector).end {
+                let range = self.range(sector);
+                self.platter[range.clone()].copy_from_slice(&self.cache[range]);
+            } else {
+                self.lost.insert(sector);
+            }
+        }
+    }
+
+    /// The system drops pages whose write-back had failed: from now on the old contents are read.
+    pub(super) fn evict_lost(&mut self) {
+        for sector in std::mem::take(&mut self.lost) {
+            let range = self.range(sector);
+            let old = self.platter.get(range.clone()).map_or(vec![0; range.len()], <[u8]>::to_vec);
+            self.cache[range].copy_from_slice(&old);
+        }
+    }
+
+    /// Changes a byte behind everybody's back, on the platter and in the cache, where it has the value expected.
+    pub(super) fn replace(&mut self, at: usize, expected: u8, by: u8) {
+        for bytes in [&mut self.cache, &mut self.platter] {
+            if let Some(byte) = bytes.get_mut(at).filter(|byte| **byte == expected) {
+                *byte = by;
+            }
+        }
+    }
+
+    pub(super) fn lose_power(&mut self, writeback: Writeback, rng: &mut Rng) {
+        let grown = self.grown_to(writeback, rng);
+        self.platter.resize(grown, 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            let range = self.range(sector);
+            let range = range.start.min(grown)..range.end.min(grown);
+            if !range.is_empty() {
+                self.write_back(range, writeback, rng);
+            }
+        }
+        self.lost.clear();
+        self.allocated = self.platter.len().next_multiple_of(SECTOR);
+        self.cache.clone_from(&self.platter);
+    }
+
+    /// The size that the file has afterwards: the old one, the new one, or one between.
+    fn grown_to(&self, writeback: Writeback, rng: &mut Rng) -> usize {
+        let (old, new) = (self.platter.len(), self.cache.len());
+        match writeback {
+            Writeback::Nothing => old,
+            Writeback::Everything => new,
+            Writeback::Mixed => match rng.below(3) {
+                0 => old,
+                1 => new,
+                _ => rng.between(old.min(new) as u64, old.max(new) as u64) as usize,
+            },
+        }
+    }
+
+    fn write_back(&mut self, range: std::ops::Range<usize>, writeback: Writeback, rng: &mut Rng) {
+        let range = match writeback {
+            Writeback::Nothing => return,
+            Writeback::Everything => range,
+            Writeback::Mixed => match rng.below(8) {
+                0..=2 => return,
+                3..=5 => range,
+                6 => range.start..range.start + rng.index(range.len()),
+                _ => range.start + rng.index(range.len())..range.end,
+            },
+        };
+        let end = range.end.min(self.cache.len());
+        if range.start < end {
+            self.platter[range.start..end].copy_from_slice(&self.cache[range.start..end]);
+        }
+    }
+
+    fn range(&self, sector: usize) -> std::ops::Range<usize> {
+        let start = (sector * SECTOR).min(self.cache.len());
+        start..((sector + 1) * SECTOR).min(self.cache.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_loss_takes_what_was_not_synced_and_nothing_else() {
+        let mut file = File::default();
+        file.write(0, b"synced");
+        file.sync();
+        file.write(6, b" and not");
+        file.lose_power(Writeback::Nothing, &mut Rng::new(0));
+        assert_eq!(file.cache, b"synced");
+    }
+
+    #[test]
+    fn a_failed_sync_leaves_pages_that_read_well_and_are_lost_after_a_later_good_sync() {
+        let mut rng = Rng::new(0);
+        let mut file = File::default();
+        for sector in 0..64 {
+            file.write(sector * SECTOR, &[7; SECTOR]);
+        }
+        file.fail_sync(&mut rng);
+        assert!(file.cache.iter().all(|&byte| byte == 7), "readable");
+        file.sync();
+        file.lose_power(Writeback::Everything, &mut rng);
+        assert!(file.cache.contains(&0), "but lost");
+    }
+
+    #[test]
+    fn a_mixed_power_loss_reorders_and_tears() {
+        let mut rng = Rng::new(3);
+        let mut file = File::default();
+        file.set_len(64 * SECTOR);
+        file.sync();
+        file.write(0, &[9; 64 * SECTOR]);
+        file.lose_power(Writeback::Mixed, &mut rng);
+        let sectors: Vec<_> = file.cache.chunks(SECTOR).collect();
+        assert!(sectors.iter().any(|s| s.contains(&9) && s.contains(&0)), "a torn sector");
+        let first_lost = sectors.iter().position(|s| !s.contains(&9)).expect("some are lost");
+        assert!(sectors[first_lost..].iter().any(|s| !s.contains(&0)), "a later one survived an earlier one");
+    }
+}

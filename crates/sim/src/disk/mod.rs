@@ -1,0 +1,201 @@
+//! A disk that loses, tears, reorders, fails and lies, under the journal's [`Disk`] trait.
+//!
+//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See the
+//! crate's head for what may happen to them.
+
+mod file;
+mod names;
+mod store;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
+
+pub use store::{Call, Crash, Flip, Tally};
+
+use crate::rng::Rng;
+use names::Inode;
+use store::Store;
+
+/// The disk. Clones are the same disk; it outlives the processes that use it.
+#[derive(Clone, Debug)]
+pub struct SimDisk {
+    store: Arc<Mutex<Store>>,
+    /// Crashes that this process has seen: what an earlier process left open fails.
+    generation: u64,
+}
+
+impl SimDisk {
+    /// An empty disk with this directory.
+    pub fn new(root: &Path, capacity: usize, rng: Rng) -> SimDisk {
+        SimDisk { store: Arc::new(Mutex::new(Store::new(root, capacity, rng))), generation: 0 }
+    }
+
+    /// The disk as the next process sees it.
+    pub fn for_next_process(&self) -> SimDisk {
+        SimDisk { store: Arc::clone(&self.store), generation: self.store().generation }
+    }
+
+    /// Ends the running process. Nothing that it still holds reaches the disk any more.
+    pub fn crash(&self, crash: Crash) {
+        self.store().crash(crash);
+    }
+
+    /// Lets the call of this kind fail that comes after `nth` others.
+    pub fn fail_call(&self, call: Call, nth: u64) {
+        self.store().fail_call(call, nth);
+    }
+
+    /// Sets how many bytes the disk has in all.
+    pub fn set_capacity(&self, bytes: usize) {
+        self.store().set_capacity(bytes);
+    }
+
+    /// Bytes that files take.
+    pub fn used(&self) -> usize {
+        self.store().used()
+    }
+
+    /// Makes syncs answer without doing anything (a planted bug).
+    pub fn skip_syncs(&self, skip: bool) {
+        self.store().skip_syncs(skip);
+    }
+
+    /// Flips a bit in one of the files that `accept` takes.
+    pub fn flip_somewhere(&self, accept: impl Fn(&Path) -> bool) -> Option<Flip> {
+        self.store().flip_somewhere(accept)
+    }
+
+    /// Takes the damage back where it is still there.
+    pub fn unflip(&self, flip: &Flip) {
+        self.store().unflip(flip);
+    }
+
+    /// Counts since the disk was made.
+    pub fn tally(&self) -> Tally {
+        self.store().tally
+    }
+
+    /// Every file with its contents.
+    pub fn dump(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        self.store().dump()
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store, for a process that has not been ended.
+    fn alive(&self) -> io::Result<MutexGuard<'_, Store>> {
+        let store = self.store();
+        if store.generation == self.generation {
+            Ok(store)
+        } else {
+            Err(io::Error::other("simulated: this process has ended"))
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.alive()?.make_directory(dir)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut store = self.alive()?;
+        let inode = match mode {
+            OpenMode::CreateNew => store.create(path)?,
+            OpenMode::Read | OpenMode::Write => store.open(path)?,
+        };
+        Ok(Arc::new(SimFile { disk: self.clone(), inode, writable: mode != OpenMode::Read }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.alive()?.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.alive()?.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.alive()?.list(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.alive()?.sync_directory(dir)
+    }
+
+    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
+        Ok(self.alive()?.free() as u64)
+    }
+
+    fn lock(&self, _dir: &Path) -> Result<Box<dyn DirLock>, LockError> {
+        if self.alive().map_err(LockError::Io)?.lock() {
+            Ok(Box::new(SimLock(self.clone())))
+        } else {
+            Err(LockError::Held { pid: None })
+        }
+    }
+
+    fn is_locked(&self, _dir: &Path) -> io::Result<bool> {
+        Ok(self.alive()?.is_locked())
+    }
+}
+
+/// An open file of one process.
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: Inode,
+    writable: bool,
+}
+
+impl SimFile {
+    fn for_writing(&self) -> io::Result<MutexGuard<'_, Store>> {
+        if !self.writable {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "simulated: opened only to read"));
+        }
+        self.disk.alive()
+    }
+}
+
+impl File for SimFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.disk.alive()?.read(self.inode, offset as usize, buffer)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.for_writing()?.write(self.inode, offset as usize, bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.for_writing()?.set_len(self.inode, len as usize)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.for_writing()?.allocate(self.inode, len as usize)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.for_writing()?.sync(self.inode)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.disk.alive()?.len(self.inode) as u64)
+    }
+}
+
+#[derive(Debug)]
+struct SimLock(SimDisk);
+
+impl DirLock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let generation = self.0.generation;
+        self.0.store().unlock(generation);
+    }
+}

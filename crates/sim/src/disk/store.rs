@@ -1,0 +1,345 @@
+//! A whole disk: files under names, faults on demand, crashes.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::file::{File, Writeback};
+use super::names::{Inode, Names};
+use crate::rng::Rng;
+
+/// Calls that can be made to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// Opening, creating, listing, renaming and removing.
+    Name,
+    /// Reading.
+    Read,
+    /// Writing and reserving.
+    Write,
+    /// Syncing a file.
+    Sync,
+    /// Syncing a directory.
+    SyncDirectory,
+}
+
+/// What ended the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crash {
+    /// The process was killed; the system lives on, and with it everything that was written.
+    Kill,
+    /// Power was lost: what was not synced is lost, torn or reordered.
+    Power,
+}
+
+/// A byte that was changed, so that it can be changed back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flip {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in it.
+    pub offset: usize,
+    /// The byte before.
+    pub was: u8,
+    /// The byte after: one bit differs.
+    pub is: u8,
+}
+
+/// Counts of what was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Syncs of files.
+    pub syncs: u64,
+    /// Bytes written.
+    pub written: u64,
+}
+
+/// The disk. It outlives the processes that use it.
+#[derive(Debug)]
+pub(super) struct Store {
+    names: Names,
+    files: BTreeMap<Inode, File>,
+    next_inode: Inode,
+    rng: Rng,
+    capacity: usize,
+    fail: Option<(Call, u64)>,
+    skip_syncs: bool,
+    locked: bool,
+    /// Handles of an earlier process are dead.
+    pub(super) generation: u64,
+    pub(super) tally: Tally,
+}
+
+impl Store {
+    pub(super) fn new(root: &Path, capacity: usize, rng: Rng) -> Store {
+        Store {
+            names: Names::with_root(root),
+            files: BTreeMap::new(),
+            next_inode: 1,
+            rng,
+            capacity,
+            fail: None,
+            skip_syncs: false,
+            locked: false,
+            generation: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    pub(super) fn fail_call(&mut self, call: Call, nth: u64) {
+        self.fail = Some((call, nth));
+    }
+
+    pub(super) fn set_capacity(&mut self, bytes: usize) {
+        self.capacity = bytes;
+    }
+
+    pub(super) fn skip_syncs(&mut self, skip: bool) {
+        self.skip_syncs = skip;
+    }
+
+    /// Ends the process. Scheduled failures are forgotten, room is not given back.
+    pub(super) fn crash(&mut self, crash: Crash) {
+        self.generation += 1;
+        self.fail = None;
+        self.locked = false;
+        match crash {
+            Crash::Kill => self.forget_some_lost_pages(),
+            Crash::Power => self.lose_power(),
+        }
+        let reachable = self.names.reachable();
+        self.files.retain(|inode, _| reachable.contains(inode));
+    }
+
+    fn forget_some_lost_pages(&mut self) {
+        for file in self.files.values_mut() {
+            if self.rng.chance(1, 2) {
+                file.evict_lost();
+            }
+        }
+    }
+
+    fn lose_power(&mut self) {
+        let modes = [(1, Writeback::Nothing), (1, Writeback::Everything), (3, Writeback::Mixed)];
+        let writeback = self.rng.weighted(&modes);
+        for file in self.files.values_mut() {
+            file.lose_power(writeback, &mut self.rng);
+        }
+        self.names.lose_power(&mut self.rng);
+    }
+
+    /// Flips a bit of a random file that the caller accepts; `None` when there is no byte to damage.
+    pub(super) fn flip_somewhere(&mut self, accept: impl Fn(&Path) -> bool) -> Option<Flip> {
+        let candidates: Vec<(PathBuf, Inode)> = self
+            .names
+            .files()
+            .filter(|(path, inode)| {
+                accept(path) && self.files.get(inode).is_some_and(|f| !f.cache.is_empty())
+            })
+            .map(|(path, inode)| (path.clone(), inode))
+            .collect();
+        if candidates.is_empty() {
+            return None;
+        }
+        let (path, inode) = self.rng.pick(&candidates).clone();
+        let file = self.files.get(&inode)?;
+        // Most of a preallocated file is zeros that mean nothing: aim at what was written.
+        let used = file.cache.iter().rposition(|&byte| byte != 0).map_or(file.cache.len(), |at| at + 1);
+        let offset = self.rng.index(used);
+        let was = file.cache[offset];
+        let flip = Flip { path, offset, was, is: was ^ (1 << self.rng.below(8)) };
+        self.files.get_mut(&inode)?.replace(offset, was, flip.is);
+        Some(flip)
+    }
+
+    /// Takes the damage back where it is still there.
+    pub(super) fn unflip(&mut self, flip: &Flip) {
+        if let Some(file) = self.names.file(&flip.path).and_then(|inode| self.files.get_mut(&inode)) {
+            file.replace(flip.offset, flip.is, flip.was);
+        }
+    }
+
+    /// Every file with its contents, for comparing and showing.
+    pub(super) fn dump(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let contents = |inode| self.files.get(&inode).map(|file| file.cache.clone()).unwrap_or_default();
+        self.names.files().map(|(path, inode)| (path.clone(), contents(inode))).collect()
+    }
+
+    fn fault(&mut self, call: Call) -> io::Result<()> {
+        match &mut self.fail {
+            Some((which, nth)) if *which == call => {
+                if *nth > 0 {
+                    *nth -= 1;
+                    return Ok(());
+                }
+                self.fail = None;
+                Err(io::Error::other(format!("simulated: {call:?} failed")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.files.values().map(File::allocated).sum()
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.capacity.saturating_sub(self.used())
+    }
+
+    fn room(&self, inode: Inode, end: usize) -> io::Result<()> {
+        let taken = self.files.get(&inode).map_or(0, File::allocated);
+        if end.saturating_sub(taken) > self.free() {
+            return Err(io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device"));
+        }
+        Ok(())
+    }
+
+    /// Takes the directory, unless somebody has it.
+    pub(super) fn lock(&mut self) -> bool {
+        !std::mem::replace(&mut self.locked, true)
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        self.locked
+    }
+
+    pub(super) fn unlock(&mut self, generation: u64) {
+        if generation == self.generation {
+            self.locked = false;
+        }
+    }
+
+    pub(super) fn make_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.fault(Call::Name)?;
+        for ancestor in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
+            if !ancestor.as_os_str().is_empty() && !self.names.is_directory(ancestor) {
+                self.names.make_directory(ancestor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of files, without those of directories.
+    pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<String>> {
+        self.fault(Call::Name)?;
+        if !self.names.is_directory(directory) {
+            return Err(missing(directory));
+        }
+        let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(self.names.children(directory).filter_map(name).collect())
+    }
+
+    pub(super) fn open(&mut self, path: &Path) -> io::Result<Inode> {
+        self.fault(Call::Name)?;
+        self.names.file(path).ok_or_else(|| missing(path))
+    }
+
+    /// Creates a file that must not exist.
+    pub(super) fn create(&mut self, path: &Path) -> io::Result<Inode> {
+        self.fault(Call::Name)?;
+        if self.names.file(path).is_some() {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, format!("{} exists", path.display())));
+        }
+        if !path.parent().is_some_and(|parent| self.names.is_directory(parent)) {
+            return Err(missing(path));
+        }
+        let inode = self.next_inode;
+        self.next_inode += 1;
+        self.files.insert(inode, File::default());
+        self.names.insert(path, inode);
+        Ok(inode)
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.fault(Call::Name)?;
+        let inode = self.names.file(from).ok_or_else(|| missing(from))?;
+        self.names.rename(from, to, inode);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.fault(Call::Name)?;
+        if self.names.file(path).is_some() {
+            self.names.remove(path);
+        } else {
+            return Err(missing(path));
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.fault(Call::SyncDirectory)?;
+        if !self.names.is_directory(path) {
+            return Err(missing(path));
+        }
+        if !self.skip_syncs {
+            self.names.sync(path);
+        }
+        Ok(())
+    }
+
+    pub(super) fn len(&self, inode: Inode) -> usize {
+        self.files.get(&inode).map_or(0, |file| file.cache.len())
+    }
+
+    /// Reads up to `into.len()` bytes; fewer only at the end of the file.
+    pub(super) fn read(&mut self, inode: Inode, at: usize, into: &mut [u8]) -> io::Result<usize> {
+        self.fault(Call::Read)?;
+        let cache = self.files.get(&inode).map(|file| &file.cache[..]).unwrap_or_default();
+        let found = cache.get(at..).unwrap_or_default();
+        let len = found.len().min(into.len());
+        into[..len].copy_from_slice(&found[..len]);
+        Ok(len)
+    }
+
+    pub(super) fn write(&mut self, inode: Inode, at: usize, bytes: &[u8]) -> io::Result<()> {
+        let fault = self.fault(Call::Write);
+        let room = self.room(inode, at + bytes.len());
+        let file = self.files.entry(inode).or_default();
+        if fault.is_err() || room.is_err() {
+            // A write that fails may have written a part.
+            let part = self.rng.index(bytes.len() + 1).min(file.cache.len().saturating_sub(at));
+            file.write(at, &bytes[..part]);
+            return fault.and(room);
+        }
+        file.write(at, bytes);
+        self.tally.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn allocate(&mut self, inode: Inode, len: usize) -> io::Result<()> {
+        self.fault(Call::Write)?;
+        self.room(inode, len)?;
+        self.files.entry(inode).or_default().allocate(len);
+        Ok(())
+    }
+
+    pub(super) fn set_len(&mut self, inode: Inode, len: usize) -> io::Result<()> {
+        self.fault(Call::Write)?;
+        self.files.entry(inode).or_default().set_len(len);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, inode: Inode) -> io::Result<()> {
+        let fault = self.fault(Call::Sync);
+        self.tally.syncs += 1;
+        let file = self.files.entry(inode).or_default();
+        match fault {
+            Err(error) => {
+                file.fail_sync(&mut self.rng);
+                Err(error)
+            }
+            Ok(()) => {
+                if !self.skip_syncs {
+                    file.sync();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn missing(path: &Path) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("{} does not exist", path.display()))
+}

@@ -1,0 +1,76 @@
+//! The simulator of Sluice: the real engine, journal and shard under virtual time, on a faulty disk, with clients that
+//! ask anything, checked against a model. A seed decides everything, so a failure is repeated by its seed.
+//!
+//! ```text
+//! cargo run -p sluice-sim --release -- --seeds 1000            # seeds 0 to 999
+//! cargo run -p sluice-sim --release -- --seed 42 --verbose     # one seed, each step told
+//! cargo run -p sluice-sim --release -- --seeds 1000 --plant skip_sync
+//! ```
+//!
+//! # What runs
+//!
+//! One shard of a node with its journal: the code of the product, none of it replaced. It is made of step functions
+//! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader); the product drives them by
+//! threads, the simulator by a scheduler that lets the seed pick which one steps next, when time passes, and what goes
+//! wrong. Only the floor is simulated: the disk ([`disk`]), the clock ([`clock`]), and the clients ([`workload`]).
+//!
+//! # The fault model
+//!
+//! - **Process kill.** Everything in memory is gone; what was written stays, synced or not.
+//! - **Power loss.** Of what was not synced, each sector (512 bytes) for itself is lost, written, or torn in the middle;
+//!   so writes survive in any order. A file's length may be the old one, the new one, or between. Names that were
+//!   created, renamed or removed without a sync of their directory may be back as before, each for itself; a rename is
+//!   whole or not at all. Power may also be lost again before the next start.
+//! - **A failed sync** leaves pages that read well and are marked clean, but are not on the disk: a later sync that
+//!   succeeds does not write them. They may be forgotten while the system lives on.
+//! - **The n-th call fails:** a read, write (a part of it may have been written), sync, directory sync, or a change of
+//!   names; while serving, and while recovering.
+//! - **A full disk,** and room again later.
+//! - **A flipped bit** in any file, on the disk and in the cache.
+//! - **Time:** steps of any length, pauses past every lease, a wall clock that jumps.
+//! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait.
+//!
+//! # What must be true
+//!
+//! - After every record the [`model`], which is written independently and naively, agrees with the outcome: who got
+//!   which message in which order, attempts, deadlines, dead letters, refusals, ids and tokens that only grow. A second
+//!   engine that applies the same log has the same state to the bit, counters equal recounts, and everything that can
+//!   be read of the state is what the model has.
+//! - A client is answered only what the log says, once, and only after it is there for good. No id and no token is ever
+//!   given twice, through all crashes. Each payload is what was sent. Nobody waits for what is there.
+//! - After a crash the log that recovery gives is a prefix of what was proposed, to the record: with `always`, and after a
+//!   mere kill with any durability, everything acknowledged is in it. With `interval` and `os` a power loss (or a sync that
+//!   failed) may take an end, never a piece from the middle, and never the epoch. After an orderly stop nothing is
+//!   missing. What was asked and not acknowledged is done as a whole or not at all.
+//! - The server refuses to start only where the simulator did damage, made a call fail, or filled the disk; and it starts
+//!   as soon as that is undone.
+//! - At the end of each run all trouble stops, and consumers get to the end of every message.
+//!
+//! # What cannot be decided
+//!
+//! A flipped bit in what was written last, before anything later tells that it was synced, looks like a torn write.
+//! Recovery cuts there, and what was acknowledged in that last write is lost. The simulator allows exactly that: after a
+//! flip, and only then, recovery may miss the records of the last write (`may_miss_from` in `world/crash.rs`). A flipped
+//! bit in a payload is found when it is read: its message is held, and counts as delivered to nobody.
+//!
+//! # Planted bugs
+//!
+//! [`plant`] lists bugs that can be switched on at run time, in the same build, to see that the simulator would find
+//! such. Most are planted outside of the product, in the disk or between shard and journal; those that only the inside
+//! can have are compiled in by the feature `plant` of the crate concerned, which the product never has.
+//!
+//! # Map
+//!
+//! [`run`] one seed, [`world`] the scheduler, crashes and what clients may get, [`model`] the rules, [`workload`] what
+//! clients ask, [`disk`] and [`clock`] the floor, [`rng`] chance, [`plant`] bugs.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod clock;
+pub mod disk;
+pub mod model;
+pub mod plant;
+pub mod rng;
+pub mod run;
+pub mod workload;
+pub mod world;

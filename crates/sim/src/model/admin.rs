@@ -1,0 +1,259 @@
+//! Namespaces, queues, dead letters, damage.
+
+use std::collections::BTreeSet;
+
+use sluice_engine::command::Command;
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
+use sluice_engine::outcome::Reply;
+use sluice_engine::query::Counters;
+use sluice_engine::settings::{QueuePatch, QueueSettings, Quotas};
+
+use super::send::valid_name;
+use super::state::{Message, Namespace, Place, Queue};
+use super::{Apply, Checked, ensure};
+
+impl Apply<'_> {
+    pub(super) fn administer(&mut self, command: &Command<'_>) -> Checked {
+        match command {
+            Command::NamespaceCreate { number, name, quotas, .. } => {
+                self.namespace_create(*number, name, *quotas)
+            }
+            Command::NamespaceSet { namespace, quotas } => self.namespace_set(*namespace, *quotas),
+            Command::NamespaceDelete { namespace, force } => self.namespace_delete(*namespace, *force),
+            Command::QueueSet { namespace, queue, patch, create } => {
+                self.queue_set(*namespace, queue, patch, *create)
+            }
+            Command::QueuePurge { namespace, queue } => self.queue_purge(*namespace, queue),
+            Command::QueueDelete { namespace, queue } => self.queue_delete(*namespace, queue),
+            Command::DeadRedrive { namespace, queue, ids } => self.dead_redrive(*namespace, queue, ids),
+            Command::DeadDelete { namespace, queue, ids } => self.dead_delete(*namespace, queue, ids),
+            Command::HoldDamaged { id, blob } => self.hold_damaged(*id, *blob),
+            other => Err(format!("the model does not know {other:?}")),
+        }
+    }
+
+    fn namespace_create(&mut self, number: Option<NamespaceId>, name: &str, quotas: Quotas) -> Checked {
+        let existing = self.world.namespaces.iter().find(|(_, ns)| ns.name == name).map(|(id, _)| *id);
+        if let Some(existing) = existing {
+            if number == Some(existing) {
+                return self.succeeds();
+            }
+            return self.fails("namespace_exists");
+        }
+        self.succeeds()?;
+        let Reply::Namespace { namespace } = self.outcome.reply else {
+            return Err(format!("a new namespace got {:?}", self.outcome.reply));
+        };
+        ensure!(
+            namespace.0 > self.world.last_namespace || number == Some(namespace),
+            "namespace number {namespace:?} was given before"
+        );
+        self.world.last_namespace = self.world.last_namespace.max(namespace.0);
+        self.world.namespaces.insert(namespace, Namespace::new(name, quotas));
+        Ok(())
+    }
+
+    fn namespace_set(&mut self, namespace: NamespaceId, quotas: Quotas) -> Checked {
+        match self.world.namespaces.get_mut(&namespace) {
+            None => self.fails("namespace_not_found"),
+            Some(found) => {
+                found.quotas = quotas;
+                self.succeeds()
+            }
+        }
+    }
+
+    fn namespace_delete(&mut self, namespace: NamespaceId, force: bool) -> Checked {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found");
+        }
+        if namespace == NamespaceId::DEFAULT || namespace == NamespaceId::SYS {
+            return self.fails("invalid_argument");
+        }
+        let queues: Vec<QueueId> =
+            self.world.queues.iter().filter(|(_, q)| q.namespace == namespace).map(|(id, _)| *id).collect();
+        if !queues.is_empty() && !force {
+            return self.fails("namespace_not_empty");
+        }
+        for queue in queues {
+            self.forget_queue(queue);
+        }
+        self.world.namespaces.remove(&namespace);
+        self.succeeds()
+    }
+
+    fn queue_set(&mut self, namespace: NamespaceId, name: &str, patch: &QueuePatch, create: bool) -> Checked {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found");
+        }
+        if !valid_name(name) {
+            return self.fails("invalid_name");
+        }
+        let existing = self.world.queue_named(namespace, name);
+        if existing.is_none() && !create {
+            return self.fails("queue_not_found");
+        }
+        if existing.is_none() && self.queue_quota_is_full(namespace) {
+            return self.fails("quota_exceeded");
+        }
+        self.succeeds()?;
+        let Reply::Queue { queue, created } = self.outcome.reply else {
+            return Err(format!("a queue that was set got {:?}", self.outcome.reply));
+        };
+        ensure!(created == existing.is_none(), "queue {name:?}: created is {created}");
+        ensure!(existing.is_none_or(|id| id == queue), "queue {name:?} is {existing:?}, not {queue:?}");
+        if created {
+            self.remember_queue(queue, namespace, name)?;
+        }
+        if let Some(queue) = self.world.queues.get_mut(&queue) {
+            change(&mut queue.settings, patch);
+        }
+        Ok(())
+    }
+
+    fn queue_quota_is_full(&self, namespace: NamespaceId) -> bool {
+        let quota = self.world.namespaces.get(&namespace).map_or(0, |ns| ns.quotas.queues);
+        let queues = self.world.queues.values().filter(|q| q.namespace == namespace).count() as u64;
+        quota > 0 && queues >= quota
+    }
+
+    /// The queue of this name, which the command creates if there is none.
+    pub(super) fn queue_for(&mut self, namespace: NamespaceId, name: &str) -> Result<QueueId, String> {
+        if let Some(queue) = self.world.queue_named(namespace, name) {
+            return Ok(queue);
+        }
+        let Some(queue) = self.engine.queue_id(namespace, name) else {
+            return Err(format!("queue {name:?} was not created by its first use"));
+        };
+        self.remember_queue(queue, namespace, name)?;
+        Ok(queue)
+    }
+
+    fn remember_queue(&mut self, id: QueueId, namespace: NamespaceId, name: &str) -> Checked {
+        ensure!(self.world.last_queue.is_none_or(|last| id > last), "queue number {id:?} was given before");
+        self.world.last_queue = Some(id);
+        let queue = Queue {
+            namespace,
+            name: name.to_owned(),
+            settings: QueueSettings::default(),
+            totals: Counters::default(),
+            created_us: self.now_us,
+        };
+        self.world.queues.insert(id, queue);
+        Ok(())
+    }
+
+    /// The queue of this name, unless the engine has to refuse because there is none.
+    fn existing(&self, namespace: NamespaceId, name: &str) -> Result<Option<QueueId>, String> {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found").map(|()| None);
+        }
+        match self.world.queue_named(namespace, name) {
+            Some(queue) => Ok(Some(queue)),
+            None => self.fails("queue_not_found").map(|()| None),
+        }
+    }
+
+    fn queue_purge(&mut self, namespace: NamespaceId, name: &str) -> Checked {
+        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
+        self.succeeds()?;
+        let waiting =
+            |place: Place| matches!(place, Place::Ready { .. } | Place::Delayed { .. } | Place::Held { .. });
+        let gone: BTreeSet<MessageId> = self
+            .world
+            .messages_of(queue)
+            .filter(|(_, message)| waiting(message.place))
+            .map(|(id, _)| *id)
+            .collect();
+        self.drop_all(&gone);
+        self.counted(gone.len())
+    }
+
+    fn drop_all(&mut self, ids: &BTreeSet<MessageId>) {
+        for id in ids {
+            self.total(*id, |totals| totals.dropped += 1);
+            self.world.messages.remove(id);
+        }
+    }
+
+    fn counted(&self, messages: usize) -> Checked {
+        let expected = Reply::Count { messages: messages as u64 };
+        ensure!(self.outcome.reply == expected, "got {:?}, not {expected:?}", self.outcome.reply);
+        Ok(())
+    }
+
+    fn queue_delete(&mut self, namespace: NamespaceId, name: &str) -> Checked {
+        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
+        self.succeeds()?;
+        let messages = self.forget_queue(queue);
+        self.counted(messages)
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) -> usize {
+        let before = self.world.messages.len();
+        self.world.messages.retain(|_, message| message.queue != queue);
+        self.world.queues.remove(&queue);
+        before - self.world.messages.len()
+    }
+
+    /// The dead letters that are meant: those named, each of which must be one of this queue, or all.
+    fn dead_of(&self, queue: QueueId, ids: &[MessageId]) -> Result<Option<BTreeSet<MessageId>>, String> {
+        let here = |id: &MessageId| self.world.messages.get(id).filter(|message| message.queue == queue);
+        let is_dead = |message: &Message| matches!(message.place, Place::Dead { .. });
+        for id in ids {
+            match here(id) {
+                None => return self.fails("message_not_found").map(|()| None),
+                Some(message) if !is_dead(message) => return self.fails("wrong_state").map(|()| None),
+                Some(_) => {}
+            }
+        }
+        self.succeeds()?;
+        if !ids.is_empty() {
+            return Ok(Some(ids.iter().copied().collect()));
+        }
+        let all = self.world.messages_of(queue).filter(|(_, message)| is_dead(message));
+        Ok(Some(all.map(|(id, _)| *id).collect()))
+    }
+
+    fn dead_redrive(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
+        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
+        let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
+        let line = self.next_line();
+        for id in &dead {
+            self.total(*id, |totals| totals.redriven += 1);
+            if let Some(message) = self.world.messages.get_mut(id) {
+                message.attempts = 0;
+                message.deliveries = 0;
+                message.place = Place::Ready { line };
+            }
+        }
+        self.counted(dead.len())
+    }
+
+    fn dead_delete(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
+        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
+        let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
+        self.drop_all(&dead);
+        self.counted(dead.len())
+    }
+
+    fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Checked {
+        match self.world.messages.get(&id) {
+            None if self.world.namespaces.contains_key(&id.namespace) => self.fails("message_not_found"),
+            None => self.fails("namespace_not_found"),
+            Some(message) => {
+                if message.blob == blob && !matches!(message.place, Place::Held { .. }) {
+                    self.put(id, Place::Held { reason: "payload_damaged" });
+                }
+                self.succeeds()
+            }
+        }
+    }
+}
+
+fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
+    settings.lease_ms = patch.lease_ms.unwrap_or(settings.lease_ms);
+    settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
+    settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
+    settings.backoff = patch.backoff.unwrap_or(settings.backoff);
+}

@@ -1,0 +1,175 @@
+//! Laying the engine's state beside the model's, through the reads that everybody uses.
+
+use sluice_engine::Engine;
+use sluice_engine::id::{MessageId, QueueId};
+use sluice_engine::limits::HISTORY_ATTEMPTS_MAX;
+use sluice_engine::query::MessageView;
+
+use super::state::{Message, Place, World};
+use super::time::TICK_US;
+use super::{Checked, Model, ensure};
+
+/// Messages that one page of the listing may hold: small, so that paging is tried.
+const PAGE: usize = 7;
+
+impl Model {
+    /// Whether the engine's whole state, as anybody can read it, is the model's.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn compare(&self, engine: &Engine) -> Checked {
+        let world = &self.world;
+        for id in world.queues.keys() {
+            compare_queue(world, *id, engine)?;
+        }
+        for (id, message) in &world.messages {
+            compare_message(world, *id, message, engine)?;
+        }
+        compare_namespaces(world, engine)?;
+        compare_deadline(world, engine)?;
+        engine.recount().map_err(|difference| format!("counters are not what a recount gives: {difference}"))
+    }
+}
+
+fn compare_queue(world: &World, id: QueueId, engine: &Engine) -> Checked {
+    let queue = &world.queues[&id];
+    let Some(view) = engine.queue(id) else {
+        return Err(format!("queue {:?} is lost", queue.name));
+    };
+    ensure!(view.name == queue.name, "queue {id:?} is called {:?}, not {:?}", view.name, queue.name);
+    ensure!(
+        view.settings == queue.settings,
+        "{:?} has {:?}, not {:?}",
+        queue.name,
+        view.settings,
+        queue.settings
+    );
+    ensure!(view.created_at_us == queue.created_us, "{:?} was created at {}", queue.name, view.created_at_us);
+    let counters = world.counters(id);
+    ensure!(view.counters == counters, "{:?} counts {:?}, the model {counters:?}", queue.name, view.counters);
+    compare_listing(world, id, engine)?;
+    compare_peek(world, id, engine)
+}
+
+fn compare_listing(world: &World, id: QueueId, engine: &Engine) -> Checked {
+    let expected: Vec<MessageId> = world.messages_of(id).map(|(id, _)| *id).collect();
+    let mut listed = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = engine.messages(id, None, cursor, PAGE);
+        ensure!(page.items.len() <= PAGE, "a page of {} messages, {PAGE} wanted", page.items.len());
+        listed.extend(page.items.iter().map(|view| view.id));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    ensure!(listed == expected, "{id:?} lists {listed:?}, the model {expected:?}");
+    Ok(())
+}
+
+/// What stands first in line by priority and, within it, by the order of becoming ready.
+fn compare_peek(world: &World, id: QueueId, engine: &Engine) -> Checked {
+    let key = |message: &Message| match message.place {
+        Place::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
+        _ => None,
+    };
+    let mut expected: Vec<_> = world.messages_of(id).filter_map(|(_, message)| key(message)).collect();
+    expected.sort_unstable();
+    let peeked = engine.peek(id, 10);
+    ensure!(
+        peeked.len() == expected.len().min(10),
+        "{id:?}: {} messages peeked of {}",
+        peeked.len(),
+        expected.len()
+    );
+    for (view, expected) in peeked.iter().zip(expected) {
+        let found = world.messages.get(&view.id).and_then(key);
+        ensure!(found == Some(expected), "{id:?}: {} stands in line at {found:?}, not {expected:?}", view.id);
+    }
+    Ok(())
+}
+
+fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Engine) -> Checked {
+    let view = engine.message(id).map_err(|error| format!("message {id} is lost ({error}): {message:?}"))?;
+    let settings = world.queues[&message.queue].settings;
+    let backoff = message.backoff.unwrap_or(settings.backoff);
+    let same = view.queue == message.queue
+        && view.state == message.place.state()
+        && view.priority == message.priority
+        && view.attempts == message.attempts
+        && view.deliveries == message.deliveries
+        && view.max_attempts == message.max_attempts(&settings)
+        && view.sent_at_us == message.sent_us
+        && view.backoff == backoff
+        && view.blob == message.blob;
+    ensure!(same, "the engine shows {view:?}, the model has {message:?}");
+    compare_place(&view, message)?;
+    compare_history(&view, message)
+}
+
+fn compare_place(view: &MessageView, message: &Message) -> Checked {
+    let (deadline, token, reason) = match message.place {
+        Place::Delayed { until_us } => (Some(until_us), None, None),
+        Place::Ready { .. } => (None, None, None),
+        Place::Leased { token, until_us, .. } => (Some(until_us), Some(token), None),
+        Place::Held { reason } | Place::Dead { reason } => (None, None, Some(reason)),
+    };
+    let shown = (view.deadline_us, view.receipt.map(|receipt| receipt.token), view.reason);
+    ensure!(
+        shown == (deadline, token, reason),
+        "message {} shows {shown:?}, the model {:?}",
+        view.id,
+        message.place
+    );
+    Ok(())
+}
+
+fn compare_history(view: &MessageView, message: &Message) -> Checked {
+    if message.history.len() > HISTORY_ATTEMPTS_MAX {
+        return Ok(());
+    }
+    let same = view.history.len() == message.history.len()
+        && view.history.iter().zip(&message.history).all(|(shown, kept)| {
+            shown.number == kept.number
+                && shown.end == kept.end
+                && shown.started_at_us == kept.started_us
+                && shown.error.map_or(0, |blob| blob.len) == kept.error_len
+        });
+    ensure!(same, "message {} shows history {:?}, the model {:?}", view.id, view.history, message.history);
+    Ok(())
+}
+
+fn compare_namespaces(world: &World, engine: &Engine) -> Checked {
+    for (id, namespace) in &world.namespaces {
+        let Some(view) = engine.namespace(*id) else {
+            return Err(format!("namespace {:?} is lost", namespace.name));
+        };
+        let (messages, bytes) = world.usage(*id);
+        let queues = world.queues.values().filter(|queue| queue.namespace == *id).count() as u64;
+        ensure!(
+            (view.queues, view.messages, view.bytes) == (queues, messages, bytes),
+            "namespace {:?} shows {view:?}, the model {queues} queues, {messages} messages, {bytes} bytes",
+            namespace.name
+        );
+        ensure!(view.quotas == namespace.quotas, "{:?} has {:?}", namespace.name, view.quotas);
+    }
+    Ok(())
+}
+
+/// A timer that comes too late would leave a message for ever.
+fn compare_deadline(world: &World, engine: &Engine) -> Checked {
+    let first = world.messages.values().filter_map(|message| match message.place {
+        Place::Delayed { until_us } | Place::Leased { until_us, .. } => Some(until_us),
+        _ => None,
+    });
+    if let Some(first) = first.min() {
+        let next = engine.next_deadline();
+        let latest = first.next_multiple_of(TICK_US);
+        ensure!(
+            next.is_some_and(|next| next <= latest),
+            "next deadline is {next:?}, a message waits for {first}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The model: what must be true, told as naively as possible.
+//!
+//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no choice it
+//! predicts the outcome and compares; where they leave one (the order of what became ready at the same moment, the
+//! jitter of a backoff, when exactly a due timer fires) it checks that the engine chose within them, and goes on from
+//! what the engine chose. It keeps maps and counts by counting, so that it shares no cleverness with the engine.
+//!
+//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix of what
+//! was proposed, and the model is led along that prefix again.
+
+mod admin;
+mod compare;
+mod receive;
+mod send;
+mod settle;
+mod state;
+mod time;
+
+use sluice_engine::command::Command;
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::outcome::Outcome;
+use sluice_engine::{Engine, Error};
+
+use state::{Line, Place, World};
+
+/// What a rule says when it is broken.
+pub type Checked = Result<(), String>;
+
+/// Breaks off with a sentence unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            return Err(format!($($message)*));
+        }
+    };
+}
+use ensure;
+
+/// The model of one shard.
+#[derive(Clone, Debug)]
+pub struct Model {
+    world: World,
+}
+
+/// One apply, as the model sees it.
+struct Apply<'a> {
+    world: &'a mut World,
+    index: u64,
+    now_us: u64,
+    outcome: &'a Outcome,
+    engine: &'a Engine,
+    /// Messages that wait between these delays from now: which one exactly is the engine's choice.
+    unsure: Vec<(MessageId, u64, u64)>,
+    /// Places given in this apply's line.
+    place: u64,
+}
+
+impl Model {
+    /// Before the first record.
+    pub fn new() -> Model {
+        Model { world: World::empty() }
+    }
+
+    /// Follows one record. `engine` has just applied it.
+    ///
+    /// # Errors
+    /// Which rule was broken, and how.
+    pub fn apply(
+        &mut self,
+        now_us: u64,
+        index: u64,
+        command: &Command<'_>,
+        outcome: &Outcome,
+        engine: &Engine,
+    ) -> Checked {
+        ensure!(now_us >= self.world.now_us, "time ran backwards: {} after {}", now_us, self.world.now_us);
+        self.world.now_us = now_us;
+        self.world.step += 1;
+        let world = &mut self.world;
+        let mut apply = Apply { world, index, now_us, outcome, engine, unsure: Vec::new(), place: 0 };
+        apply.run(command)
+    }
+
+    /// Namespaces that clients may use.
+    pub fn namespaces(&self) -> Vec<NamespaceId> {
+        self.world.namespaces.keys().copied().filter(|id| *id != NamespaceId::SYS).collect()
+    }
+
+    /// All dead letters, with namespace and queue.
+    pub fn dead_letters(&self) -> Vec<(NamespaceId, String, MessageId)> {
+        let dead = self.world.messages.iter().filter(|(_, m)| matches!(m.place, Place::Dead { .. }));
+        dead.filter_map(|(id, message)| {
+            let queue = self.world.queues.get(&message.queue)?;
+            Some((queue.namespace, queue.name.clone(), *id))
+        })
+        .collect()
+    }
+
+    /// Where the payload of each message lies.
+    pub fn blobs(&self) -> impl Iterator<Item = (MessageId, sluice_engine::BlobRef)> {
+        self.world.messages.iter().map(|(id, message)| (*id, message.blob))
+    }
+
+    /// How many messages are neither dead nor held: consumers can get to the end of them.
+    pub fn open_messages(&self) -> usize {
+        let open = |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. });
+        self.world.messages.values().filter(|message| open(message.place)).count()
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model::new()
+    }
+}
+
+impl Apply<'_> {
+    fn run(&mut self, command: &Command<'_>) -> Checked {
+        match command {
+            Command::Epoch { number, .. } => self.epoch(*number)?,
+            Command::Configure(limits) => {
+                self.succeeds()?;
+                self.world.limits = limits.clone();
+            }
+            Command::Tick => {}
+            Command::Send(send) => self.send(send)?,
+            Command::Receive(receive) => self.receive(receive)?,
+            Command::Settle { namespace, items } => self.settle(*namespace, items)?,
+            Command::Extend { namespace, items } => self.extend(*namespace, items)?,
+            _ => self.administer(command)?,
+        }
+        self.follow_timers(matches!(command, Command::Tick))?;
+        self.resolve_unsure()?;
+        self.check_released()
+    }
+
+    fn epoch(&mut self, number: u32) -> Checked {
+        self.succeeds()?;
+        ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
+        self.world.epoch = number;
+        Ok(())
+    }
+
+    /// The next place in the line of what this apply makes ready.
+    fn next_line(&mut self) -> Line {
+        self.place += 1;
+        Line { step: self.world.step, place: self.place }
+    }
+
+    /// The command as a whole must have gone well.
+    fn succeeds(&self) -> Checked {
+        match &self.outcome.error {
+            None => Ok(()),
+            Some(error) => Err(format!("the engine refused what is allowed: {} ({error})", error.code())),
+        }
+    }
+
+    /// The command as a whole must have been refused, with this code.
+    fn fails(&self, code: &str) -> Checked {
+        match &self.outcome.error {
+            Some(error) if error.code() == code => Ok(()),
+            Some(error) => Err(format!("expected {code}, the engine said {} ({error})", error.code())),
+            None => Err(format!("expected {code}, the engine did it")),
+        }
+    }
+
+    /// A blob that a message still has must not be let go of.
+    fn check_released(&self) -> Checked {
+        for released in &self.outcome.released {
+            let holder = self.world.messages.iter().find(|(_, message)| message.blob == *released);
+            ensure!(holder.is_none(), "{released:?} was released, and {holder:?} still has it");
+        }
+        Ok(())
+    }
+}
+
+/// The code of an item's result, `ok` for success.
+fn code(result: &Result<(), Error>) -> &'static str {
+    result.as_ref().map_or_else(Error::code, |()| "ok")
+}

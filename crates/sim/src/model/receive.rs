@@ -1,0 +1,137 @@
+//! Receiving: whether what was delivered was next in line.
+
+use sluice_engine::command::Receive;
+use sluice_engine::id::{EPOCH_SHIFT, QueueId};
+use sluice_engine::outcome::Delivery;
+
+use super::state::{Message, Place};
+use super::{Apply, Checked, ensure};
+
+impl Apply<'_> {
+    pub(super) fn receive(&mut self, receive: &Receive<'_>) -> Checked {
+        if !self.world.namespaces.contains_key(&receive.namespace) {
+            return self.fails("namespace_not_found");
+        }
+        self.succeeds()?;
+        let named = |(name, _): &(&str, u16)| self.world.queue_named(receive.namespace, name);
+        let queues: Vec<QueueId> = receive.queues.iter().filter_map(named).collect();
+        let in_order = receive.queues.iter().all(|(_, weight)| *weight == 0);
+        let most = receive.max_messages.min(self.world.limits.receive_messages) as usize;
+        let deliveries = &self.outcome.deliveries;
+        ensure!(deliveries.len() <= most, "{} messages were given, {most} wanted", deliveries.len());
+        let mut bytes = 0;
+        for delivery in deliveries {
+            ensure!(queues.contains(&delivery.queue), "{delivery:?} is of a queue that was not asked for");
+            if in_order {
+                self.no_earlier_queue(&queues, delivery.queue)?;
+            }
+            self.deliver(delivery, receive.lease_ms)?;
+            bytes += u64::from(delivery.blob.len);
+        }
+        ensure!(
+            deliveries.len() <= 1 || bytes <= u64::from(receive.max_bytes),
+            "{bytes} bytes were given, {} wanted",
+            receive.max_bytes
+        );
+        if deliveries.len() < most {
+            self.nothing_left(&queues, bytes, receive.max_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// In the caller's order, a queue is emptied before the next has its turn.
+    fn no_earlier_queue(&self, queues: &[QueueId], taken: QueueId) -> Checked {
+        for earlier in queues.iter().take_while(|queue| **queue != taken) {
+            ensure!(
+                self.heads(*earlier).is_empty(),
+                "queue {taken:?} was served before {earlier:?}, which has ready messages and stands first"
+            );
+        }
+        Ok(())
+    }
+
+    /// A receive takes all that it may: it ends early only before a message that would be too many bytes.
+    fn nothing_left(&self, queues: &[QueueId], bytes: u64, max_bytes: u32) -> Checked {
+        let heads: Vec<&Message> = queues.iter().flat_map(|queue| self.heads(*queue)).collect();
+        let too_many = |message: &&Message| bytes + u64::from(message.blob.len) > u64::from(max_bytes);
+        ensure!(
+            heads.is_empty() || (bytes > 0 && heads.iter().any(too_many)),
+            "fewer messages were given than wanted, and there are ready ones: {:?}",
+            heads.first()
+        );
+        Ok(())
+    }
+
+    /// The messages of which one must be next: those of the highest priority that stand first.
+    fn heads(&self, queue: QueueId) -> Vec<&Message> {
+        let ready = |message: &Message| match message.place {
+            Place::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
+            _ => None,
+        };
+        let first = self.world.messages_of(queue).filter_map(|(_, message)| ready(message)).min();
+        self.world
+            .messages_of(queue)
+            .map(|(_, message)| message)
+            .filter(|message| first.is_some() && ready(message) == first)
+            .collect()
+    }
+
+    fn deliver(&mut self, delivery: &Delivery, lease_ms: u64) -> Checked {
+        let (id, token) = (delivery.receipt.id, delivery.receipt.token);
+        let Some(message) = self.world.messages.get(&id) else {
+            return Err(format!("message {id} was delivered, and does not exist"));
+        };
+        ensure!(
+            matches!(message.place, Place::Ready { .. }),
+            "message {id} was delivered while it is {:?}",
+            message.place
+        );
+        self.stands_first(delivery)?;
+        ensure!(token > self.world.last_token, "token {token} was given after {}", self.world.last_token);
+        ensure!(
+            token >> EPOCH_SHIFT == u64::from(self.world.epoch),
+            "token {token} is not of epoch {}",
+            self.world.epoch
+        );
+        self.world.last_token = token;
+        self.world.given.insert(delivery.receipt);
+        self.lease(delivery, lease_ms)
+    }
+
+    fn stands_first(&self, delivery: &Delivery) -> Checked {
+        let message = &self.world.messages[&delivery.receipt.id];
+        let heads = self.heads(message.queue);
+        ensure!(
+            heads.contains(&message),
+            "{delivery:?} ({:?}) was delivered out of turn: next is {:?}",
+            message.place,
+            heads.first()
+        );
+        Ok(())
+    }
+
+    fn lease(&mut self, delivery: &Delivery, lease_ms: u64) -> Checked {
+        let id = delivery.receipt.id;
+        self.total(id, |totals| totals.delivered += 1);
+        let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
+        let settings = self.world.queues[&message.queue].settings;
+        let lease_ms = if lease_ms == 0 { settings.lease_ms } else { lease_ms };
+        message.attempts += 1;
+        message.deliveries += 1;
+        let until_us = self.now_us + lease_ms * 1_000;
+        message.place = Place::Leased { token: delivery.receipt.token, until_us, since_us: self.now_us };
+        let expected = Delivery {
+            receipt: delivery.receipt,
+            queue: message.queue,
+            blob: message.blob,
+            lease_until_us: until_us,
+            sent_at_us: message.sent_us,
+            attempt: message.attempts,
+            max_attempts: message.max_attempts(&settings),
+            deliveries: message.deliveries,
+            priority: message.priority,
+        };
+        ensure!(*delivery == expected, "{delivery:?} was given, and should be {expected:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! What the model remembers: plain maps of plain things, nothing shared and nothing kept twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use sluice_engine::limits::Limits;
+use sluice_engine::query::{AttemptEnd, Counters, State};
+use sluice_engine::settings::{Backoff, QueueSettings, Quotas};
+
+/// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
+/// being sent has no order among itself that a client could rely on, except by the time that it was due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Line {
+    /// Which apply made it ready.
+    pub(super) step: u64,
+    /// Its place in that apply's line, where there is one.
+    pub(super) place: u64,
+}
+
+/// Where a message is, and what goes with that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    Delayed { until_us: u64 },
+    Ready { line: Line },
+    Leased { token: u64, until_us: u64, since_us: u64 },
+    Held { reason: &'static str },
+    Dead { reason: &'static str },
+}
+
+impl Place {
+    pub(super) fn state(self) -> State {
+        match self {
+            Place::Delayed { .. } => State::Delayed,
+            Place::Ready { .. } => State::Ready,
+            Place::Leased { .. } => State::Leased,
+            Place::Held { .. } => State::Held,
+            Place::Dead { .. } => State::Dead,
+        }
+    }
+}
+
+/// An attempt that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Ended {
+    pub(super) number: u16,
+    pub(super) end: AttemptEnd,
+    pub(super) started_us: u64,
+    pub(super) error_len: u32,
+}
+
+/// One message.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Message {
+    pub(super) queue: QueueId,
+    pub(super) blob: BlobRef,
+    pub(super) priority: u8,
+    /// 0: the queue's.
+    pub(super) max_attempts: u16,
+    pub(super) backoff: Option<Backoff>,
+    pub(super) sent_us: u64,
+    pub(super) attempts: u16,
+    pub(super) deliveries: u16,
+    pub(super) place: Place,
+    pub(super) history: Vec<Ended>,
+}
+
+impl Message {
+    /// Attempts that it may have in a queue with these settings.
+    pub(super) fn max_attempts(&self, settings: &QueueSettings) -> u16 {
+        if self.max_attempts == 0 { settings.max_attempts } else { self.max_attempts }
+    }
+}
+
+/// One queue.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Queue {
+    pub(super) namespace: NamespaceId,
+    pub(super) name: String,
+    pub(super) settings: QueueSettings,
+    /// The totals only: states and bytes are counted from the messages.
+    pub(super) totals: Counters,
+    pub(super) created_us: u64,
+}
+
+/// One namespace.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Namespace {
+    pub(super) name: String,
+    pub(super) quotas: Quotas,
+    /// The largest id given so far.
+    pub(super) last_sequence: u64,
+}
+
+impl Namespace {
+    pub(super) fn new(name: &str, quotas: Quotas) -> Namespace {
+        Namespace { name: name.to_owned(), quotas, last_sequence: 0 }
+    }
+}
+
+/// What a key got the first time.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Keyed {
+    pub(super) digest: u64,
+    pub(super) first: MessageId,
+    pub(super) count: u32,
+    pub(super) at_us: u64,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct World {
+    pub(super) limits: Limits,
+    pub(super) epoch: u32,
+    /// Applies so far.
+    pub(super) step: u64,
+    pub(super) now_us: u64,
+    pub(super) namespaces: BTreeMap<NamespaceId, Namespace>,
+    pub(super) queues: BTreeMap<QueueId, Queue>,
+    pub(super) messages: BTreeMap<MessageId, Message>,
+    pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
+    /// Receipts that have settled their message.
+    pub(super) settled: BTreeSet<Receipt>,
+    /// All receipts ever given.
+    pub(super) given: BTreeSet<Receipt>,
+    /// The largest token given so far.
+    pub(super) last_token: u64,
+    pub(super) last_namespace: u32,
+    pub(super) last_queue: Option<QueueId>,
+}
+
+impl World {
+    /// Before the first record: the two namespaces that always exist.
+    pub(super) fn empty() -> World {
+        let always = |id, name: &str| (id, Namespace::new(name, Quotas::default()));
+        World {
+            limits: Limits::default(),
+            epoch: 0,
+            step: 0,
+            now_us: 0,
+            namespaces: BTreeMap::from([
+                always(NamespaceId::SYS, "$sys"),
+                always(NamespaceId::DEFAULT, "default"),
+            ]),
+            queues: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            given: BTreeSet::new(),
+            last_token: 0,
+            last_namespace: NamespaceId::DEFAULT.0,
+            last_queue: None,
+        }
+    }
+
+    pub(super) fn queue_named(&self, namespace: NamespaceId, name: &str) -> Option<QueueId> {
+        let named = |(id, queue): (&QueueId, &Queue)| {
+            (queue.namespace == namespace && queue.name == name).then_some(*id)
+        };
+        self.queues.iter().find_map(named)
+    }
+
+    pub(super) fn messages_of(&self, queue: QueueId) -> impl Iterator<Item = (&MessageId, &Message)> {
+        self.messages.iter().filter(move |(_, message)| message.queue == queue)
+    }
+
+    /// The counters that the queue must show.
+    pub(super) fn counters(&self, id: QueueId) -> Counters {
+        let mut counters = self.queues.get(&id).map(|queue| queue.totals).unwrap_or_default();
+        for (_, message) in self.messages_of(id) {
+            counters.states[message.place.state() as usize] += 1;
+            counters.bytes += u64::from(message.blob.len);
+        }
+        counters
+    }
+
+    /// Messages and bytes of a namespace.
+    pub(super) fn usage(&self, namespace: NamespaceId) -> (u64, u64) {
+        let of =
+            |message: &&Message| self.queues.get(&message.queue).is_some_and(|q| q.namespace == namespace);
+        self.messages
+            .values()
+            .filter(of)
+            .fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.blob.len)))
+    }
+}

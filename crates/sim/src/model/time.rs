@@ -1,0 +1,170 @@
+//! Timers, backoff, and where a message goes when its attempt ends.
+
+use sluice_engine::id::MessageId;
+use sluice_engine::query::{AttemptEnd, MessageView, State};
+use sluice_engine::settings::{Backoff, BackoffKind};
+
+use super::state::{Ended, Line, Place};
+use super::{Apply, Checked, ensure};
+
+/// Timers are kept to the millisecond: one fires up to so much later, never earlier.
+pub(super) const TICK_US: u64 = 1_000;
+
+impl Apply<'_> {
+    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine says that
+    /// it goes on at once with another slice.
+    pub(super) fn follow_timers(&mut self, ticked: bool) -> Checked {
+        let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
+        let must = ticked && !goes_on;
+        for (tick, id) in self.due() {
+            let place = self.world.messages[&id].place;
+            let Ok(view) = self.view(id) else {
+                return Err(format!("message {id} is lost: it was {place:?}"));
+            };
+            let fired = match place {
+                Place::Leased { token, .. } => view.receipt.is_none_or(|receipt| receipt.token != token),
+                _ => view.state != place.state(),
+            };
+            ensure!(fired || !must, "the timer of message {id} did not fire: {place:?} at {}", self.now_us);
+            if fired {
+                self.fire(id, tick);
+            }
+        }
+        Ok(())
+    }
+
+    /// Messages whose timer has come, to the millisecond, in the order of their deadlines.
+    fn due(&self) -> Vec<(u64, MessageId)> {
+        let now_tick = self.now_us / TICK_US;
+        let waiting = self.world.messages.iter().filter_map(|(id, message)| match message.place {
+            Place::Delayed { until_us } | Place::Leased { until_us, .. } => {
+                Some((until_us.div_ceil(TICK_US), *id))
+            }
+            _ => None,
+        });
+        let mut due: Vec<_> = waiting.filter(|(tick, _)| *tick <= now_tick).collect();
+        due.sort_unstable();
+        due
+    }
+
+    /// The timer of this message fires. Among those of one apply the earlier deadline stands first in line.
+    fn fire(&mut self, id: MessageId, tick: u64) {
+        let line = Line { step: self.world.step, place: tick };
+        if let Place::Leased { .. } = self.world.messages[&id].place {
+            self.total(id, |totals| totals.expired += 1);
+            self.end_attempt(id, AttemptEnd::Expired, 0);
+            if self.is_spent(id) {
+                return self.die(id, "max_attempts");
+            }
+        }
+        self.put(id, Place::Ready { line });
+    }
+
+    fn is_spent(&self, id: MessageId) -> bool {
+        let message = &self.world.messages[&id];
+        message.attempts >= message.max_attempts(&self.world.queues[&message.queue].settings)
+    }
+
+    pub(super) fn make_ready(&mut self, id: MessageId) {
+        let line = self.next_line();
+        self.put(id, Place::Ready { line });
+    }
+
+    pub(super) fn put(&mut self, id: MessageId, place: Place) {
+        if let Some(message) = self.world.messages.get_mut(&id) {
+            message.place = place;
+        }
+    }
+
+    /// Notes the end of the running attempt.
+    pub(super) fn end_attempt(&mut self, id: MessageId, end: AttemptEnd, error_len: u32) {
+        if let Some(message) = self.world.messages.get_mut(&id)
+            && let Place::Leased { since_us, .. } = message.place
+        {
+            let number = message.attempts;
+            message.history.push(Ended { number, end, started_us: since_us, error_len });
+        }
+    }
+
+    /// A failed attempt: to the dead letters, or again after the delay given or the backoff.
+    pub(super) fn retry(&mut self, id: MessageId, delay_ms: Option<u64>) {
+        if self.is_spent(id) {
+            return self.die(id, "max_attempts");
+        }
+        let message = &self.world.messages[&id];
+        let settings = self.world.queues[&message.queue].settings;
+        let backoff = message.backoff.unwrap_or(settings.backoff);
+        let (least_us, most_us) = match delay_ms {
+            Some(ms) => (ms * 1_000, ms * 1_000),
+            None => backoff_us(&backoff, message.attempts),
+        };
+        self.wait(id, least_us, most_us);
+    }
+
+    /// Ready again after a delay within these bounds.
+    pub(super) fn wait(&mut self, id: MessageId, least_us: u64, most_us: u64) {
+        self.make_ready(id);
+        if most_us > 0 {
+            self.unsure.push((id, least_us, most_us));
+        }
+    }
+
+    pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
+        self.put(id, Place::Dead { reason });
+        self.total(id, |totals| totals.died += 1);
+    }
+
+    /// Takes over the deadlines that the engine chose, if they are within bounds.
+    pub(super) fn resolve_unsure(&mut self) -> Checked {
+        for (id, least_us, most_us) in std::mem::take(&mut self.unsure) {
+            let view = self.view(id)?;
+            match (view.state, view.deadline_us) {
+                (State::Delayed, Some(until_us)) => {
+                    let bounds = self.now_us + least_us..=self.now_us + most_us;
+                    ensure!(
+                        bounds.contains(&until_us),
+                        "message {id} is delayed until {until_us}, which is not in {bounds:?}"
+                    );
+                    self.put(id, Place::Delayed { until_us });
+                }
+                (State::Ready, _) if least_us == 0 => {}
+                (state, deadline) => {
+                    return Err(format!(
+                        "message {id} is {state:?} ({deadline:?}), and should wait {least_us} to {most_us} us"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn view(&self, id: MessageId) -> Result<MessageView, String> {
+        self.engine.message(id).map_err(|error| format!("the engine does not know message {id}: {error}"))
+    }
+
+    pub(super) fn total(&mut self, id: MessageId, change: impl FnOnce(&mut sluice_engine::query::Counters)) {
+        if let Some(queue) = self.world.messages.get(&id).map(|message| message.queue)
+            && let Some(queue) = self.world.queues.get_mut(&queue)
+        {
+            change(&mut queue.totals);
+        }
+    }
+}
+
+/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is jitter.
+fn backoff_us(backoff: &Backoff, attempts: u16) -> (u64, u64) {
+    let n = u64::from(attempts.max(1));
+    let plain_ms = match backoff.kind {
+        BackoffKind::None => return (0, 0),
+        BackoffKind::Fixed => backoff.base_ms,
+        BackoffKind::Linear => backoff.base_ms.saturating_mul(n),
+        BackoffKind::Exponential => backoff.base_ms.saturating_mul(1u64 << (n - 1).min(40)),
+    };
+    let cap_us = backoff.cap_ms * 1_000;
+    let plain_us = plain_ms.min(backoff.cap_ms) * 1_000;
+    if backoff.jitter_percent == 0 {
+        return (plain_us, plain_us);
+    }
+    let spread_us = plain_us * u64::from(backoff.jitter_percent) / 100;
+    ((plain_us - spread_us).saturating_sub(1_000), (plain_us + spread_us + 1_000).min(cap_us))
+}

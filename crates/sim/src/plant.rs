@@ -1,0 +1,71 @@
+//! Bugs planted on purpose, chosen at run time, to see that the simulator finds them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A planted bug.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plant {
+    /// Syncs answer without having done anything.
+    SkipSync,
+    /// A batch counts as committed before it is synced.
+    ReplyBeforeSync,
+    /// A transition forgets to count.
+    DropCounter,
+    /// A message is handed out to two consumers.
+    DeliverTwice,
+    /// Recovery cuts one valid record too many.
+    CutValidRecordAtRecovery,
+    /// A receipt passes though its token is not the lease's.
+    StaleToken,
+    /// Recovery takes an older snapshot.
+    OlderSnapshotFallback,
+    /// A start goes on with the epoch of the last one.
+    ReuseIdAfterLostTail,
+}
+
+impl Plant {
+    /// All of them.
+    pub const ALL: [Plant; 8] = [
+        Plant::SkipSync,
+        Plant::ReplyBeforeSync,
+        Plant::DropCounter,
+        Plant::DeliverTwice,
+        Plant::CutValidRecordAtRecovery,
+        Plant::StaleToken,
+        Plant::OlderSnapshotFallback,
+        Plant::ReuseIdAfterLostTail,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Plant::SkipSync => "skip_sync",
+            Plant::ReplyBeforeSync => "reply_before_sync",
+            Plant::DropCounter => "drop_counter",
+            Plant::DeliverTwice => "deliver_twice",
+            Plant::CutValidRecordAtRecovery => "cut_valid_record_at_recovery",
+            Plant::StaleToken => "stale_token",
+            Plant::OlderSnapshotFallback => "older_snapshot_fallback",
+            Plant::ReuseIdAfterLostTail => "reuse_id_after_lost_tail",
+        }
+    }
+}
+
+impl fmt::Display for Plant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Plant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Plant, String> {
+        let known = Plant::ALL.into_iter().find(|plant| plant.name() == name);
+        known.ok_or_else(|| {
+            let names: Vec<_> = Plant::ALL.iter().map(|plant| plant.name()).collect();
+            format!("{name:?} is not a planted bug: use one of {}", names.join(", "))
+        })
+    }
+}

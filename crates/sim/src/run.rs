@@ -1,0 +1,77 @@
+//! One seed from beginning to end.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::plant::Plant;
+use crate::world::{Stats, World};
+
+/// Steps of a run unless told otherwise.
+pub const STEPS: u64 = 1_500;
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Decides everything.
+    pub seed: u64,
+    /// Steps before the end.
+    pub steps: u64,
+    /// The planted bug, if any.
+    pub plant: Option<Plant>,
+    /// Whether each step is printed.
+    pub verbose: bool,
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The run.
+    pub run: Run,
+    /// The step after which it was seen.
+    pub step: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "seed {} failed at step {}: {}", self.run.seed, self.step, self.what)?;
+        write!(f, "replay: cargo run -p sluice-sim --release -- --seed {} --verbose", self.run.seed)?;
+        if self.run.steps != STEPS {
+            write!(f, " --steps {}", self.run.steps)?;
+        }
+        if let Some(plant) = self.run.plant {
+            write!(f, " --plant {plant}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs a seed.
+///
+/// # Errors
+/// The first rule that was broken; a panic breaks one too.
+pub fn run(run: Run) -> Result<Stats, Failure> {
+    let step = Cell::new(0);
+    let outcome = catch_unwind(AssertUnwindSafe(|| go_through(run, &step)));
+    let outcome = outcome.unwrap_or_else(|panic| Err(format!("a panic: {}", told(panic.as_ref()))));
+    outcome.map_err(|what| Failure { run, step: step.get(), what })
+}
+
+fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
+    let mut world = World::new(run.seed, run.plant, run.verbose)?;
+    for number in 1..=run.steps {
+        step.set(number);
+        world.step()?;
+    }
+    world.finish()?;
+    Ok(world.stats())
+}
+
+fn told(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}

@@ -1,0 +1,110 @@
+//! Reading back the records that the node makes by itself. What clients ask is known without reading; a second reader
+//! of the layout for the few others costs little and shares no mistake with the engine's.
+
+use sluice_engine::command::Settlement;
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use sluice_engine::limits::Limits;
+use sluice_engine::settings::QueuePatch;
+
+use super::op::{NodeOp, Op};
+
+/// The command of a record's body; `None`: the node has no business writing this.
+pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
+    let mut bytes = Bytes(body);
+    let (kind, layout) = (bytes.u8()?, bytes.u8()?);
+    if layout != 1 {
+        return None;
+    }
+    let op = match kind {
+        1 => Op::Node(NodeOp::Epoch { number: bytes.u32()?, behaviour: bytes.u16()? }),
+        // The limits that the simulator gave; that they come back right is checked by comparing behaviour.
+        2 => return Some(Op::Node(NodeOp::Configure(limits.clone()))),
+        3 => Op::Node(NodeOp::Tick),
+        5 => Op::Node(receive(&mut bytes)?),
+        6 => releases(&mut bytes)?,
+        11 => queue_created(&mut bytes)?,
+        16 => {
+            let id = bytes.id()?;
+            let blob = BlobRef { index: bytes.u64()?, item: bytes.u32()?, len: bytes.u32()? };
+            Op::Node(NodeOp::HoldDamaged { id, blob })
+        }
+        _ => return None,
+    };
+    bytes.0.is_empty().then_some(op)
+}
+
+fn receive(bytes: &mut Bytes<'_>) -> Option<NodeOp> {
+    let namespace = NamespaceId(bytes.u32()?);
+    let (max_messages, max_bytes, lease_ms) = (bytes.u32()?, bytes.u32()?, bytes.u64()?);
+    let (count, consumer) = (bytes.u8()?, bytes.u8()?);
+    bytes.take(usize::from(consumer))?;
+    let mut queues = Vec::new();
+    for _ in 0..count {
+        let weight = bytes.u16()?;
+        queues.push((bytes.name()?, weight));
+    }
+    Some(NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms })
+}
+
+/// The node gives back what a caller who has gone was to get.
+fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
+    let namespace = NamespaceId(bytes.u32()?);
+    let mut items = Vec::new();
+    for _ in 0..bytes.u32()? {
+        let receipt = Receipt { id: bytes.id()?, token: bytes.u64()? };
+        let (how, error_len, delay_ms) = (bytes.u16()?, bytes.u16()?, bytes.u64()?);
+        if (how, error_len) != (3, 0) {
+            return None;
+        }
+        items.push((receipt, Settlement::Release { delay_ms }, String::new()));
+    }
+    Some(Op::Settle { namespace, items })
+}
+
+/// A pull creates the queues that it names.
+fn queue_created(bytes: &mut Bytes<'_>) -> Option<Op> {
+    let namespace = NamespaceId(bytes.u32()?);
+    let queue = bytes.name()?;
+    let (create, patched) = (bytes.u8()?, bytes.u8()?);
+    let patch = QueuePatch::default();
+    (create == 1 && patched == 0).then_some(Op::QueueSet { namespace, queue, patch, create: true })
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, len: usize) -> Option<u64> {
+        Some(self.take(len)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        Some(self.number(1)? as u8)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(self.number(2)? as u16)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(self.number(4)? as u32)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.number(8)
+    }
+
+    fn id(&mut self) -> Option<MessageId> {
+        Some(MessageId { namespace: NamespaceId(self.u32()?), sequence: self.u64()? })
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let len = self.u8()?;
+        String::from_utf8(self.take(usize::from(len))?.to_vec()).ok()
+    }
+}

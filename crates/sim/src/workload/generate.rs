@@ -1,0 +1,340 @@
+//! Draws the next operation.
+
+use std::collections::VecDeque;
+
+use sluice_engine::command::{Deliver, Settlement};
+use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+
+use super::op::{Item, Op};
+use crate::model::Model;
+use crate::rng::Rng;
+
+/// Queues that clients use in each namespace.
+pub const QUEUES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
+/// Namespaces that clients create beside `default`.
+const NAMESPACES: [&str; 2] = ["red", "blue"];
+/// Receipts that are over, kept in order to be late with them.
+const SPENT_MAX: usize = 64;
+/// Keyed sends that may be repeated.
+const KEYED_MAX: usize = 32;
+
+/// What a pull asks.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Where.
+    pub namespace: NamespaceId,
+    /// Queues and weights.
+    pub queues: Vec<(Box<str>, u16)>,
+    /// Most messages.
+    pub max_messages: u32,
+    /// Most bytes.
+    pub max_bytes: u32,
+    /// 0: the queue's.
+    pub lease_ms: u64,
+    /// How long it may wait.
+    pub wait_us: u64,
+}
+
+/// Draws operations, and keeps what the clients have in their hands.
+#[derive(Debug)]
+pub struct Generator {
+    rng: Rng,
+    /// Deliveries that clients hold and have not settled, as far as they know.
+    held: Vec<Receipt>,
+    spent: VecDeque<Receipt>,
+    keyed: VecDeque<Op>,
+    payloads: u64,
+    payload_bytes_max: u64,
+}
+
+impl Generator {
+    /// Clients with empty hands.
+    pub fn new(mut rng: Rng) -> Generator {
+        let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
+        Generator {
+            rng,
+            held: Vec::new(),
+            spent: VecDeque::new(),
+            keyed: VecDeque::new(),
+            payloads: 0,
+            payload_bytes_max,
+        }
+    }
+
+    /// A client has got this.
+    pub fn delivered(&mut self, receipt: Receipt) {
+        self.held.push(receipt);
+    }
+
+    /// Deliveries in the clients' hands.
+    pub fn holds(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Everything that clients hold, which they hold no more.
+    pub fn take_held(&mut self) -> Vec<Receipt> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// The next thing that some client asks for.
+    pub fn op(&mut self, model: &Model) -> Op {
+        let settle = 2 + self.held.len().min(30) as u64;
+        let kinds: [(u64, fn(&mut Generator, &Model) -> Op); 9] = [
+            (20, Generator::send),
+            (2, Generator::repeat),
+            (settle, Generator::settle),
+            (3, Generator::extend),
+            (2, Generator::queue_set),
+            (1, Generator::drop_messages),
+            (3, Generator::redrive),
+            (1, Generator::delete_dead),
+            (1, Generator::namespace),
+        ];
+        self.rng.weighted(&kinds)(self, model)
+    }
+
+    /// The next pull.
+    pub fn pull(&mut self, model: &Model) -> Wanted {
+        let namespace = self.a_namespace(model);
+        let weighted = self.rng.chance(1, 4);
+        let mut queues = Vec::new();
+        for queue in QUEUES {
+            if queues.is_empty() || self.rng.chance(1, 3) {
+                let weight = if weighted { self.rng.between(1, 4) as u16 } else { 0 };
+                queues.push((Box::from(queue), weight));
+            }
+        }
+        let first = self.rng.index(queues.len());
+        queues.rotate_left(first);
+        if self.rng.chance(1, 3) {
+            queues = vec![(Box::from(*self.rng.pick(&QUEUES)), 0)];
+        }
+        Wanted {
+            namespace,
+            queues,
+            max_messages: self.rng.weighted(&[(4, 1), (3, 5), (1, 100)]),
+            max_bytes: self.rng.weighted(&[(6, 16 << 20), (1, 1_000), (1, 1)]),
+            lease_ms: self.rng.weighted(&[(4, 0), (2, 50), (2, 1_000), (1, 60_000)]),
+            wait_us: self.rng.weighted(&[(3, 0), (2, 200_000), (1, 20_000_000)]),
+        }
+    }
+
+    fn a_namespace(&mut self, model: &Model) -> NamespaceId {
+        let known = model.namespaces();
+        if self.rng.chance(3, 5) || known.is_empty() {
+            NamespaceId::DEFAULT
+        } else if self.rng.chance(1, 40) {
+            NamespaceId(77)
+        } else {
+            *self.rng.pick(&known)
+        }
+    }
+
+    fn a_queue(&mut self) -> String {
+        match self.rng.below(60) {
+            0 => "not a name".to_owned(),
+            1 => "$reserved".to_owned(),
+            _ => (*self.rng.pick(&QUEUES)).to_owned(),
+        }
+    }
+
+    fn send(&mut self, model: &Model) -> Op {
+        let count = self.rng.weighted(&[(12, 1), (4, 3), (2, 20), (1, 150)]);
+        let items: Vec<Item> = (0..count).map(|_| self.item()).collect();
+        let keyed = self.rng.chance(1, 4);
+        let key = if keyed { format!("key-{}", self.rng.below(30)).into_bytes() } else { Vec::new() };
+        let digest = self.rng.bits();
+        let op = Op::Send { namespace: self.a_namespace(model), queue: self.a_queue(), key, digest, items };
+        if keyed {
+            self.keyed.push_back(op.clone());
+            if self.keyed.len() > KEYED_MAX {
+                self.keyed.pop_front();
+            }
+        }
+        op
+    }
+
+    fn item(&mut self) -> Item {
+        self.payloads += 1;
+        let mut payload = self.payloads.to_le_bytes().to_vec();
+        let len = 8 + self.rng.below(self.payload_bytes_max) as usize;
+        payload.resize(len, self.payloads as u8);
+        let headed = self.rng.chance(1, 5);
+        Item {
+            payload,
+            content_type: if headed { "text/plain" } else { "" },
+            headers: if headed { vec![("traceparent", "00-aa-bb-01")] } else { Vec::new() },
+            priority: if self.rng.chance(1, 100) { 10 } else { self.rng.weighted(&[(5, 0), (2, 1), (1, 9)]) },
+            deliver: self.rng.weighted(&[
+                (8, Deliver::Now),
+                (2, Deliver::AfterMs(300)),
+                (1, Deliver::AfterMs(5_000)),
+                (1, Deliver::AtUs(1)),
+            ]),
+            max_attempts: self.rng.weighted(&[(4, 0), (1, 1), (1, 2)]),
+            backoff: self.rng.chance(1, 8).then(|| self.backoff()),
+        }
+    }
+
+    fn backoff(&mut self) -> Backoff {
+        let kinds = [BackoffKind::None, BackoffKind::Fixed, BackoffKind::Linear, BackoffKind::Exponential];
+        Backoff {
+            kind: *self.rng.pick(&kinds),
+            base_ms: self.rng.between(1, 500),
+            cap_ms: self.rng.between(500, 5_000),
+            jitter_percent: self.rng.below(101) as u8,
+        }
+    }
+
+    /// A send again, under its old key: as it was, or (a mistake) with another digest.
+    fn repeat(&mut self, model: &Model) -> Op {
+        if self.keyed.is_empty() {
+            return self.send(model);
+        }
+        let at = self.rng.index(self.keyed.len());
+        let mut op = self.keyed[at].clone();
+        if self.rng.chance(1, 5)
+            && let Op::Send { digest, .. } = &mut op
+        {
+            *digest ^= 1;
+        }
+        op
+    }
+
+    fn settle(&mut self, model: &Model) -> Op {
+        let count = if self.rng.chance(1, 3) { self.rng.between(2, 12) } else { 1 };
+        let mut items = Vec::new();
+        for _ in 0..count {
+            let receipt = self.a_receipt(true);
+            let settlement = self.settlement();
+            let error = if self.rng.chance(1, 3) { "it did not work".to_owned() } else { String::new() };
+            items.push((receipt, settlement, error));
+        }
+        if self.rng.chance(1, 20) {
+            items.push(items[0].clone());
+        }
+        Op::Settle { namespace: self.namespace_of(items[0].0, model), items }
+    }
+
+    fn namespace_of(&mut self, receipt: Receipt, model: &Model) -> NamespaceId {
+        if self.rng.chance(1, 50) { self.a_namespace(model) } else { receipt.id.namespace }
+    }
+
+    fn settlement(&mut self) -> Settlement {
+        self.rng.weighted(&[
+            (12, Settlement::Ack),
+            (3, Settlement::Nack { delay_ms: None }),
+            (2, Settlement::Nack { delay_ms: Some(0) }),
+            (1, Settlement::Nack { delay_ms: Some(700) }),
+            (2, Settlement::Release { delay_ms: 0 }),
+            (1, Settlement::Release { delay_ms: 400 }),
+            (1, Settlement::Reject),
+        ])
+    }
+
+    /// A receipt: one in hand, an old one, or a forged one. One that is to be `spent` is in hand no more.
+    fn a_receipt(&mut self, spend: bool) -> Receipt {
+        let old = self.spent.len();
+        if !self.held.is_empty() && (old == 0 || !self.rng.chance(1, 8)) {
+            let at = self.rng.index(self.held.len());
+            if !spend || self.rng.chance(1, 30) {
+                return self.held[at];
+            }
+            let receipt = self.held.swap_remove(at);
+            self.spent.push_back(receipt);
+            if self.spent.len() > SPENT_MAX {
+                self.spent.pop_front();
+            }
+            return receipt;
+        }
+        let mut receipt = if old > 0 { self.spent[self.rng.index(old)] } else { forged() };
+        if self.rng.chance(1, 4) {
+            receipt.token = receipt.token.wrapping_add(self.rng.between(1, 3)).wrapping_sub(2);
+        }
+        if self.rng.chance(1, 10) {
+            receipt.id.sequence += self.rng.between(1, 3);
+        }
+        receipt
+    }
+
+    fn extend(&mut self, model: &Model) -> Op {
+        let items: Vec<(Receipt, u64)> = (0..self.rng.between(1, 3))
+            .map(|_| (self.a_receipt(false), self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)])))
+            .collect();
+        Op::Extend { namespace: self.namespace_of(items[0].0, model), items }
+    }
+
+    fn queue_set(&mut self, model: &Model) -> Op {
+        let rng = &mut self.rng;
+        let mut patch = QueuePatch {
+            lease_ms: rng.chance(1, 2).then(|| rng.between(20, 5_000)),
+            max_attempts: rng.chance(1, 2).then(|| rng.between(1, 4) as u16),
+            max_deliveries: rng.chance(1, 2).then(|| rng.between(1, 8) as u16),
+            backoff: None,
+        };
+        if self.rng.chance(1, 2) {
+            patch.backoff = Some(self.backoff());
+        }
+        let create = self.rng.chance(2, 3);
+        Op::QueueSet { namespace: self.a_namespace(model), queue: self.a_queue(), patch, create }
+    }
+
+    fn drop_messages(&mut self, model: &Model) -> Op {
+        let (namespace, queue) = (self.a_namespace(model), self.a_queue());
+        if self.rng.chance(3, 4) {
+            Op::QueuePurge { namespace, queue }
+        } else {
+            Op::QueueDelete { namespace, queue }
+        }
+    }
+
+    fn redrive(&mut self, model: &Model) -> Op {
+        let (namespace, queue, ids) = self.some_dead(model);
+        Op::DeadRedrive { namespace, queue, ids }
+    }
+
+    fn delete_dead(&mut self, model: &Model) -> Op {
+        let (namespace, queue, ids) = self.some_dead(model);
+        Op::DeadDelete { namespace, queue, ids }
+    }
+
+    /// A queue, and some of its dead letters, or none by name, which means all.
+    fn some_dead(&mut self, model: &Model) -> (NamespaceId, String, Vec<MessageId>) {
+        let dead = model.dead_letters();
+        if dead.is_empty() || self.rng.chance(1, 8) {
+            return (self.a_namespace(model), self.a_queue(), Vec::new());
+        }
+        let (namespace, queue, id) = self.rng.pick(&dead).clone();
+        let mut ids = if self.rng.chance(1, 3) { Vec::new() } else { vec![id] };
+        if !ids.is_empty() && self.rng.chance(1, 4) {
+            let other = self.rng.pick(&dead).2;
+            if !ids.contains(&other) {
+                ids.push(other);
+            }
+        }
+        (namespace, queue, ids)
+    }
+
+    fn namespace(&mut self, model: &Model) -> Op {
+        let rng = &mut self.rng;
+        let quotas = Quotas {
+            queues: rng.weighted(&[(3, 0), (1, 3)]),
+            messages: rng.weighted(&[(3, 0), (1, 100)]),
+            bytes: rng.weighted(&[(3, 0), (1, 20_000)]),
+        };
+        match self.rng.below(6) {
+            0..=2 => {
+                let name = (*self.rng.pick(&NAMESPACES)).to_owned();
+                Op::NamespaceCreate { number: None, name, quotas }
+            }
+            3 | 4 => Op::NamespaceSet { namespace: self.a_namespace(model), quotas },
+            _ => Op::NamespaceDelete { namespace: self.a_namespace(model), force: self.rng.chance(1, 2) },
+        }
+    }
+}
+
+/// A receipt that nobody has ever been given.
+fn forged() -> Receipt {
+    Receipt { id: MessageId { namespace: NamespaceId::DEFAULT, sequence: 12_345 }, token: 67_890 }
+}

@@ -1,0 +1,12 @@
+//! The clients: what they know, and what they ask next.
+//!
+//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves, forge
+//! receipts, name queues that are not there, and go away while the answer is on its way.
+
+mod decode;
+mod generate;
+mod op;
+
+pub use decode::decode;
+pub use generate::{Generator, QUEUES, Wanted};
+pub use op::{Item, NodeOp, Op};

@@ -1,0 +1,297 @@
+//! What clients ask and get, and whether they may get it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use sluice_engine::command::Command;
+use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::{BlobRef, Error};
+use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead};
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::request::{Answer, Completion, Given, Proposal, Pull, PullReply, ReplyTo, Request};
+
+use super::World;
+use crate::model::Checked;
+use crate::workload::{Op, Wanted};
+
+/// Answers that may wait for the clients to take them; more than one step can give.
+const COMPLETIONS: usize = 4_096;
+
+/// A payload that is to be read from the disk.
+#[derive(Debug)]
+pub(super) struct PendingRead {
+    delivery: Delivery,
+    location: BlobLocation,
+}
+
+/// The clients.
+pub(super) struct Clients {
+    pub(super) completions: Mailbox<Completion>,
+    next_tag: u64,
+    /// Sends on their way, by tag.
+    asked: BTreeMap<u64, Op>,
+    /// Pulls that were not answered, by tag.
+    pub(super) pulls: BTreeMap<u64, Wanted>,
+    pub(super) reads: Vec<PendingRead>,
+    /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
+    /// sent from, and all tokens.
+    ids: BTreeMap<MessageId, Vec<u8>>,
+    tokens: BTreeSet<u64>,
+    /// One past the last record of which a client knows that it was done.
+    pub(super) acknowledged: u64,
+}
+
+impl Clients {
+    pub(super) fn new() -> Clients {
+        Clients {
+            completions: Mailbox::new(COMPLETIONS),
+            next_tag: 0,
+            asked: BTreeMap::new(),
+            pulls: BTreeMap::new(),
+            reads: Vec::new(),
+            ids: BTreeMap::new(),
+            tokens: BTreeSet::new(),
+            acknowledged: 0,
+        }
+    }
+
+    fn tag(&mut self) -> u64 {
+        self.next_tag += 1;
+        self.next_tag
+    }
+
+    /// The server has ended: what was on its way is lost.
+    pub(super) fn cut_off(&mut self) {
+        self.asked.clear();
+        self.pulls.clear();
+        self.reads.clear();
+        while self.completions.pop().is_some() {}
+    }
+}
+
+impl World {
+    /// Some client asks for something.
+    pub(super) fn client_asks(&mut self) -> Checked {
+        let op = self.generator.op(self.history.model());
+        self.ask(op)
+    }
+
+    pub(super) fn ask(&mut self, op: Op) -> Checked {
+        let checked = op.with(|command| command.check(&self.config.limits));
+        if let Err(error) = checked {
+            return if is_wrong(&op) { Ok(()) } else { Err(format!("{op:?} was refused: {error}")) };
+        }
+        if is_wrong(&op) {
+            return Err(format!("{op:?} passed the check"));
+        }
+        let Some(server) = &self.server else { return Ok(()) };
+        let tag = self.clients.tag();
+        let reply = ReplyTo::Mail(self.clients.completions.clone(), tag);
+        let proposal = op.with(|command| Proposal::new(command, reply));
+        let record = bytes_of(&proposal.record);
+        if server.mailbox.push(Request::Propose(proposal)).is_ok() {
+            self.trace(|| format!("  #{tag} asks {op:?}"));
+            self.clients.asked.insert(tag, op.clone());
+            self.history.ask(tag, record, op);
+        }
+        Ok(())
+    }
+
+    /// Some client wants messages; some of them have gone before they get any.
+    pub(super) fn client_pulls(&mut self) {
+        let wanted = self.generator.pull(self.history.model());
+        let gone = self.rng.chance(1, 12);
+        self.pull(wanted, gone);
+    }
+
+    pub(super) fn pull(&mut self, wanted: Wanted, gone: bool) {
+        let tag = self.clients.tag();
+        self.trace(|| format!("  #{tag} pulls {wanted:?}{}", if gone { " and goes away" } else { "" }));
+        let reply = if gone {
+            PullReply::Once(tokio::sync::oneshot::channel().0)
+        } else {
+            PullReply::Mail(self.clients.completions.clone(), tag)
+        };
+        let max_messages = wanted.max_messages.min(self.config.limits.receive_messages);
+        let pull = Pull {
+            ticket: tag,
+            namespace: wanted.namespace,
+            queues: wanted.queues.clone(),
+            max_messages,
+            max_bytes: wanted.max_bytes,
+            lease_ms: wanted.lease_ms,
+            wait_us: wanted.wait_us,
+            consumer: Box::default(),
+            reply,
+        };
+        let Some(server) = &self.server else { return };
+        if server.mailbox.push(Request::Pull(pull)).is_ok() && !gone {
+            self.clients.pulls.insert(tag, wanted);
+        }
+    }
+
+    /// Nobody may wait for what is there.
+    pub(super) fn nobody_waits_in_vain(&self) -> Checked {
+        let Some(server) = &self.server else { return Ok(()) };
+        if server.shard.in_flight() > 0 || !server.mailbox.is_empty() {
+            return Ok(());
+        }
+        let engine = server.shard.engine();
+        for (tag, wanted) in &self.clients.pulls {
+            let ready = |name: &str| {
+                engine.queue_id(wanted.namespace, name).is_some_and(|queue| engine.ready_count(queue) > 0)
+            };
+            if let Some((name, _)) = wanted.queues.iter().find(|(name, _)| ready(name)) {
+                return Err(format!("pull #{tag} waits for {name:?}, which has ready messages: {wanted:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Clients take what has come for them.
+    pub(super) fn clients_look(&mut self) -> Checked {
+        while let Some(completion) = self.clients.completions.pop() {
+            match completion {
+                Completion::Answer(tag, answer) => self.answered(tag, &answer)?,
+                Completion::Given(tag, given) => {
+                    self.clients.pulls.remove(&tag);
+                    match given {
+                        Ok(given) => self.given(tag, given)?,
+                        Err(error) => self.trace(|| format!("  #{tag} gets {error}")),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, tag: u64, answer: &Answer) -> Checked {
+        self.trace(|| format!("  #{tag} gets {answer:?}"));
+        self.stats.answers += 1;
+        let op = self.clients.asked.remove(&tag);
+        let Some(due) = self.history.take_due(tag) else {
+            self.history.unask(tag);
+            return match &answer.result {
+                Err(Error::DiskFull { .. } | Error::OutcomeUnknown {} | Error::JournalFailed { .. }) => {
+                    Ok(())
+                }
+                other => Err(format!("{op:?} was answered {other:?}, and its record is not committed")),
+            };
+        };
+        self.clients.acknowledged = self.clients.acknowledged.max(due.index + 1);
+        let expected = due.error.clone().map_or(Ok(due.reply), Err);
+        let same_results = answer.results == due.results
+            || (answer.results.is_empty() && due.results.iter().all(Result::is_ok));
+        if answer.result != expected || !same_results {
+            return Err(format!("{op:?} was answered {answer:?}, by the log it is {due:?}"));
+        }
+        match (&answer.result, &op) {
+            (Ok(Reply::Sent { first, duplicate: false, .. }), Some(Op::Send { items, .. })) => {
+                for (number, item) in items.iter().enumerate() {
+                    let id = MessageId { sequence: first.sequence + number as u64, ..*first };
+                    self.id_means(id, &item.payload)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An id means one message for ever, whatever is lost.
+    fn id_means(&mut self, id: MessageId, payload: &[u8]) -> Checked {
+        let before = self.clients.ids.entry(id).or_insert_with(|| payload.to_vec());
+        if before == payload { Ok(()) } else { Err(format!("id {id} was given to two messages")) }
+    }
+
+    fn given(&mut self, tag: u64, given: Vec<Given>) -> Checked {
+        self.trace(|| format!("  #{tag} is given {} messages", given.len()));
+        for Given { delivery, blob, .. } in given {
+            let receipt = delivery.receipt;
+            let Some((index, told)) = self.history.take_handed(receipt) else {
+                return Err(format!(
+                    "{delivery:?} was handed out; the log does not tell of it, or it was before"
+                ));
+            };
+            if told != delivery {
+                return Err(format!("{delivery:?} was handed out, by the log it is {told:?}"));
+            }
+            if !self.clients.tokens.insert(receipt.token) {
+                return Err(format!("token {} was given twice", receipt.token));
+            }
+            self.clients.acknowledged = self.clients.acknowledged.max(index + 1);
+            self.take_payload(delivery, blob)?;
+        }
+        Ok(())
+    }
+
+    fn take_payload(&mut self, delivery: Delivery, blob: BlobRead) -> Checked {
+        match blob {
+            BlobRead::Cached(bytes) => self.has_payload(delivery, &bytes),
+            BlobRead::OnDisk(location) => {
+                self.clients.reads.push(PendingRead { delivery, location });
+                Ok(())
+            }
+            BlobRead::Missing => Err(format!("the payload of {delivery:?} is missing")),
+        }
+    }
+
+    /// The blob reader reads one payload from the disk.
+    pub(super) fn read_blob(&mut self) -> Checked {
+        if self.clients.reads.is_empty() {
+            return Ok(());
+        }
+        let at = self.rng.index(self.clients.reads.len());
+        let pending = self.clients.reads.swap_remove(at);
+        match pending.location.read() {
+            Ok(bytes) => self.has_payload(pending.delivery, &bytes),
+            Err(BlobError::Io(_)) if self.armed => {
+                self.clients.reads.push(pending);
+                Ok(())
+            }
+            Err(BlobError::Damaged(_)) if !self.flips.is_empty() => {
+                self.hold_damaged(pending.delivery.receipt, pending.delivery.blob);
+                Ok(())
+            }
+            Err(error) => Err(format!("the payload of {:?} cannot be read: {error:?}", pending.delivery)),
+        }
+    }
+
+    fn has_payload(&mut self, delivery: Delivery, bytes: &Bytes) -> Checked {
+        self.history.check_blob(delivery.blob, bytes)?;
+        let Some(read) = sluice_engine::blob::MessageBlob::parse(bytes) else { return Ok(()) };
+        self.id_means(delivery.receipt.id, read.payload)?;
+        self.generator.delivered(delivery.receipt);
+        self.stats.delivered += 1;
+        Ok(())
+    }
+
+    /// As the node does when a payload does not verify.
+    fn hold_damaged(&mut self, receipt: Receipt, blob: BlobRef) {
+        self.trace(|| format!("  the payload of {receipt} is damaged"));
+        if let Some(server) = &self.server {
+            let hold = Command::HoldDamaged { id: receipt.id, blob };
+            let _ = server.mailbox.push(Request::Propose(Proposal::new(&hold, ReplyTo::Nobody)));
+        }
+    }
+}
+
+/// Whether the generator meant this to be refused at the door.
+fn is_wrong(op: &Op) -> bool {
+    let wrong_name = |name: &str| name.contains(' ') || name.starts_with('$');
+    match op {
+        Op::Send { queue, items, .. } => wrong_name(queue) || items.iter().any(|item| item.priority > 9),
+        Op::QueueSet { queue, .. }
+        | Op::QueuePurge { queue, .. }
+        | Op::QueueDelete { queue, .. }
+        | Op::DeadRedrive { queue, .. }
+        | Op::DeadDelete { queue, .. } => wrong_name(queue),
+        _ => false,
+    }
+}
+
+fn bytes_of(record: &Batch) -> Bytes {
+    let mut copy = Batch::new();
+    copy.append(record);
+    copy.take().0
+}

@@ -1,0 +1,331 @@
+//! The log as it was proposed, kept in memory, and the two witnesses that are led along it: a second engine and the
+//! model. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::id::{BlobRef, Receipt};
+use sluice_engine::limits::Limits;
+use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::{Engine, Error, Outcome};
+use sluice_journal::{Committed, Records};
+
+use crate::model::{Checked, Model};
+use crate::workload::{Op, decode};
+
+/// One record.
+#[derive(Clone, Debug)]
+struct Entry {
+    time_us: u64,
+    record: Bytes,
+    op: Op,
+    /// The client's number of the request, if a client asked.
+    tag: Option<u64>,
+}
+
+/// What a request must be answered.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    pub(super) index: u64,
+    pub(super) error: Option<Error>,
+    pub(super) reply: Reply,
+    pub(super) results: Vec<Result<(), Error>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct History {
+    /// Index of the first entry.
+    base: u64,
+    entries: Vec<Entry>,
+    /// Records that clients have asked for and that were not yet proposed.
+    asked: VecDeque<(u64, Bytes, Op)>,
+    witness: Engine,
+    model: Model,
+    /// Index of the next record that the witnesses are to apply.
+    applied: u64,
+    outcome: Outcome,
+    limits: Limits,
+    due: BTreeMap<u64, Due>,
+    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
+    handed: BTreeMap<Receipt, (u64, Delivery)>,
+}
+
+impl History {
+    pub(super) fn new(limits: Limits) -> History {
+        History {
+            base: 0,
+            entries: Vec::new(),
+            asked: VecDeque::new(),
+            witness: Engine::new(),
+            model: Model::new(),
+            applied: 0,
+            outcome: Outcome::default(),
+            limits,
+            due: BTreeMap::new(),
+            handed: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub(super) fn witness(&self) -> &Engine {
+        &self.witness
+    }
+
+    /// Index of the next record to be proposed.
+    pub(super) fn next_index(&self) -> u64 {
+        self.base + self.entries.len() as u64
+    }
+
+    /// Index of the next record that the witnesses have not applied.
+    pub(super) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    fn entry(&self, index: u64) -> Option<&Entry> {
+        self.entries.get(index.checked_sub(self.base)? as usize)
+    }
+
+    /// The index of the very first record.
+    pub(super) fn begin_at(&mut self, index: u64) {
+        self.base = index;
+        self.applied = index;
+    }
+
+    /// A client has asked for this.
+    pub(super) fn ask(&mut self, tag: u64, record: Bytes, op: Op) {
+        self.asked.push_back((tag, record, op));
+    }
+
+    /// What was asked was answered without a record.
+    pub(super) fn unask(&mut self, tag: u64) {
+        self.asked.retain(|(asked, ..)| *asked != tag);
+    }
+
+    /// The shard has proposed a batch.
+    pub(super) fn propose(&mut self, first_index: u64, time_us: u64, bytes: &Bytes) -> Checked {
+        if first_index != self.next_index() {
+            return Err(format!("a batch was given index {first_index}, the next is {}", self.next_index()));
+        }
+        let mut rest = Records::new(bytes);
+        while !rest.rest().is_empty() {
+            let start = bytes.len() - rest.rest().len();
+            let Some(record) = rest.next() else {
+                return Err(format!("the shard proposed a record that cannot be read, at byte {start}"));
+            };
+            let whole = bytes.slice(start..bytes.len() - rest.rest().len());
+            let (op, tag) = self.origin(&whole, record.body)?;
+            self.entries.push(Entry { time_us, record: whole, op, tag });
+        }
+        Ok(())
+    }
+
+    /// Who has asked for this record: a client, or the node itself.
+    fn origin(&mut self, record: &Bytes, body: &[u8]) -> Result<(Op, Option<u64>), String> {
+        if let Some(at) = self.asked.iter().position(|(_, asked, _)| asked == record)
+            && let Some((tag, _, op)) = self.asked.remove(at)
+        {
+            return Ok((op, Some(tag)));
+        }
+        match decode(body, &self.limits) {
+            Some(op) => Ok((op, None)),
+            None => Err(format!("the shard proposed what nobody asked for: {body:?}")),
+        }
+    }
+
+    /// The journal has refused a batch after all.
+    pub(super) fn refuse(&mut self, first_index: u64, records: u32) -> Checked {
+        if first_index + u64::from(records) != self.next_index() || first_index < self.applied {
+            return Err(format!(
+                "records {first_index} (+{records}) were refused, next is {}",
+                self.next_index()
+            ));
+        }
+        self.entries.truncate((first_index - self.base) as usize);
+        Ok(())
+    }
+
+    /// The journal says that this batch is in the log for ever.
+    pub(super) fn commit(&mut self, committed: &Committed) -> Checked {
+        if committed.first_index != self.applied {
+            return Err(format!("batch {} was committed, {} is next", committed.first_index, self.applied));
+        }
+        let mut at = 0;
+        while at < committed.bytes.len() {
+            let Some(entry) = self.entry(self.applied) else {
+                return Err(format!("record {} was committed and never proposed", self.applied));
+            };
+            let same = committed.bytes[at..].starts_with(&entry.record) && entry.time_us == committed.time_us;
+            if !same {
+                return Err(format!("record {} was committed otherwise than proposed", self.applied));
+            }
+            at += entry.record.len();
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Leads the witnesses past the next record.
+    fn step(&mut self) -> Checked {
+        let index = self.applied;
+        let Some(entry) = self.entries.get((index - self.base) as usize) else {
+            return Err(format!("there is no record {index}"));
+        };
+        let Some(record) = Records::new(&entry.record).next() else {
+            return Err(format!("record {index} cannot be read"));
+        };
+        self.witness.apply(entry.time_us, index, record.body, &mut self.outcome);
+        let (model, outcome, witness) = (&mut self.model, &self.outcome, &self.witness);
+        entry
+            .op
+            .with(|command| model.apply(entry.time_us, index, command, outcome, witness))
+            .map_err(|rule| format!("record {index} ({:?}): {rule}", entry.op))?;
+        self.applied += 1;
+        self.note(index);
+        Ok(())
+    }
+
+    /// Keeps what clients are to get for this record.
+    fn note(&mut self, index: u64) {
+        let Some(entry) = self.entries.get((index - self.base) as usize) else { return };
+        if let Some(tag) = entry.tag {
+            let due = Due {
+                index,
+                error: self.outcome.error.clone(),
+                reply: self.outcome.reply,
+                results: self.outcome.results.clone(),
+            };
+            self.due.insert(tag, due);
+        }
+        for delivery in &self.outcome.deliveries {
+            self.handed.insert(delivery.receipt, (index, *delivery));
+        }
+    }
+
+    /// Takes what this request must be answered; `None`: its record is not committed.
+    pub(super) fn take_due(&mut self, tag: u64) -> Option<Due> {
+        self.due.remove(&tag)
+    }
+
+    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed out.
+    pub(super) fn take_handed(&mut self, receipt: Receipt) -> Option<(u64, Delivery)> {
+        self.handed.remove(&receipt)
+    }
+
+    /// The server has ended: nobody is answered any more.
+    pub(super) fn forget_clients(&mut self) {
+        self.asked.clear();
+        self.due.clear();
+        self.handed.clear();
+    }
+
+    /// Recovery found the log up to (not including) this index. Brings the witnesses there.
+    pub(super) fn recover_to(&mut self, next_index: u64) -> Checked {
+        self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
+        if self.applied > next_index {
+            self.witness = Engine::new();
+            self.model = Model::new();
+            self.applied = self.base;
+        }
+        while self.applied < next_index {
+            self.step()?;
+        }
+        self.forget_clients();
+        Ok(())
+    }
+
+    /// Whether these are the bytes that were sent as this blob.
+    pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
+        let sent = match self.entry(blob.index).map(|entry| &entry.op) {
+            Some(Op::Send { items, .. }) => items.get(blob.item as usize),
+            _ => None,
+        };
+        let Some(sent) = sent else {
+            return Err(format!("{blob:?} was never sent"));
+        };
+        let Some(read) = MessageBlob::parse(bytes) else {
+            return Err(format!("{blob:?} cannot be read"));
+        };
+        let same = read.payload == sent.payload
+            && read.content_type == sent.content_type
+            && read.headers().eq(sent.headers.iter().copied());
+        if same { Ok(()) } else { Err(format!("{blob:?} does not hold what was sent")) }
+    }
+
+    /// What the record with this index asks, for a trace.
+    pub(super) fn describe(&self, index: u64) -> String {
+        self.entry(index).map_or_else(|| "?".to_owned(), |entry| format!("{:?}", entry.op))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_journal::Batch;
+    use sluice_node::shard::request::write_record;
+
+    use super::*;
+    use crate::rng::Rng;
+    use crate::workload::{Generator, NodeOp};
+
+    /// Commits one command as a batch of its own.
+    fn commit(history: &mut History, now_us: u64, op: Op) -> Checked {
+        let mut batch = Batch::new();
+        op.with(|command| write_record(&mut batch, command));
+        let (bytes, _) = batch.take();
+        let first_index = history.next_index();
+        history.ask(0, bytes.clone(), op);
+        history.propose(first_index, now_us, &bytes)?;
+        history.commit(&Committed { first_index, time_us: now_us, bytes })
+    }
+
+    fn run(seed: u64) -> Checked {
+        let mut rng = Rng::new(seed);
+        let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
+        let mut history = History::new(limits.clone());
+        let mut clients = Generator::new(rng.fork());
+        let mut now_us = 1_767_225_600_000_000;
+        history.begin_at(1);
+        commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: 1 }))?;
+        commit(&mut history, now_us, Op::Node(NodeOp::Configure(limits.clone())))?;
+        for step in 0..2_000u32 {
+            now_us += rng.weighted(&[(20, 100), (10, 50_000), (1, 2_000_000)]);
+            let op = match rng.below(10) {
+                0..=5 => clients.op(history.model()),
+                6 | 7 => Op::Node(NodeOp::Tick),
+                _ => receive(clients.pull(history.model())),
+            };
+            if op.with(|command| command.check(&limits)).is_ok() {
+                commit(&mut history, now_us, op)?;
+            }
+            let handed: Vec<_> = std::mem::take(&mut history.handed).into_keys().collect();
+            handed.into_iter().for_each(|receipt| clients.delivered(receipt));
+            if step % 100 == 0 {
+                history.model.compare(&history.witness)?;
+            }
+        }
+        history.model.compare(&history.witness)
+    }
+
+    fn receive(wanted: crate::workload::Wanted) -> Op {
+        Op::Node(NodeOp::Receive {
+            namespace: wanted.namespace,
+            queues: wanted.queues.iter().map(|(name, weight)| (name.to_string(), *weight)).collect(),
+            max_messages: wanted.max_messages,
+            max_bytes: wanted.max_bytes,
+            lease_ms: wanted.lease_ms,
+        })
+    }
+
+    #[test]
+    fn model_and_engine_agree_on_anything() {
+        for seed in 0..20 {
+            if let Err(what) = run(seed) {
+                panic!("seed {seed}: {what}");
+            }
+        }
+    }
+}

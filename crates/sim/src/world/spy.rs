@@ -1,0 +1,123 @@
+//! A look over the journal's shoulder: what the shard proposes, and what the journal tells it, in order.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use sluice_journal::{
+    Batch, BlobKey, BlobRead, Class, Committed, DiskJournal, Event, Journal, Refused, Status,
+};
+use sluice_node::shard::store::Store;
+
+/// One thing seen.
+#[derive(Debug)]
+pub(super) enum Sight {
+    Proposed { first_index: u64, time_us: u64, records: Bytes },
+    Committed(Committed),
+    Refused { first_index: u64, records: u32 },
+}
+
+/// What was seen and not yet looked at; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sights(Arc<Mutex<VecDeque<Sight>>>);
+
+impl Sights {
+    pub(super) fn take(&self) -> VecDeque<Sight> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn push(&self, sight: Sight) {
+        self.lock().push_back(sight);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Sight>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The journal that the shard gets.
+pub(super) struct Spy {
+    journal: DiskJournal,
+    sights: Sights,
+    /// The planted bug `reply_before_sync`: batches are reported as committed when they are proposed.
+    hasty: bool,
+    early: VecDeque<Committed>,
+}
+
+impl Spy {
+    pub(super) fn new(journal: DiskJournal, sights: Sights, hasty: bool) -> Spy {
+        Spy { journal, sights, hasty, early: VecDeque::new() }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        if let Some(committed) = self.early.pop_front() {
+            return Some(Event::Committed(committed));
+        }
+        loop {
+            match self.journal.poll()? {
+                Event::Committed(_) if self.hasty => {}
+                event => return Some(event),
+            }
+        }
+    }
+}
+
+impl Journal for Spy {
+    fn next_index(&self) -> u64 {
+        self.journal.next_index()
+    }
+
+    fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        let mut copy = Batch::new();
+        copy.append(batch);
+        let first_index = self.journal.propose(batch, time_us, class)?;
+        let (records, _) = copy.take();
+        if self.hasty {
+            self.early.push_back(Committed { first_index, time_us, bytes: records.clone() });
+        }
+        self.sights.push(Sight::Proposed { first_index, time_us, records });
+        Ok(first_index)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        let event = self.next_event()?;
+        match &event {
+            Event::Committed(committed) => self.sights.push(Sight::Committed(committed.clone())),
+            Event::Refused { first_index, records, .. } | Event::Unknown { first_index, records } => {
+                self.sights.push(Sight::Refused { first_index: *first_index, records: *records });
+            }
+            _ => {}
+        }
+        Some(event)
+    }
+
+    fn read(&mut self, key: BlobKey) -> BlobRead {
+        self.journal.read(key)
+    }
+
+    fn release(&mut self, key: BlobKey) {
+        self.journal.release(key);
+    }
+}
+
+impl Store for Spy {
+    fn wants_snapshot(&self) -> bool {
+        self.journal.wants_snapshot()
+    }
+
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64) {
+        self.journal.snapshot_begin(applied_index, time_us);
+    }
+
+    fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        self.journal.snapshot_piece(piece)
+    }
+
+    fn snapshot_finish(&mut self) {
+        self.journal.snapshot_finish();
+    }
+
+    fn status(&self) -> Status {
+        self.journal.status()
+    }
+}
