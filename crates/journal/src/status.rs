@@ -25,6 +25,8 @@ pub struct Status {
     pub segments: u64,
     /// Snapshots taken.
     pub snapshots: u64,
+    /// Whether one is being taken.
+    pub snapshot_running: bool,
     /// Bytes that compaction has copied.
     pub compacted_bytes: u64,
     /// Blobs that did not verify.

@@ -128,6 +128,8 @@ pub struct ShardMetrics {
     pub segments: u64,
     /// Snapshots taken since start.
     pub snapshots: u64,
+    /// Whether one is being taken.
+    pub snapshot_running: bool,
     /// Bytes that compaction copied since start.
     pub compacted_bytes: u64,
     /// Blobs that did not verify since start.

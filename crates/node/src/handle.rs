@@ -72,6 +72,16 @@ impl Node {
         &self.inner.reports
     }
 
+    /// The way into the shard of a namespace, for callers with many requests on their way at once: they number them,
+    /// and find the completions in a mailbox of their own. Nothing is checked here: [`Command::check`] first.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub fn mailbox(&self, namespace: NamespaceId) -> Result<Mailbox<Request>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        Ok(self.inner.mailboxes[shard as usize].clone())
+    }
+
     /// The number behind a namespace's name.
     ///
     /// # Errors
@@ -210,8 +220,9 @@ impl Node {
     /// Resolves when a journal has failed, with the reason; the process has to stop then.
     pub async fn failed(&self) -> String {
         let mut failure = self.inner.failure.clone();
-        match failure.wait_for(Option::is_some).await {
-            Ok(reason) => reason.clone().unwrap_or_default(),
+        let reason = failure.wait_for(Option::is_some).await.map(|reason| reason.clone());
+        match reason {
+            Ok(reason) => reason.unwrap_or_default(),
             Err(_) => std::future::pending().await,
         }
     }

@@ -33,6 +33,7 @@ fn figures(at: &mut Looking<'_>) -> ShardMetrics {
         disk_free_bytes: status.disk_free_bytes,
         segments: status.segments,
         snapshots: status.snapshots,
+        snapshot_running: status.snapshot_running,
         compacted_bytes: status.compacted_bytes,
         damaged_blobs: status.damaged_blobs,
         cache_bytes: status.cache_bytes,
