@@ -4,6 +4,9 @@
 //! each `u16` + name and `u16` + value), then the payload to the end. Integers are little endian. A message without
 //! content type and headers has a head of length 0.
 
+/// Heads up to this size are built without an allocation.
+const HEAD_BYTES_SMALL: usize = 256;
+
 /// The head of a message's blob, built on the sender's side.
 #[derive(Clone, Debug, Default)]
 pub struct BlobHead {
@@ -13,22 +16,23 @@ pub struct BlobHead {
 impl BlobHead {
     /// Builds the head into reused memory. Lengths were checked against the limits before.
     pub fn build(&mut self, content_type: &str, headers: &[(&str, &str)]) -> &[u8] {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&[0, 0]);
-        if !content_type.is_empty() || !headers.is_empty() {
-            self.bytes.push(content_type.len() as u8);
-            self.bytes.extend_from_slice(content_type.as_bytes());
-            self.bytes.push(headers.len() as u8);
-            for (name, value) in headers {
-                self.bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
-                self.bytes.extend_from_slice(name.as_bytes());
-                self.bytes.extend_from_slice(&(value.len() as u16).to_le_bytes());
-                self.bytes.extend_from_slice(value.as_bytes());
-            }
-            let head = (self.bytes.len() - 2) as u16;
-            self.bytes[..2].copy_from_slice(&head.to_le_bytes());
-        }
+        self.bytes.resize(BlobHead::len(content_type, headers), 0);
+        fill(&mut self.bytes, content_type, headers);
         &self.bytes
+    }
+
+    /// Builds the head, on the stack if it is small, and gives it to `take`.
+    pub(crate) fn with<T>(content_type: &str, headers: &[(&str, &str)], take: impl FnOnce(&[u8]) -> T) -> T {
+        let len = BlobHead::len(content_type, headers);
+        if len == 2 {
+            return take(&[0, 0]);
+        }
+        if len > HEAD_BYTES_SMALL {
+            return take(BlobHead::default().build(content_type, headers));
+        }
+        let mut small = [0; HEAD_BYTES_SMALL];
+        fill(&mut small[..len], content_type, headers);
+        take(&small[..len])
     }
 
     /// Length that [`BlobHead::build`] would give.
@@ -39,6 +43,31 @@ impl BlobHead {
         4 + content_type.len()
             + headers.iter().map(|(name, value)| 4 + name.len() + value.len()).sum::<usize>()
     }
+}
+
+/// Writes a head into memory of its length.
+fn fill(mut head: &mut [u8], content_type: &str, headers: &[(&str, &str)]) {
+    let len = (head.len() - 2) as u16;
+    put(&mut head, &len.to_le_bytes());
+    if len == 0 {
+        return;
+    }
+    put(&mut head, &[content_type.len() as u8]);
+    put(&mut head, content_type.as_bytes());
+    put(&mut head, &[headers.len() as u8]);
+    for (name, value) in headers {
+        put(&mut head, &(name.len() as u16).to_le_bytes());
+        put(&mut head, name.as_bytes());
+        put(&mut head, &(value.len() as u16).to_le_bytes());
+        put(&mut head, value.as_bytes());
+    }
+}
+
+#[inline]
+fn put(head: &mut &mut [u8], bytes: &[u8]) {
+    let (place, rest) = std::mem::take(head).split_at_mut(bytes.len());
+    place.copy_from_slice(bytes);
+    *head = rest;
 }
 
 /// A message's blob as read back.

@@ -1,6 +1,8 @@
 //! Random commands, and everything that must hold whatever they are: kept counters equal a recount, blobs are released
 //! exactly once, a replay and a restored snapshot equal the engine that they come from, no token holds twice.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::collections::{BTreeSet, VecDeque};

@@ -9,6 +9,9 @@ impl Engine {
     pub fn find_blob(&self, index: u64, item: u32, cursor: Option<u64>, limit: usize) -> Page<MessageView> {
         let (mut slots, next) = self.messages.range(cursor.unwrap_or(0) as u32, limit);
         let found = slots.find(|(_, message)| message.blob_index == index && message.blob_item == item);
-        Page { items: found.map(|(slot, _)| self.message_view(slot)).into_iter().collect(), next: next.map(u64::from) }
+        Page {
+            items: found.map(|(slot, _)| self.message_view(slot)).into_iter().collect(),
+            next: next.map(u64::from),
+        }
     }
 }

@@ -18,17 +18,40 @@ pub(super) fn namespace_hash(name: &str) -> u64 {
 impl Engine {
     /// Slot of a namespace that exists.
     #[inline]
-    pub(super) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
-        self.namespace_numbers
-            .find(u64::from(namespace.0))
-            .filter(|&slot| !self.namespaces.get(slot).deleted)
-            .ok_or_else(|| namespace_not_found(namespace))
+    pub(super) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+        if let Some((last, slot)) = self.last_namespace
+            && last == namespace
+        {
+            return Some(slot);
+        }
+        let slot = self.namespace_slot(namespace)?;
+        self.last_namespace = Some((namespace, slot));
+        Some(slot)
     }
 
-    /// Like `find_namespace`, for reads.
+    /// Like `live_namespace`, with the error for those who need it.
+    pub(super) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
+        self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
+    }
+
+    /// Like `live_namespace`, for reads.
     pub(super) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
         let slot = self.namespace_numbers.get(u64::from(namespace.0))?;
         (!self.namespaces.get(slot).deleted).then_some(slot)
+    }
+
+    /// Like `find_queue`, for a name as bytes, on the hot path.
+    #[inline]
+    pub(super) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
+        if self.last_queue < self.queues.slots() {
+            let queue = self.queues.get(self.last_queue);
+            if queue.namespace == namespace_slot && queue.name.as_bytes() == name && !queue.deleted {
+                return Some(self.last_queue);
+            }
+        }
+        let found = self.find_queue(namespace_slot, std::str::from_utf8(name).ok()?)?;
+        self.last_queue = found;
+        Some(found)
     }
 
     /// Slot of the queue with this name.
@@ -49,7 +72,7 @@ impl Engine {
     /// Slot of a message that is there for those who ask.
     #[inline]
     pub(super) fn find_message(&mut self, id: MessageId) -> Option<u32> {
-        let namespace_slot = self.find_namespace(id.namespace).ok()?;
+        let namespace_slot = self.live_namespace(id.namespace)?;
         let slot = self.namespaces.get_mut(namespace_slot).directory.find(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
@@ -73,6 +96,7 @@ impl Engine {
     }
 }
 
+#[cold]
 pub(super) fn namespace_not_found(namespace: NamespaceId) -> Error {
     Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
 }

@@ -28,7 +28,7 @@ use crate::id::{EPOCH_SHIFT, NamespaceId};
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
-use crate::record::{Record, decode};
+use crate::record::{Kind, RareRecord, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
@@ -70,6 +70,10 @@ pub struct Engine {
     namespace_numbers: Directory,
     /// Namespaces by name. Derived.
     namespace_names: HashIndex,
+    /// Number and slot of the namespace that was found last, as a first guess; not a deleted one.
+    last_namespace: Option<(NamespaceId, u32)>,
+    /// The queue that was found last by name, as a first guess.
+    last_queue: u32,
     snapshot: Option<Snapshot>,
     /// Reused by each receive over several queues.
     weighted: Vec<Weighted>,
@@ -104,40 +108,50 @@ impl Engine {
     }
 
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
-        match decode(body)? {
-            Record::Send(send) => {
-                let sent = self.send(&send, out);
+        match kind_of(body)? {
+            Kind::Send => {
+                let record = decode::send(body)?;
+                let sent = self.send(&record, out);
                 if sent.is_err() {
-                    out.released.extend(send.blobs(self.applied_index));
+                    out.released.extend(record.blobs(self.applied_index));
                 }
                 sent
             }
-            Record::Receive(receive) => self.receive(&receive, out),
-            Record::Settle(settle) => self.settle(&settle, out),
-            Record::Extend(extend) => self.extend(&extend, out),
-            Record::Tick => {
+            Kind::Receive => self.receive(&decode::receive(body)?, out),
+            Kind::Settle => self.settle(&decode::settle(body)?, out),
+            Kind::Extend => self.extend(&decode::extend(body)?, out),
+            Kind::Tick if body.len() == 2 => {
                 self.tick(out);
                 Ok(())
             }
-            Record::Epoch { number, behaviour } => self.begin_epoch(number, behaviour),
-            Record::Configure(limits) => {
+            Kind::Tick | Kind::Rare => self.dispatch_rare(decode::rare(body)?, out),
+        }
+    }
+
+    #[cold]
+    fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        match record {
+            RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour),
+            RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;
-                self.limits = *limits;
+                self.limits = limits;
                 Ok(())
             }
-            Record::NamespaceCreate { number, name, shard, quotas } => {
+            RareRecord::NamespaceCreate { number, name, shard, quotas } => {
                 self.namespace_create(number, name, shard, quotas, out)
             }
-            Record::NamespaceSet { namespace, quotas } => self.namespace_set(namespace, quotas),
-            Record::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
-            Record::QueueSet { namespace, queue, patch, create } => {
+            RareRecord::NamespaceSet { namespace, quotas } => self.namespace_set(namespace, quotas),
+            RareRecord::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
+            RareRecord::QueueSet { namespace, queue, patch, create } => {
                 self.queue_set(namespace, queue, &patch, create, out)
             }
-            Record::QueuePurge { namespace, queue } => self.queue_purge(namespace, queue, out),
-            Record::QueueDelete { namespace, queue } => self.queue_delete(namespace, queue, out),
-            Record::DeadRedrive { namespace, queue, ids } => self.dead_redrive(namespace, queue, &ids, out),
-            Record::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
-            Record::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
+            RareRecord::QueuePurge { namespace, queue } => self.queue_purge(namespace, queue, out),
+            RareRecord::QueueDelete { namespace, queue } => self.queue_delete(namespace, queue, out),
+            RareRecord::DeadRedrive { namespace, queue, ids } => {
+                self.dead_redrive(namespace, queue, &ids, out)
+            }
+            RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
+            RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
         }
     }
 

@@ -87,6 +87,7 @@ impl Engine {
         }
         let messages = deleted.messages;
         deleted.deleted = true;
+        self.last_namespace = None;
         self.namespace_names.remove(namespace_hash(&deleted.name), slot);
         self.begin_work(Work::Namespace(slot), out);
         out.reply = Reply::Count { messages };

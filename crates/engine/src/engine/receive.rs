@@ -1,6 +1,7 @@
 //! Receive: takes the first in line, queue by queue or by weight.
 
 use super::Engine;
+use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::{EPOCH_SHIFT, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limits::LEASE_MS_MAX;
@@ -22,6 +23,18 @@ struct Budget {
     messages: u32,
     bytes: u64,
     lease_ms: u64,
+    /// Whether the epoch has no more tokens.
+    tokens_spent: bool,
+}
+
+impl Budget {
+    /// Without tokens nothing can be delivered until a restart begins the next epoch. What was taken before is delivered.
+    fn verdict(&self, out: &Outcome) -> Result<(), Error> {
+        if self.tokens_spent && out.deliveries.is_empty() {
+            return Err(Error::LimitExceeded { what: "deliveries since its start", limit: 1 << EPOCH_SHIFT });
+        }
+        Ok(())
+    }
 }
 
 impl Engine {
@@ -30,21 +43,24 @@ impl Engine {
             let reason = format!("a receive record with a lease of {} ms", receive.lease_ms);
             return Err(Error::Internal { reason });
         }
-        let namespace_slot = self.find_namespace(receive.namespace)?;
+        let Some(namespace_slot) = self.live_namespace(receive.namespace) else {
+            return Err(namespace_not_found(receive.namespace));
+        };
         let mut budget = Budget {
             namespace: receive.namespace,
             messages: receive.max_messages.min(self.limits.receive_messages),
             bytes: u64::from(receive.max_bytes),
             lease_ms: receive.lease_ms,
+            tokens_spent: false,
         };
-        if receive.queues().any(|(_, weight)| weight > 0) {
+        if receive.by_weight {
             return self.receive_by_weight(namespace_slot, receive, &mut budget, out);
         }
         for (name, _) in receive.queues() {
-            let Some(queue_slot) = self.find_queue(namespace_slot, name) else { continue };
+            let Some(queue_slot) = self.find_queue_again(namespace_slot, name) else { continue };
             while self.has_ready(queue_slot) {
-                if !self.take_first(queue_slot, &mut budget, out)? {
-                    return Ok(());
+                if !self.take_first(queue_slot, &mut budget, out) {
+                    return budget.verdict(out);
                 }
             }
         }
@@ -61,18 +77,19 @@ impl Engine {
         let mut weighted = std::mem::take(&mut self.weighted);
         weighted.clear();
         for (name, weight) in receive.queues() {
-            let found = self.find_queue(namespace_slot, name).filter(|&slot| self.has_ready(slot));
+            let found = self.find_queue_again(namespace_slot, name).filter(|&slot| self.has_ready(slot));
             let weight = i64::from(weight.max(1));
             weighted.extend(found.map(|queue_slot| Weighted { queue_slot, weight, current: 0 }));
         }
-        let mut taken = Ok(true);
-        while taken == Ok(true) {
+        loop {
             weighted.retain(|queue| self.has_ready(queue.queue_slot));
-            let Some(next) = next_by_weight(&mut weighted) else { break };
-            taken = self.take_first(next, budget, out);
+            let next = next_by_weight(&mut weighted);
+            if !next.is_some_and(|next| self.take_first(next, budget, out)) {
+                break;
+            }
         }
         self.weighted = weighted;
-        taken.map(|_| ())
+        budget.verdict(out)
     }
 
     fn has_ready(&self, queue_slot: u32) -> bool {
@@ -81,18 +98,16 @@ impl Engine {
 
     /// Leases the first in line; false when the budget does not allow it.
     #[inline]
-    fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> Result<bool, Error> {
+    fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
         let ready = &self.queues.get(queue_slot).ready;
-        let Some(priority) = ready.highest() else { return Ok(false) };
+        let Some(priority) = ready.highest() else { return false };
         let len = u64::from(self.messages.get(ready.lists[priority].head).blob_len);
         if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {
-            return Ok(false);
+            return false;
         }
         let Some(token) = self.tokens.give() else {
-            // A restart begins the next epoch, which counts anew. What was taken so far is delivered.
-            let limit = 1 << EPOCH_SHIFT;
-            let spent = Error::LimitExceeded { what: "deliveries since its start", limit };
-            return if out.deliveries.is_empty() { Err(spent) } else { Ok(false) };
+            budget.tokens_spent = true;
+            return false;
         };
         budget.messages -= 1;
         budget.bytes = budget.bytes.saturating_sub(len);
@@ -111,7 +126,7 @@ impl Engine {
             deliveries: message.deliveries,
             priority: message.priority,
         });
-        Ok(true)
+        true
     }
 }
 

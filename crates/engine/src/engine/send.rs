@@ -1,6 +1,6 @@
 //! Send: all or nothing.
 
-use super::lookup::queue_not_found;
+use super::lookup::{namespace_not_found, queue_not_found};
 use super::{Engine, internal};
 use crate::command::Deliver;
 use crate::error::Error;
@@ -14,8 +14,10 @@ use crate::store::NIL;
 
 impl Engine {
     pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(send.namespace)?;
-        let found = self.find_queue(namespace_slot, send.queue);
+        let Some(namespace_slot) = self.live_namespace(send.namespace) else {
+            return Err(namespace_not_found(send.namespace));
+        };
+        let found = self.find_queue_again(namespace_slot, send.queue);
         if let Some(queue_slot) = found
             && let Some(reply) = self.repeated(queue_slot, send)?
         {
@@ -28,8 +30,7 @@ impl Engine {
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
             Some(slot) => slot,
-            None if !self.limits.auto_create => return Err(queue_not_found(send.queue)),
-            None => self.create_queue(namespace_slot, send.queue)?,
+            None => self.create_by_use(namespace_slot, send.queue)?,
         };
         self.insert_all(namespace_slot, queue_slot, first, send, out);
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
@@ -37,6 +38,15 @@ impl Engine {
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
         Ok(())
+    }
+
+    #[cold]
+    fn create_by_use(&mut self, namespace_slot: u32, name: &[u8]) -> Result<u32, Error> {
+        let name = String::from_utf8_lossy(name);
+        if !self.limits.auto_create {
+            return Err(queue_not_found(&name));
+        }
+        self.create_queue(namespace_slot, &name)
     }
 
     /// What an earlier send with this key gave.

@@ -16,22 +16,21 @@ use crate::command::Settlement;
 
 impl Engine {
     pub(super) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        if let Err(error) = self.find_namespace(settle.namespace) {
+        if self.live_namespace(settle.namespace).is_none() {
             out.released.extend(settle.blobs(self.applied_index));
-            return Err(error);
+            return Err(namespace_not_found(settle.namespace));
         }
         let index = self.applied_index;
         for item in settle.items() {
             let error = item.error.map(|(item, len)| BlobRef { index, item, len });
-            let result = self.leased_slot(settle.namespace, &item.receipt);
-            match result {
-                Ok(slot) => {
-                    self.tokens.settle(item.receipt.token);
-                    self.settle_one(slot, item.settlement, error, out);
-                }
-                Err(_) => out.released.extend(error),
+            if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt) {
+                self.tokens.settle(item.receipt.token);
+                self.settle_one(slot, item.settlement, error, out);
+                out.results.push(Ok(()));
+            } else {
+                out.released.extend(error);
+                out.results.push(Err(self.why_not_held(settle.namespace, &item.receipt)));
             }
-            out.results.push(result.map(|_| ()));
         }
         Ok(())
     }
@@ -94,40 +93,43 @@ impl Engine {
     pub(super) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         self.find_namespace(extend.namespace)?;
         for (receipt, lease_ms) in extend.items() {
-            let result = self.leased_slot(extend.namespace, &receipt);
-            if let Ok(slot) = result {
+            if let Some(slot) = self.leased_slot(extend.namespace, &receipt) {
                 let message = self.messages.get(slot);
                 let of_queue = self.queues.get(message.queue).settings.lease_ms;
                 let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
                 self.wheel.remove(&mut self.messages, slot);
                 self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
                 self.wheel.insert(&mut self.messages, slot, self.now_us);
+                out.results.push(Ok(()));
+            } else {
+                out.results.push(Err(self.why_not_held(extend.namespace, &receipt)));
             }
-            out.results.push(result.map(|_| ()));
         }
         Ok(())
     }
 
     /// The message that a receipt holds now.
-    fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Result<u32, Error> {
+    #[inline]
+    fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
         if receipt.id.namespace != namespace {
-            return Err(Error::InvalidArgument {
-                field: "receipt".into(),
-                reason: format!("{receipt} belongs to another namespace than the request"),
-            });
+            return None;
         }
-        let Some(slot) = self.find_message(receipt.id) else {
-            return Err(self.why_not_held(receipt));
-        };
+        let slot = self.find_message(receipt.id)?;
         let message = self.messages.get(slot);
         let held = message.state == Some(State::Leased)
             && message.token == receipt.token
             && message.time_us > self.now_us;
-        if held { Ok(slot) } else { Err(self.why_not_held(receipt)) }
+        held.then_some(slot)
     }
 
     #[cold]
-    fn why_not_held(&self, receipt: &Receipt) -> Error {
+    fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
+        if receipt.id.namespace != namespace {
+            return Error::InvalidArgument {
+                field: "receipt".into(),
+                reason: format!("{receipt} belongs to another namespace than the request"),
+            };
+        }
         if self.tokens.is_settled(receipt.token) {
             return Error::AlreadySettled { receipt: receipt.to_string() };
         }
@@ -146,7 +148,7 @@ impl Engine {
 
     /// Holds a message whose payload could not be read back.
     pub(super) fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Result<(), Error> {
-        self.find_namespace(id.namespace).map_err(|_| namespace_not_found(id.namespace))?;
+        self.find_namespace(id.namespace)?;
         let Some(slot) = self.find_message(id) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };

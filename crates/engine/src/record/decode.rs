@@ -9,16 +9,21 @@ use crate::limits::Limits;
 use crate::settings::{Backoff, QueuePatch, Quotas};
 use crate::wire::Reader;
 
-/// A record as read back. Its structure is sound; its values are what the writer gave.
-#[derive(Clone)]
-pub(crate) enum Record<'a> {
-    Epoch { number: u32, behaviour: u16 },
-    Configure(Box<Limits>),
+/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay in registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
     Tick,
-    Send(SendRecord<'a>),
-    Receive(ReceiveRecord<'a>),
-    Settle(SettleRecord<'a>),
-    Extend(ExtendRecord<'a>),
+    Send,
+    Receive,
+    Settle,
+    Extend,
+    Rare,
+}
+
+/// A record off the hot path. Its structure is sound; its values are what the writer gave.
+pub(crate) enum RareRecord<'a> {
+    Epoch { number: u32, behaviour: u16 },
+    Configure(Limits),
     NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
     NamespaceDelete { namespace: NamespaceId, force: bool },
@@ -33,7 +38,8 @@ pub(crate) enum Record<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct SendRecord<'a> {
     pub(crate) namespace: NamespaceId,
-    pub(crate) queue: &'a str,
+    /// Not yet known to be text.
+    pub(crate) queue: &'a [u8],
     pub(crate) idempotency_key: &'a [u8],
     pub(crate) request_digest: u64,
     pub(crate) count: u32,
@@ -55,6 +61,8 @@ pub(crate) struct ReceiveRecord<'a> {
     pub(crate) max_messages: u32,
     pub(crate) max_bytes: u32,
     pub(crate) lease_ms: u64,
+    /// Whether any queue has a weight.
+    pub(crate) by_weight: bool,
     queues: Reader<'a>,
 }
 
@@ -84,92 +92,137 @@ pub(crate) struct Ids<'a> {
     items: &'a [[u8; 12]],
 }
 
-/// Reads a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`].
-pub(crate) fn decode(body: &[u8]) -> Result<Record<'_>, Error> {
-    let mut reader = Reader::new(body);
-    let (Some(kind), Some(layout)) = (reader.u8(), reader.u8()) else {
-        return Err(Error::Internal { reason: format!("a record of {} byte(s)", body.len()) });
-    };
-    if layout != LAYOUT {
-        let reason = format!("record kind {kind} has layout {layout}, this version reads layout {LAYOUT}");
-        return Err(Error::Internal { reason });
+/// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`], here and
+/// from the functions that read it.
+#[inline]
+pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
+    match body.first_chunk::<2>() {
+        Some(&[kind, LAYOUT]) => Ok(match kind {
+            kind::TICK => Kind::Tick,
+            kind::SEND => Kind::Send,
+            kind::RECEIVE => Kind::Receive,
+            kind::SETTLE => Kind::Settle,
+            kind::EXTEND => Kind::Extend,
+            _ => Kind::Rare,
+        }),
+        _ => Err(unreadable(body)),
     }
-    decode_kind(kind, &mut reader).ok_or_else(|| Error::Internal {
-        reason: format!("a record of kind {kind} and {} bytes cannot be read", body.len()),
+}
+
+/// Reads the fields after kind and layout, all of them and no more.
+#[inline]
+fn read<'a, T>(body: &'a [u8], fields: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Result<T, Error> {
+    let mut reader = Reader::new(body);
+    reader.array::<2>();
+    match fields(&mut reader) {
+        Some(record) if reader.is_empty() => Ok(record),
+        _ => Err(unreadable(body)),
+    }
+}
+
+#[inline]
+pub(crate) fn send(body: &[u8]) -> Result<SendRecord<'_>, Error> {
+    read(body, decode_send)
+}
+
+#[inline]
+pub(crate) fn receive(body: &[u8]) -> Result<ReceiveRecord<'_>, Error> {
+    read(body, decode_receive)
+}
+
+#[inline]
+pub(crate) fn settle(body: &[u8]) -> Result<SettleRecord<'_>, Error> {
+    read(body, decode_settle)
+}
+
+#[inline]
+pub(crate) fn extend(body: &[u8]) -> Result<ExtendRecord<'_>, Error> {
+    read(body, |reader| {
+        let namespace = NamespaceId(reader.u32()?);
+        Some(ExtendRecord { namespace, items: fixed_items(reader)? })
     })
 }
 
-fn decode_kind<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<Record<'a>> {
-    let record = match kind {
-        kind::TICK => Record::Tick,
-        kind::SEND => Record::Send(decode_send(reader)?),
-        kind::RECEIVE => Record::Receive(decode_receive(reader)?),
-        kind::SETTLE => Record::Settle(decode_settle(reader)?),
-        kind::EXTEND => {
-            let namespace = NamespaceId(reader.u32()?);
-            Record::Extend(ExtendRecord { namespace, items: fixed_items(reader)? })
+#[cold]
+pub(crate) fn rare(body: &[u8]) -> Result<RareRecord<'_>, Error> {
+    read(body, |reader| decode_rare(body[0], reader))
+}
+
+#[cold]
+fn unreadable(body: &[u8]) -> Error {
+    let reason = match body {
+        [kind, layout, ..] if *layout != LAYOUT => {
+            format!("record kind {kind} has layout {layout}, this version reads layout {LAYOUT}")
         }
-        kind::EPOCH => Record::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
-        kind::CONFIGURE => Record::Configure(Box::new(fields::read_limits(reader)?)),
+        [kind, ..] => format!("a record of kind {kind} and {} bytes cannot be read", body.len()),
+        [] => "an empty record".into(),
+    };
+    Error::Internal { reason }
+}
+
+fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+    Some(match kind {
+        kind::EPOCH => RareRecord::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
+        kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
         kind::NAMESPACE_CREATE => {
             let has_number = reader.bool()?;
             let number = NamespaceId(reader.u32()?);
-            Record::NamespaceCreate {
+            RareRecord::NamespaceCreate {
                 number: has_number.then_some(number),
                 name: reader.name()?,
                 shard: reader.u32()?,
                 quotas: fields::read_quotas(reader)?,
             }
         }
-        kind::NAMESPACE_SET => Record::NamespaceSet {
+        kind::NAMESPACE_SET => RareRecord::NamespaceSet {
             namespace: NamespaceId(reader.u32()?),
             quotas: fields::read_quotas(reader)?,
         },
         kind::NAMESPACE_DELETE => {
-            Record::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
+            RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
         _ => decode_of_queue(kind, reader)?,
-    };
-    reader.end()?;
-    Some(record)
+    })
 }
 
-fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<Record<'a>> {
+fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     if kind == kind::HOLD_DAMAGED {
         let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
         let blob = BlobRef { index: reader.u64()?, item: reader.u32()?, len: reader.u32()? };
-        return Some(Record::HoldDamaged { id, blob });
+        return Some(RareRecord::HoldDamaged { id, blob });
     }
     let namespace = NamespaceId(reader.u32()?);
     let queue = reader.name()?;
     Some(match kind {
         kind::QUEUE_SET => {
             let create = reader.bool()?;
-            Record::QueueSet { namespace, queue, patch: fields::read_patch(reader)?, create }
+            RareRecord::QueueSet { namespace, queue, patch: fields::read_patch(reader)?, create }
         }
-        kind::QUEUE_PURGE => Record::QueuePurge { namespace, queue },
-        kind::QUEUE_DELETE => Record::QueueDelete { namespace, queue },
+        kind::QUEUE_PURGE => RareRecord::QueuePurge { namespace, queue },
+        kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },
         kind::DEAD_REDRIVE => {
-            Record::DeadRedrive { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
+            RareRecord::DeadRedrive { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
         }
         kind::DEAD_DELETE => {
-            Record::DeadDelete { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
+            RareRecord::DeadDelete { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
         }
         _ => return None,
     })
 }
 
+#[inline]
 fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
-    let namespace = NamespaceId(reader.u32()?);
-    let queue = reader.name()?;
-    let request_digest = reader.u64()?;
-    let count = reader.u32()?;
-    let idempotency_key = reader.bytes16()?;
+    let head = reader.array::<19>()?;
+    let count = u32_at(head, 12);
+    let key_len = u16::from_le_bytes([head[16], head[17]]);
+    let queue = reader.raw(usize::from(head[18]))?;
+    let idempotency_key = reader.raw(usize::from(key_len))?;
     let items = *reader;
     for _ in 0..count {
         read_send_item(reader)?;
     }
-    Some(SendRecord { namespace, queue, idempotency_key, request_digest, count, items })
+    let namespace = NamespaceId(u32_at(head, 0));
+    Some(SendRecord { namespace, queue, idempotency_key, request_digest: u64_at(head, 4), count, items })
 }
 
 #[inline]
@@ -192,25 +245,33 @@ fn read_send_item(reader: &mut Reader<'_>) -> Option<SendItemRecord> {
     })
 }
 
+#[inline]
 fn decode_receive<'a>(reader: &mut Reader<'a>) -> Option<ReceiveRecord<'a>> {
-    let namespace = NamespaceId(reader.u32()?);
-    let max_messages = reader.u32()?;
-    let max_bytes = reader.u32()?;
-    let lease_ms = reader.u64()?;
-    let count = reader.u8()?;
-    let _consumer = reader.name()?;
+    let head = reader.array::<22>()?;
+    let (count, consumer_len) = (head[20], head[21]);
+    reader.raw(usize::from(consumer_len))?;
     let queues = *reader;
+    let mut by_weight = false;
     for _ in 0..count {
-        read_weighted(reader)?;
+        by_weight |= read_weighted(reader)?.1 > 0;
     }
-    Some(ReceiveRecord { namespace, max_messages, max_bytes, lease_ms, queues })
+    Some(ReceiveRecord {
+        namespace: NamespaceId(u32_at(head, 0)),
+        max_messages: u32_at(head, 4),
+        max_bytes: u32_at(head, 8),
+        lease_ms: u64_at(head, 12),
+        by_weight,
+        queues,
+    })
 }
 
-fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a str, u16)> {
-    let weight = reader.u16()?;
-    Some((reader.name()?, weight))
+#[inline]
+fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], u16)> {
+    let [low, high, len] = *reader.array::<3>()?;
+    Some((reader.raw(usize::from(len))?, u16::from_le_bytes([low, high])))
 }
 
+#[inline]
 fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; 32]] = fixed_items(reader)?;
@@ -218,16 +279,19 @@ fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
     Some(SettleRecord { namespace, items })
 }
 
+#[inline]
 fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
     let count = reader.u32()? as usize;
     let (items, rest) = reader.raw(count.checked_mul(N)?)?.as_chunks::<N>();
     rest.is_empty().then_some(items)
 }
 
+#[inline]
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
+#[inline]
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
@@ -254,7 +318,7 @@ impl<'a> SendRecord<'a> {
 }
 
 impl<'a> ReceiveRecord<'a> {
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (&'a str, u16)> + use<'a> {
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (&'a [u8], u16)> + use<'a> {
         let mut reader = self.queues;
         std::iter::from_fn(move || if reader.is_empty() { None } else { read_weighted(&mut reader) })
     }

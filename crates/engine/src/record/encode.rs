@@ -37,27 +37,24 @@ impl Command<'_> {
 }
 
 fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
-    let mut head = [0u8; 7];
+    let mut head = [0u8; 21];
     head[0] = kind::SEND;
     head[1] = LAYOUT;
     head[2..6].copy_from_slice(&send.namespace.0.to_le_bytes());
-    head[6] = send.queue.len() as u8;
+    head[6..14].copy_from_slice(&send.request_digest.to_le_bytes());
+    head[14..18].copy_from_slice(&(send.items.len() as u32).to_le_bytes());
+    head[18..20].copy_from_slice(&(send.idempotency_key.len() as u16).to_le_bytes());
+    head[20] = send.queue.len() as u8;
     sink.body(&head);
     sink.body(send.queue.as_bytes());
-    let mut rest = [0u8; 14];
-    rest[..8].copy_from_slice(&send.request_digest.to_le_bytes());
-    rest[8..12].copy_from_slice(&(send.items.len() as u32).to_le_bytes());
-    rest[12..].copy_from_slice(&(send.idempotency_key.len() as u16).to_le_bytes());
-    sink.body(&rest);
     if !send.idempotency_key.is_empty() {
         sink.body(send.idempotency_key);
     }
     for item in send.items {
         encode_send_item(item, sink);
     }
-    let mut head = BlobHead::default();
     for item in send.items {
-        sink.blob(&[head.build(item.content_type, item.headers), item.payload]);
+        BlobHead::with(item.content_type, item.headers, |head| sink.blob(&[head, item.payload]));
     }
 }
 

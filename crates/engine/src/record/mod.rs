@@ -5,13 +5,13 @@
 //! settle one per item with a non-empty error text, the others have none.
 
 mod check;
-mod decode;
+pub(crate) mod decode;
 mod encode;
 mod fields;
 
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
-    ExtendRecord, Ids, ReceiveRecord, Record, SendItemRecord, SendRecord, SettleRecord, decode,
+    ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, kind_of,
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 

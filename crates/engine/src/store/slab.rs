@@ -57,6 +57,12 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
         self.used
     }
 
+    /// Slots, in use or vacant.
+    #[inline]
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> &T {
         self.slots.get(slot)
@@ -107,7 +113,10 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     pub(crate) fn range(&self, from: u32, count: usize) -> (impl Iterator<Item = (u32, &T)>, Option<u32>) {
         let until = (from as usize).saturating_add(count).min(self.slots.len());
         let slots = (from as usize..until).map(|slot| (slot as u32, self.slots.get(slot as u32)));
-        (slots.filter(|(_, item)| item.next_vacant().is_none()), (until < self.slots.len()).then_some(until as u32))
+        (
+            slots.filter(|(_, item)| item.next_vacant().is_none()),
+            (until < self.slots.len()).then_some(until as u32),
+        )
     }
 
     /// Appends what belongs to no block.
