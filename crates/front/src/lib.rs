@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Protocol fronts: they turn bytes into commands for the node, and outcomes into bytes.
+//!
+//! What lives here: one folder per protocol, and beside them what protocols share. What does not: any rule about queues
+//! and messages (that is the engine's), and waiting, ordering or durability (that is the node's).
+//!
+//! Map: [`codes`] the one table from error codes to every protocol's status, [`http`] the HTTP API, `digest` the
+//! fingerprint of a send by which a repeat is told from a misuse of its idempotency key.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod codes;
+mod digest;
+pub mod http;

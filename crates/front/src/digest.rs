@@ -1,0 +1,128 @@
+//! The digest of a send request: two requests with one idempotency key are the same request when their digests agree.
+//!
+//! It is stored in the log and compared after restarts and by later versions, so it must never change. It is taken over
+//! the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not adversaries: those could only
+//! fool their own idempotency keys.
+
+use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::settings::{Backoff, BackoffKind};
+
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The digest of a send to `queue`.
+pub(crate) fn send_digest(queue: &str, items: &[SendItem<'_>]) -> u64 {
+    let mut digest = Digest(MULTIPLIER);
+    digest.bytes(queue.as_bytes());
+    digest.word(items.len() as u64);
+    for item in items {
+        digest.item(item);
+    }
+    digest.finish()
+}
+
+struct Digest(u64);
+
+impl Digest {
+    fn item(&mut self, item: &SendItem<'_>) {
+        self.bytes(item.payload);
+        self.bytes(item.content_type.as_bytes());
+        self.word(item.headers.len() as u64);
+        for (name, value) in item.headers {
+            self.bytes(name.as_bytes());
+            self.bytes(value.as_bytes());
+        }
+        self.word(u64::from(item.priority) | u64::from(item.max_attempts) << 8);
+        match item.deliver {
+            Deliver::Now => self.word(0),
+            Deliver::AfterMs(ms) => {
+                self.word(1);
+                self.word(ms);
+            }
+            Deliver::AtUs(us) => {
+                self.word(2);
+                self.word(us);
+            }
+        }
+        match &item.backoff {
+            None => self.word(0),
+            Some(backoff) => self.backoff(backoff),
+        }
+    }
+
+    fn backoff(&mut self, backoff: &Backoff) {
+        let kind = match backoff.kind {
+            BackoffKind::None => 1,
+            BackoffKind::Fixed => 2,
+            BackoffKind::Linear => 3,
+            BackoffKind::Exponential => 4,
+        };
+        self.word(kind | u64::from(backoff.jitter_percent) << 8);
+        self.word(backoff.base_ms);
+        self.word(backoff.cap_ms);
+    }
+
+    /// Length first, so that neighbouring fields cannot trade bytes.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.word(u64::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
+            let mut last = [0u8; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(u64::from_le_bytes(last));
+        }
+    }
+
+    /// Folded multiplication: every bit of the word reaches every bit of the state.
+    fn word(&mut self, word: u64) {
+        let product = u128::from((self.0 ^ word).wrapping_add(MULTIPLIER)) * 0xd6e8_feb8_6659_fd93;
+        self.0 = (product as u64) ^ (product >> 64) as u64 ^ self.0.rotate_left(23);
+    }
+
+    fn finish(mut self) -> u64 {
+        self.word(0);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item<'a>(payload: &'a [u8], content_type: &'a str) -> SendItem<'a> {
+        SendItem { payload, content_type, ..SendItem::default() }
+    }
+
+    #[test]
+    fn the_digest_never_changes() {
+        assert_eq!(send_digest("q", &[item(b"hello, world", "text/plain")]), PINNED);
+    }
+
+    /// Stored in logs: a change of this number breaks the promise to callers who retry across an upgrade.
+    const PINNED: u64 = 1_842_895_737_421_185_248;
+
+    #[test]
+    fn every_field_counts() {
+        let plain = item(b"ab", "");
+        let headers = [("a", "b")];
+        let variants = [
+            send_digest("q", std::slice::from_ref(&plain)),
+            send_digest("r", std::slice::from_ref(&plain)),
+            send_digest("q", &[plain.clone(), plain.clone()]),
+            send_digest("q", &[item(b"a", "b")]),
+            send_digest("q", &[item(b"ab\0", "")]),
+            send_digest("q", &[item(b"", "ab")]),
+            send_digest("q", &[SendItem { headers: &headers, ..plain.clone() }]),
+            send_digest("q", &[SendItem { priority: 1, ..plain.clone() }]),
+            send_digest("q", &[SendItem { max_attempts: 1, ..plain.clone() }]),
+            send_digest("q", &[SendItem { deliver: Deliver::AfterMs(5), ..plain.clone() }]),
+            send_digest("q", &[SendItem { deliver: Deliver::AtUs(5), ..plain.clone() }]),
+            send_digest("q", &[SendItem { backoff: Some(Backoff::default()), ..plain }]),
+        ];
+        for (at, digest) in variants.iter().enumerate() {
+            assert!(!variants[..at].contains(digest), "variant {at} has the digest of an earlier one");
+        }
+    }
+}

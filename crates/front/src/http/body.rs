@@ -1,0 +1,315 @@
+//! Bodies: reading those of requests within bounds of size, time and memory; those of answers.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as Waker, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use sluice_engine::Error;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::context::RequestGuard;
+use super::errors::ApiError;
+
+/// Slowest rate at which a body may come in the long run, in bytes a second.
+const BODY_RATE_MIN: u64 = 128 << 10;
+/// Memory that is set aside at once for an announced body, in bytes; the rest follows as it comes.
+const BODY_RESERVE_BYTES: usize = 1 << 20;
+/// How much of a refused body is read and dropped, so that the client gets to read the answer.
+const DRAIN_BYTES_MAX: usize = 32 << 20;
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The bytes of request bodies in memory, over all requests.
+#[derive(Debug)]
+pub(crate) struct BodyBudget {
+    used: AtomicUsize,
+    max: usize,
+}
+
+impl BodyBudget {
+    pub(crate) fn new(max: usize) -> BodyBudget {
+        BodyBudget { used: AtomicUsize::new(0), max }
+    }
+
+    /// Bytes in use.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+/// A request's body in memory; gives its share of the budget back when dropped.
+#[derive(Debug)]
+pub(crate) struct Upload<'b> {
+    bytes: Bytes,
+    budget: &'b BodyBudget,
+    reserved: usize,
+}
+
+impl Upload<'_> {
+    /// The body.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        self.reserved += bytes;
+        if before + bytes > self.budget.max {
+            return Err(Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }.into());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
+    }
+}
+
+/// How a body is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyRules {
+    /// Largest body, in bytes.
+    pub(crate) bytes_max: usize,
+    /// See [`super::HttpOptions::body_timeout`].
+    pub(crate) timeout: Duration,
+}
+
+/// Reads a body of a request with these `headers`.
+pub(crate) async fn read<'b, B>(
+    mut incoming: B,
+    headers: &HeaderMap,
+    rules: BodyRules,
+    budget: &'b BodyBudget,
+) -> Result<Upload<'b>, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Display,
+{
+    let announced = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse::<usize>().ok());
+    let mut upload = Upload { bytes: Bytes::new(), budget, reserved: 0 };
+    let result = match announced {
+        Some(length) if length > rules.bytes_max => Err(ApiError::body_too_large(rules.bytes_max)),
+        _ => fill(&mut upload, &mut incoming, announced, rules).await,
+    };
+    match result {
+        Ok(()) => Ok(upload),
+        Err(error) => {
+            if matches!(error.code(), "body_too_large" | "overloaded") && !headers.contains_key(EXPECT) {
+                drain(&mut incoming).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn fill<B>(
+    upload: &mut Upload<'_>,
+    incoming: &mut B,
+    announced: Option<usize>,
+    rules: BodyRules,
+) -> Result<(), ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Display,
+{
+    let started = Instant::now();
+    let mut gathered: Vec<u8> = Vec::new();
+    let mut received = 0usize;
+    while !incoming.is_end_stream() {
+        let allowance = Duration::from_millis(received as u64 * 1_000 / BODY_RATE_MIN);
+        let frame = match timeout_at(started + rules.timeout + allowance, incoming.frame()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => break,
+            Ok(Some(Err(error))) => {
+                return Err(ApiError::new("incomplete_body", format!("the body broke off: {error}")));
+            }
+            Err(_) => {
+                let message =
+                    format!("the body came too slowly: {received} bytes in {:?}", started.elapsed());
+                return Err(ApiError::new("request_timeout", message));
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        received += data.len();
+        if received > rules.bytes_max {
+            return Err(ApiError::body_too_large(rules.bytes_max));
+        }
+        upload.reserve(data.len())?;
+        // Most bodies come in one piece, which is then used where it lies.
+        if received == data.len() {
+            upload.bytes = data;
+            continue;
+        }
+        if gathered.is_empty() {
+            gathered.reserve(announced.unwrap_or(0).clamp(received, received + BODY_RESERVE_BYTES));
+            gathered.extend_from_slice(&upload.bytes);
+            upload.bytes = Bytes::new();
+        }
+        gathered.extend_from_slice(&data);
+    }
+    if !gathered.is_empty() {
+        upload.bytes = gathered.into();
+    }
+    Ok(())
+}
+
+/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would be
+/// reset, and the answer lost.
+async fn drain<B>(incoming: &mut B)
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+{
+    let deadline = Instant::now() + DRAIN_TIME_MAX;
+    let mut dropped = 0;
+    while dropped < DRAIN_BYTES_MAX && !incoming.is_end_stream() {
+        match timeout_at(deadline, incoming.frame()).await {
+            Ok(Some(Ok(frame))) => dropped += frame.data_ref().map_or(0, Bytes::len),
+            _ => break,
+        }
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) struct Body {
+    content: Content,
+    /// The request counts as in flight until its answer is written.
+    guard: Option<RequestGuard>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Full(Bytes),
+    Stream(mpsc::Receiver<io::Result<Bytes>>),
+}
+
+impl Body {
+    /// Bytes that are there.
+    pub(crate) fn full(bytes: Bytes) -> Body {
+        Body { content: Content::Full(bytes), guard: None }
+    }
+
+    /// Bytes that come; an error breaks the answer off, which the client sees.
+    pub(crate) fn stream(stream: mpsc::Receiver<io::Result<Bytes>>) -> Body {
+        Body { content: Content::Stream(stream), guard: None }
+    }
+
+    /// Keeps `guard` until the body is written or dropped.
+    pub(crate) fn keep(&mut self, guard: RequestGuard) {
+        self.guard = Some(guard);
+    }
+
+    /// Drops the content, for the answer to a HEAD; tells how long it was, if known.
+    pub(crate) fn clear(&mut self) -> Option<u64> {
+        let length = self.size_hint().exact();
+        self.content = Content::Full(Bytes::new());
+        length
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match &mut self.content {
+            Content::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Content::Stream(stream) => stream.poll_recv(waker).map(|item| Some(item?.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.content, Content::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::Full;
+
+    fn rules(bytes_max: usize) -> BodyRules {
+        BodyRules { bytes_max, timeout: Duration::from_millis(50) }
+    }
+
+    #[tokio::test]
+    async fn bodies_in_pieces_come_together_and_give_their_budget_back() {
+        let budget = BodyBudget::new(10);
+        let (send, receive) = mpsc::channel(4);
+        for piece in ["abc", "", "def"] {
+            send.send(Ok(Bytes::from(piece))).await.unwrap();
+        }
+        drop(send);
+        let upload = read(Body::stream(receive), &HeaderMap::new(), rules(6), &budget).await.unwrap();
+        assert_eq!(upload.bytes(), b"abcdef");
+        assert_eq!(budget.used(), 6);
+        drop(upload);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn bodies_too_large_are_refused_announced_or_not() {
+        let budget = BodyBudget::new(100);
+        let mut headers = HeaderMap::new();
+        let error = read(Full::new(Bytes::from("abc")), &headers, rules(2), &budget).await.unwrap_err();
+        assert_eq!(error.code(), "body_too_large");
+        headers.insert(CONTENT_LENGTH, 3.into());
+        let error = read(Full::new(Bytes::from("abc")), &headers, rules(2), &budget).await.unwrap_err();
+        assert_eq!(error.code(), "body_too_large");
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn more_bodies_than_memory_allows_are_pushed_back() {
+        let budget = BodyBudget::new(4);
+        let kept = read(Full::new(Bytes::from("abc")), &HeaderMap::new(), rules(9), &budget).await.unwrap();
+        let error =
+            read(Full::new(Bytes::from("abc")), &HeaderMap::new(), rules(9), &budget).await.unwrap_err();
+        assert_eq!(error.code(), "overloaded");
+        drop(kept);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_never_ends_is_cut_by_its_deadline() {
+        let budget = BodyBudget::new(100);
+        let (send, receive) = mpsc::channel(4);
+        send.send(Ok(Bytes::from("abc"))).await.unwrap();
+        let error = read(Body::stream(receive), &HeaderMap::new(), rules(9), &budget).await.unwrap_err();
+        assert_eq!(error.code(), "request_timeout");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_says_so() {
+        let budget = BodyBudget::new(100);
+        let (send, receive) = mpsc::channel(4);
+        send.send(Ok(Bytes::from("a"))).await.unwrap();
+        send.send(Err(io::Error::other("gone"))).await.unwrap();
+        let body = Body::stream(receive);
+        let error = read(body, &HeaderMap::new(), rules(9), &budget).await.unwrap_err();
+        assert_eq!(error.code(), "incomplete_body");
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,103 @@
+//! One call: what every handler gets.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use hyper::body::Incoming;
+use sluice_engine::NamespaceId;
+use sluice_engine::query::NamespaceView;
+use sluice_node::Node;
+
+use super::body::{BodyRules, Upload, read};
+use super::context::Context;
+use super::errors::ApiError;
+use super::json::Read;
+use super::query::Params;
+
+/// Name of the namespace that callers get who name none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// A request that has found its route; its body is not read yet.
+#[derive(Debug)]
+pub(crate) struct Call<'c> {
+    pub(crate) context: &'c Arc<Context>,
+    pub(crate) head: &'c Parts,
+    /// The namespace in the path; `None`: the default.
+    pub(crate) namespace: Option<&'c str>,
+    /// The queue, message id or namespace in the path; empty if there is none.
+    pub(crate) name: &'c str,
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn node(&self) -> &'c Node {
+        &self.context.node
+    }
+
+    /// The number of the namespace that the path is in.
+    pub(crate) fn namespace_id(&self) -> Result<NamespaceId, ApiError> {
+        match self.namespace {
+            None => Ok(NamespaceId::DEFAULT),
+            Some(name) => Ok(self.node().namespace_id(name)?),
+        }
+    }
+
+    /// The name of the namespace that the path is in.
+    pub(crate) fn namespace_name(&self) -> &'c str {
+        self.namespace.unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// The parameters behind the `?`.
+    pub(crate) fn query(&self, allowed: &'static [&'static str]) -> Read<Params<'c>> {
+        Params::read(self.head.uri.query(), allowed)
+    }
+
+    /// Reads a body of any type.
+    pub(crate) async fn upload(&self, body: Incoming, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+        let rules = BodyRules { bytes_max, timeout: self.context.options.body_timeout };
+        read(body, &self.head.headers, rules, &self.context.body_budget).await
+    }
+
+    /// Reads a body that is JSON, or empty.
+    pub(crate) async fn json(&self, body: Incoming, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+        if let Some(value) = self.head.headers.get(http::header::CONTENT_TYPE)
+            && !is_json(value.as_bytes())
+        {
+            let got = String::from_utf8_lossy(value.as_bytes());
+            let got: String = got.chars().take(64).collect();
+            let message = format!(
+                "Content-Type is {got:?}: send application/json (curl: --json), or use the raw routes"
+            );
+            return Err(
+                ApiError::new("unsupported_media_type", message).with(|o| o.text("content_type", &got))
+            );
+        }
+        self.upload(body, bytes_max).await
+    }
+
+    /// The namespaces of the node, by name.
+    pub(crate) async fn namespaces(&self) -> Result<Vec<NamespaceView>, ApiError> {
+        Ok(self.node().namespaces().await?)
+    }
+}
+
+/// `application/json`, or a type built on it (RFC 6839 §3.1), with any parameters.
+fn is_json(content_type: &[u8]) -> bool {
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    essence.eq_ignore_ascii_case(b"application/json")
+        || (essence.len() > 5 && essence[essence.len() - 5..].eq_ignore_ascii_case(b"+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_is_known_by_its_type() {
+        for good in ["application/json", "Application/JSON ; charset=utf-8", "application/cloudevents+json"] {
+            assert!(is_json(good.as_bytes()), "{good}");
+        }
+        for bad in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", "+json"] {
+            assert!(!is_json(bad.as_bytes()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a connection does, seen from its bytes: enough to end those that are idle or slow.
+//!
+//! Neither the detection of the protocol version nor HTTP/2 has deadlines of its own in hyper, and its header deadline
+//! for HTTP/1.1 is also that of an idle connection. So the deadlines are kept here, for both versions alike.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context as Waker, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::options::HttpOptions;
+
+/// Never: no such moment is marked.
+const NEVER: u64 = u64::MAX;
+
+/// What happened on a connection, and when.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    opened: Instant,
+    in_flight: AtomicUsize,
+    /// Since when no request is in flight, in ms after `opened`.
+    idle_since_ms: AtomicU64,
+    /// When the first byte came after the last request, in ms after `opened`.
+    head_since_ms: AtomicU64,
+    /// Since when the client does not take what we write, in ms after `opened`.
+    write_since_ms: AtomicU64,
+    /// Whether it speaks HTTP/2, where bytes between requests need not be the head of one.
+    http2: AtomicBool,
+    read_any: AtomicBool,
+}
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Look again after this time.
+    Keep(Duration),
+    /// Nobody uses it: close it in the orderly way.
+    Close,
+    /// The client is too slow: drop it.
+    Cut(&'static str),
+}
+
+impl Activity {
+    pub(crate) fn new() -> Activity {
+        Activity {
+            opened: Instant::now(),
+            in_flight: AtomicUsize::new(0),
+            idle_since_ms: AtomicU64::new(0),
+            head_since_ms: AtomicU64::new(NEVER),
+            write_since_ms: AtomicU64::new(NEVER),
+            http2: AtomicBool::new(false),
+            read_any: AtomicBool::new(false),
+        }
+    }
+
+    /// A request's head is complete.
+    pub(crate) fn request_began(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.head_since_ms.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// A request's answer is written, or was given up.
+    pub(crate) fn request_ended(&self) {
+        self.idle_since_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Judges the connection as of now.
+    pub(crate) fn verdict(&self, options: &HttpOptions) -> Verdict {
+        let now_ms = self.elapsed_ms();
+        let left = |since_ms: u64, timeout: Duration| {
+            timeout.saturating_sub(Duration::from_millis(now_ms.saturating_sub(since_ms)))
+        };
+        let write_since_ms = self.write_since_ms.load(Ordering::Relaxed);
+        let mut keep = options.write_timeout;
+        if write_since_ms != NEVER {
+            keep = left(write_since_ms, options.write_timeout);
+            if keep.is_zero() {
+                return Verdict::Cut("it does not read what we write");
+            }
+        }
+        if self.in_flight.load(Ordering::Relaxed) > 0 {
+            return Verdict::Keep(keep.min(options.head_timeout));
+        }
+        let head_since_ms = self.head_since_ms.load(Ordering::Relaxed);
+        if head_since_ms != NEVER && !self.http2.load(Ordering::Relaxed) {
+            let head = left(head_since_ms, options.head_timeout);
+            if head.is_zero() {
+                return Verdict::Cut("the head of its request came too slowly");
+            }
+            keep = keep.min(head);
+        }
+        let idle = left(self.idle_since_ms.load(Ordering::Relaxed), options.idle_timeout);
+        if idle.is_zero() {
+            return Verdict::Close;
+        }
+        // A head may begin at any moment; then it has to be looked at within its own time.
+        Verdict::Keep(keep.min(idle).min(options.head_timeout))
+    }
+
+    fn bytes_read(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if !self.read_any.swap(true, Ordering::Relaxed) && bytes.starts_with(b"PRI ") {
+            self.http2.store(true, Ordering::Relaxed);
+        }
+        if self.in_flight.load(Ordering::Relaxed) == 0 && self.head_since_ms.load(Ordering::Relaxed) == NEVER
+        {
+            self.head_since_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+        }
+    }
+
+    fn wrote<T>(&self, result: &Poll<io::Result<T>>) {
+        if result.is_ready() {
+            self.write_since_ms.store(NEVER, Ordering::Relaxed);
+        } else if self.write_since_ms.load(Ordering::Relaxed) == NEVER {
+            self.write_since_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.opened.elapsed().as_millis() as u64
+    }
+}
+
+/// A connection's bytes, watched.
+#[derive(Debug)]
+pub(crate) struct Watched<T> {
+    inner: T,
+    activity: Arc<Activity>,
+}
+
+impl<T> Watched<T> {
+    pub(crate) fn new(inner: T, activity: Arc<Activity>) -> Watched<T> {
+        Watched { inner, activity }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = Pin::new(&mut self.inner).poll_read(waker, buf);
+        self.activity.bytes_read(&buf.filled()[before..]);
+        result
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
+    fn poll_write(mut self: Pin<&mut Self>, waker: &mut Waker<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.inner).poll_write(waker, bytes);
+        self.activity.wrote(&result);
+        result
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.inner).poll_write_vectored(waker, slices);
+        self.activity.wrote(&result);
+        result
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(waker)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(waker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> HttpOptions {
+        let ms = Duration::from_millis;
+        HttpOptions {
+            head_timeout: ms(20),
+            write_timeout: ms(40),
+            idle_timeout: ms(60),
+            ..HttpOptions::default()
+        }
+    }
+
+    fn sleep(ms: u64) {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+
+    #[test]
+    fn an_idle_connection_is_closed() {
+        let activity = Activity::new();
+        assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
+        sleep(70);
+        assert_eq!(activity.verdict(&options()), Verdict::Close);
+    }
+
+    #[test]
+    fn a_head_that_drips_is_cut_but_not_http2() {
+        for (bytes, cut) in [(&b"GET"[..], true), (b"PRI * HTTP/2.0", false)] {
+            let activity = Activity::new();
+            activity.bytes_read(bytes);
+            sleep(25);
+            activity.bytes_read(b" ");
+            assert_eq!(matches!(activity.verdict(&options()), Verdict::Cut(_)), cut);
+        }
+    }
+
+    #[test]
+    fn a_request_in_flight_keeps_the_connection_unless_its_answer_is_not_read() {
+        let activity = Activity::new();
+        activity.bytes_read(b"GET");
+        activity.request_began();
+        sleep(70);
+        assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
+        activity.wrote::<usize>(&Poll::Pending);
+        sleep(25);
+        activity.wrote::<usize>(&Poll::Pending);
+        sleep(25);
+        assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
+        activity.wrote(&Poll::Ready(Ok(1)));
+        assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
+    }
+}

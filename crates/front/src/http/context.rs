@@ -1,0 +1,93 @@
+//! What all requests share, and the counting of those in flight.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sluice_node::Node;
+use tokio::sync::watch;
+
+use super::body::BodyBudget;
+use super::connection::Activity;
+use super::metrics::HttpMetrics;
+use super::options::{BodyLimits, HttpOptions};
+
+/// Shared by all connections of one server.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) node: Node,
+    pub(crate) options: HttpOptions,
+    pub(crate) body_limits: BodyLimits,
+    pub(crate) body_budget: BodyBudget,
+    pub(crate) metrics: HttpMetrics,
+    pub(crate) started_at_ms: u64,
+    pub(crate) connections: AtomicUsize,
+    requests: AtomicUsize,
+    request_number: AtomicU64,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Context {
+    /// `stopping` turns true when the server stops.
+    pub(crate) fn new(node: Node, options: HttpOptions, stopping: watch::Receiver<bool>) -> Context {
+        Context {
+            body_limits: BodyLimits::new(node.limits()),
+            body_budget: BodyBudget::new(options.bodies_bytes_max),
+            metrics: HttpMetrics::default(),
+            started_at_ms: now_ms(),
+            connections: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+            // Time in the high part tells the requests of two starts apart in one log.
+            request_number: AtomicU64::new(now_ms() << 20),
+            node,
+            options,
+            stopping,
+        }
+    }
+
+    /// Requests in flight.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// A number for a request that brought no id.
+    pub(crate) fn next_request_number(&self) -> u64 {
+        self.request_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Resolves when the server stops.
+    pub(crate) async fn stopping(&self) {
+        let mut stopping = self.stopping.clone();
+        // An error means that the server is gone, which is stopped as well.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    }
+}
+
+/// A request in flight, from its head to the last byte of its answer.
+#[derive(Debug)]
+pub(crate) struct RequestGuard {
+    context: Arc<Context>,
+    activity: Arc<Activity>,
+    /// Requests in flight when this one came, itself included.
+    pub(crate) rank: usize,
+}
+
+impl RequestGuard {
+    pub(crate) fn enter(context: &Arc<Context>, activity: &Arc<Activity>) -> RequestGuard {
+        let rank = context.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        activity.request_began();
+        RequestGuard { context: Arc::clone(context), activity: Arc::clone(activity), rank }
+    }
+}
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        self.context.requests.fetch_sub(1, Ordering::Relaxed);
+        self.activity.request_ended();
+    }
+}
+
+/// The wall clock, in milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
+}

@@ -1,0 +1,209 @@
+//! From a request to its answer: request id, route, handler, errors, log and metrics.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{ALLOW, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::request::Parts;
+use http::response::Response;
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+use sluice_engine::Error;
+
+use super::body::Body;
+use super::call::Call;
+use super::connection::Activity;
+use super::context::{Context, RequestGuard};
+use super::errors::ApiError;
+use super::routes::{Captured, Found, Operation, ROUTES, find};
+use super::settle::Outcome;
+use super::{
+    admin, dead, messages, namespaces, openapi, prometheus, queues, raw, receive, respond, send, settle,
+};
+
+/// Longest request id that is taken over from a client, in bytes.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Answers a request.
+pub(crate) async fn handle(
+    context: Arc<Context>,
+    activity: Arc<Activity>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let started = Instant::now();
+    let guard = RequestGuard::enter(&context, &activity);
+    let (head, body) = request.into_parts();
+    let request_id = request_id(&head.headers, &context);
+    let found = find(&head.method, head.uri.path());
+    let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
+
+    let result = match admit(&context, &head, guard.rank, route) {
+        Ok(()) => answer(&context, &head, found, body).await,
+        Err(error) => Err(error),
+    };
+    let mut response = result.unwrap_or_else(|error| {
+        if error.is_ours() {
+            tracing::error!(
+                request_id = request_id.to_str().unwrap_or_default(),
+                code = error.code(),
+                "{} {}: {}",
+                head.method,
+                head.uri.path(),
+                error.message()
+            );
+        }
+        error.into_response()
+    });
+
+    finish(&head, &mut response, &request_id, guard);
+    let elapsed = started.elapsed();
+    context.metrics.count(route, response.status().as_u16(), elapsed);
+    tracing::debug!(
+        request_id = request_id.to_str().unwrap_or_default(),
+        status = response.status().as_u16(),
+        elapsed_us = elapsed.as_micros() as u64,
+        "{} {}",
+        head.method,
+        head.uri.path()
+    );
+    response
+}
+
+/// What is checked before anything is read. Those who look after the server get through when it is busy.
+fn admit(context: &Context, head: &Parts, rank: usize, route: Option<usize>) -> Result<(), ApiError> {
+    let looking = route.is_some_and(|at| {
+        matches!(ROUTES[at].operation, Operation::Health | Operation::Ready | Operation::Metrics)
+    });
+    if rank > context.options.requests_max && !looking {
+        return Err(Error::Overloaded { what: "requests", retry_after_ms: 1_000 }.into());
+    }
+    check_origin(head)
+}
+
+/// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.
+fn check_origin(head: &Parts) -> Result<(), ApiError> {
+    let Some(origin) = head.headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let host = match head.uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
+    };
+    match origin.split_once("://") {
+        Some((_, authority)) if !host.is_empty() && authority.eq_ignore_ascii_case(host) => Ok(()),
+        _ => {
+            let origin: String = origin.chars().take(128).collect();
+            let message =
+                format!("a page of {origin:?} may not call {host:?}: only pages of this server may");
+            Err(ApiError::new("forbidden_origin", message).with(|o| o.text("origin", &origin)))
+        }
+    }
+}
+
+async fn answer(
+    context: &Arc<Context>,
+    head: &Parts,
+    found: Found<'_>,
+    body: Incoming,
+) -> Result<Response<Body>, ApiError> {
+    match found {
+        Found::Route(at, captured) => operate(context, head, ROUTES[at].operation, &captured, body).await,
+        Found::OtherMethods(allow) => Ok(other_method(head, &allow)),
+        Found::Nothing => {
+            let path: String = head.uri.path().chars().take(256).collect();
+            let message = format!("there is nothing at {path:?}: /docs lists what there is");
+            Err(ApiError::new("not_found", message).with(|o| o.text("path", &path)))
+        }
+    }
+}
+
+fn other_method(head: &Parts, allow: &str) -> Response<Body> {
+    let mut response = match head.method {
+        Method::OPTIONS => respond::empty(StatusCode::NO_CONTENT),
+        _ => {
+            let method: String = head.method.as_str().chars().take(32).collect();
+            ApiError::new("method_not_allowed", format!("{method} is not possible here, but {allow}"))
+                .with(|o| {
+                    o.text("method", &method);
+                    o.text("allow", allow);
+                })
+                .into_response()
+        }
+    };
+    let allow = format!("{allow}, OPTIONS");
+    if let Ok(value) = HeaderValue::from_str(&allow) {
+        response.headers_mut().insert(ALLOW, value);
+    }
+    response
+}
+
+async fn operate(
+    context: &Arc<Context>,
+    head: &Parts,
+    operation: Operation,
+    captured: &Captured<'_>,
+    body: Incoming,
+) -> Result<Response<Body>, ApiError> {
+    let call = &Call { context, head, namespace: captured.namespace.as_deref(), name: &captured.name };
+    match operation {
+        Operation::Send => send::send(call, body).await,
+        Operation::Receive => receive::receive(call, body).await,
+        Operation::Settle => settle::settle(call, body).await,
+        Operation::Ack => settle::one_outcome(call, body, Outcome::Ack).await,
+        Operation::Nack => settle::one_outcome(call, body, Outcome::Nack).await,
+        Operation::Release => settle::one_outcome(call, body, Outcome::Release).await,
+        Operation::Reject => settle::one_outcome(call, body, Outcome::Reject).await,
+        Operation::Extend => settle::extend(call, body).await,
+        Operation::ReceiveMany => receive::receive_many(call, body).await,
+        Operation::SendRaw => raw::send(call, body).await,
+        Operation::ReceiveRaw => raw::receive(call, body).await,
+        Operation::QueueList => queues::list(call).await,
+        Operation::QueueShow => queues::show(call).await,
+        Operation::QueuePut => queues::set(call, body, true).await,
+        Operation::QueuePatch => queues::set(call, body, false).await,
+        Operation::QueueDelete => queues::delete(call).await,
+        Operation::QueuePurge => queues::purge(call).await,
+        Operation::MessageList => messages::list(call).await,
+        Operation::MessagePeek => messages::peek(call).await,
+        Operation::MessageShow => messages::show(call).await,
+        Operation::DeadList => messages::dead(call).await,
+        Operation::DeadRedrive => dead::redrive(call, body).await,
+        Operation::DeadDelete => dead::delete(call, body).await,
+        Operation::NamespaceList => namespaces::list(call).await,
+        Operation::NamespaceShow => namespaces::show(call).await,
+        Operation::NamespacePut => namespaces::put(call, body).await,
+        Operation::NamespacePatch => namespaces::patch(call, body).await,
+        Operation::NamespaceDelete => namespaces::delete(call).await,
+        Operation::Status => admin::status(call).await,
+        Operation::Backup => admin::backup(call).await,
+        Operation::Health => Ok(admin::health()),
+        Operation::Ready => Ok(admin::ready(call)),
+        Operation::Metrics => prometheus::metrics(call).await,
+        Operation::OpenApi => Ok(openapi::document(&context.options.version)),
+        Operation::Docs => Ok(openapi::page()),
+    }
+}
+
+/// What every answer gets.
+fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue, guard: RequestGuard) {
+    response.headers_mut().insert(REQUEST_ID, request_id.clone());
+    if head.method == Method::HEAD
+        && let Some(length) = response.body_mut().clear()
+    {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.body_mut().keep(guard);
+}
+
+/// The client's id for the request, if it is printable and short; else one of ours.
+fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
+    if let Some(value) = headers.get(REQUEST_ID) {
+        let bytes = value.as_bytes();
+        let printable = bytes.iter().all(|byte| (0x21..0x7f).contains(byte));
+        if printable && !bytes.is_empty() && bytes.len() <= REQUEST_ID_BYTES_MAX {
+            return value.clone();
+        }
+    }
+    let number = context.next_request_number();
+    HeaderValue::from_str(&format!("{number:016x}")).unwrap_or(HeaderValue::from_static("none"))
+}

@@ -1,0 +1,99 @@
+//! What can be wrong with a request's body or parameters, with the place in it.
+
+use sluice_engine::Error;
+
+/// A fault in a request. Boxed in [`Read`], since the good way must stay cheap.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The code of the error.
+    pub(crate) code: &'static str,
+    /// Where: `messages[3].priority`; empty: the body as a whole.
+    pub(crate) field: String,
+    /// What is wrong and what would be right.
+    pub(crate) reason: String,
+    /// The names that would be right, when a name was wrong.
+    pub(crate) allowed: &'static [&'static str],
+    /// An error of the engine that came up while reading; then code and reason are its own.
+    pub(crate) engine: Option<Error>,
+}
+
+/// The result of reading.
+pub(crate) type Read<T> = Result<T, Box<Fault>>;
+
+impl Fault {
+    /// A fault with a code and a reason; the place is added on the way out.
+    #[cold]
+    pub(crate) fn new(code: &'static str, reason: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { code, field: String::new(), reason: reason.into(), allowed: &[], engine: None })
+    }
+
+    /// A value of the right type that cannot be.
+    #[cold]
+    pub(crate) fn invalid(reason: impl Into<String>) -> Box<Fault> {
+        Fault::new("invalid_argument", reason)
+    }
+
+    /// A word that is not among those known.
+    #[cold]
+    pub(crate) fn one_of(known: &'static [&'static str], got: &str) -> Box<Fault> {
+        let reason = format!("expected one of {}, got {:?}", known.join(", "), clip(got));
+        Box::new(Fault { allowed: known, ..*Fault::invalid(reason) })
+    }
+
+    /// A name that is not among those known.
+    #[cold]
+    pub(crate) fn unknown(what: &str, name: &str, allowed: &'static [&'static str]) -> Box<Fault> {
+        let reason = if allowed.is_empty() {
+            format!("unknown {what}: none are known here")
+        } else {
+            format!("unknown {what}: known here are {}", allowed.join(", "))
+        };
+        Box::new(Fault { allowed, ..*Fault::new("unknown_field", reason) }).inside(&clip(name))
+    }
+
+    /// A field that must be there and is not.
+    #[cold]
+    pub(crate) fn missing(field: &str, reason: &str) -> Box<Fault> {
+        Fault::new("missing_field", reason).inside(field)
+    }
+
+    /// Two fields that exclude each other.
+    #[cold]
+    pub(crate) fn conflict(one: &'static str, other: &'static str) -> Box<Fault> {
+        Fault::new("conflicting_fields", format!("{one} and {other} are both given: give one of the two"))
+    }
+
+    /// Adds the name of the field that the fault is in.
+    #[cold]
+    pub(crate) fn inside(mut self: Box<Self>, name: &str) -> Box<Fault> {
+        self.field = match self.field.as_str() {
+            "" => name.to_owned(),
+            rest if rest.starts_with('[') => format!("{name}{rest}"),
+            rest => format!("{name}.{rest}"),
+        };
+        self
+    }
+
+    /// Adds the position in the list that the fault is in.
+    #[cold]
+    pub(crate) fn at(self: Box<Self>, index: usize) -> Box<Fault> {
+        self.inside(&format!("[{index}]"))
+    }
+}
+
+impl From<Error> for Box<Fault> {
+    fn from(error: Error) -> Self {
+        Box::new(Fault { engine: Some(error.clone()), ..*Fault::new(error.code(), error.to_string()) })
+    }
+}
+
+/// Foreign text in an error is cut, so that an error never grows with its cause.
+pub(crate) fn clip(text: &str) -> String {
+    const CHARS_MAX: usize = 64;
+    if text.chars().nth(CHARS_MAX).is_none() {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(CHARS_MAX).collect();
+    cut.push('…');
+    cut
+}

@@ -1,0 +1,367 @@
+//! The strict reader.
+
+use super::fault::{Fault, Read, clip};
+use super::scan::plain_len;
+
+/// Text of the body: a piece of it, or, when it held escapes, a piece of the reader's scratch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Text<'a> {
+    /// Stands in the body as it is.
+    Plain(&'a str),
+    /// From and to in the scratch.
+    Unescaped(usize, usize),
+}
+
+impl<'a> Text<'a> {
+    /// The text itself; `scratch` is what [`Reader::finish`] gave.
+    pub(crate) fn get<'s>(self, scratch: &'s str) -> &'s str
+    where
+        'a: 's,
+    {
+        match self {
+            Text::Plain(text) => text,
+            Text::Unescaped(from, to) => scratch.get(from..to).unwrap_or_default(),
+        }
+    }
+}
+
+/// The type of a value, told by its first character.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// `{`
+    Object,
+    /// `[`
+    Array,
+    /// `"`
+    String,
+    /// A digit or minus.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// `null`
+    Null,
+}
+
+/// Reads one JSON document from front to back. There is no recursion but that of the caller's own structure, so nesting is bounded.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    scratch: String,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `body`, which must be UTF-8.
+    pub(crate) fn new(body: &'a [u8]) -> Read<Reader<'a>> {
+        match std::str::from_utf8(body) {
+            Ok(text) => Ok(Reader { text, at: 0, scratch: String::new() }),
+            Err(error) => Err(Fault::new(
+                "invalid_json",
+                format!(
+                    "the body is not UTF-8 from byte {} on: send other octets as payload_base64, or raw",
+                    error.valid_up_to()
+                ),
+            )),
+        }
+    }
+
+    /// Ends the document: nothing but blanks may follow. Gives the scratch that texts refer to.
+    pub(crate) fn finish(mut self) -> Read<String> {
+        match self.peek() {
+            None => Ok(self.scratch),
+            Some(_) => Err(self.syntax("expected the end of the body")),
+        }
+    }
+
+    /// Whether nothing but blanks is left.
+    pub(crate) fn is_blank(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    /// Texts read so far that held escapes.
+    pub(crate) fn scratch(&self) -> &str {
+        &self.scratch
+    }
+
+    /// Reads an object whose fields are among `allowed`; `field` reads the value of the one that it is given.
+    pub(crate) fn object(
+        &mut self,
+        allowed: &'static [&'static str],
+        mut field: impl FnMut(&mut Self, &'static str) -> Read<()>,
+    ) -> Read<()> {
+        debug_assert!(allowed.len() <= 32, "seen has 32 bits");
+        let mut seen = 0u32;
+        self.entries(|reader, key| {
+            let name = key.get(&reader.scratch);
+            let Some(at) = allowed.iter().position(|known| *known == name) else {
+                return Err(Fault::unknown("field", name, allowed));
+            };
+            let name = allowed[at];
+            if seen & (1 << at) != 0 {
+                return Err(Fault::new("duplicate_field", "the field is given twice").inside(name));
+            }
+            seen |= 1 << at;
+            field(reader, name).map_err(|fault| fault.inside(name))
+        })
+    }
+
+    /// Reads an object with any fields.
+    pub(crate) fn entries(&mut self, mut entry: impl FnMut(&mut Self, Text<'a>) -> Read<()>) -> Read<()> {
+        self.expect(Kind::Object, "an object")?;
+        self.at += 1;
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.syntax("expected a field's name in double quotes"));
+            }
+            let key = self.string()?;
+            if !self.take(b':') {
+                return Err(self.syntax("expected ':' after the field's name"));
+            }
+            entry(self, key)?;
+            if self.take(b'}') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.syntax("expected ',' or '}'"));
+            }
+        }
+    }
+
+    /// Reads an array; `item` reads the item at the index that it is given.
+    pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
+        self.expect(Kind::Array, "an array")?;
+        self.at += 1;
+        if self.take(b']') {
+            return Ok(());
+        }
+        for index in 0.. {
+            item(self, index).map_err(|fault| fault.at(index))?;
+            if self.take(b']') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.syntax("expected ',' or ']'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a text.
+    pub(crate) fn string(&mut self) -> Read<Text<'a>> {
+        self.expect(Kind::String, "a string")?;
+        let start = self.at + 1;
+        let plain = plain_len(&self.text.as_bytes()[start..]);
+        if self.text.as_bytes().get(start + plain) == Some(&b'"') {
+            self.at = start + plain + 1;
+            return Ok(Text::Plain(&self.text[start..start + plain]));
+        }
+        self.at = start;
+        let from = self.scratch.len();
+        self.unescape()?;
+        Ok(Text::Unescaped(from, self.scratch.len()))
+    }
+
+    /// Reads an integer between `min` and `max`, both included.
+    pub(crate) fn integer(&mut self, min: u64, max: u64) -> Read<u64> {
+        self.expect(Kind::Number, "an integer")?;
+        let start = self.at;
+        let token = self.number_token()?;
+        let value = match token.bytes().all(|c| c.is_ascii_digit()) {
+            true => token.parse::<u64>().ok(),
+            false if token.contains(['.', 'e', 'E']) => {
+                self.at = start;
+                return Err(self.wrong_type("an integer without fraction or exponent"));
+            }
+            false => None,
+        };
+        match value {
+            Some(value) if (min..=max).contains(&value) => Ok(value),
+            _ => Err(Fault::invalid(format!("expected a number from {min} to {max}, got {}", clip(token)))),
+        }
+    }
+
+    /// Reads `true` or `false`.
+    pub(crate) fn boolean(&mut self) -> Read<bool> {
+        self.expect(Kind::Boolean, "true or false")?;
+        let value = self.text[self.at..].starts_with('t');
+        self.word(if value { "true" } else { "false" })?;
+        Ok(value)
+    }
+
+    /// The kind of the value that comes next.
+    pub(crate) fn kind(&mut self) -> Read<Kind> {
+        match self.peek() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Boolean),
+            Some(b'n') => Ok(Kind::Null),
+            None => Err(self.syntax("the body ends in the middle")),
+            Some(_) => Err(self.syntax("expected a value")),
+        }
+    }
+
+    /// The fault of a value that is not of the type `expected`; tells what stands there.
+    #[cold]
+    pub(crate) fn wrong_type(&mut self, expected: &str) -> Box<Fault> {
+        let got = match self.kind() {
+            Err(fault) => return fault,
+            Ok(Kind::Object) => "an object".to_owned(),
+            Ok(Kind::Array) => "an array".to_owned(),
+            Ok(Kind::Null) => "null (leave the field out instead)".to_owned(),
+            Ok(Kind::Boolean) => "a boolean".to_owned(),
+            Ok(Kind::String) => match self.string() {
+                Ok(text) => format!("the string {:?}", clip(text.get(&self.scratch))),
+                Err(fault) => return fault,
+            },
+            Ok(Kind::Number) => match self.number_token() {
+                Ok(token) => format!("the number {}", clip(token)),
+                Err(fault) => return fault,
+            },
+        };
+        Fault::new("wrong_type", format!("expected {expected}, got {got}"))
+    }
+
+    #[inline]
+    fn expect(&mut self, kind: Kind, expected: &str) -> Read<()> {
+        if self.kind()? == kind { Ok(()) } else { Err(self.wrong_type(expected)) }
+    }
+
+    /// The next byte that is not blank.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn word(&mut self, word: &str) -> Read<()> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(self.syntax("expected a value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// A number as RFC 8259 §6 has it, as text.
+    fn number_token(&mut self) -> Read<&'a str> {
+        let start = self.at;
+        self.at += usize::from(self.text.as_bytes().get(self.at) == Some(&b'-'));
+        let whole = self.digits();
+        let leading_zero = whole > 1 && self.text.as_bytes()[self.at - whole] == b'0';
+        let mut good = whole > 0 && !leading_zero;
+        if self.text.as_bytes().get(self.at) == Some(&b'.') {
+            self.at += 1;
+            good &= self.digits() > 0;
+        }
+        if matches!(self.text.as_bytes().get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.text.as_bytes().get(self.at), Some(b'+' | b'-')));
+            good &= self.digits() > 0;
+        }
+        if good { Ok(&self.text[start..self.at]) } else { Err(self.syntax("this is not a number")) }
+    }
+
+    fn digits(&mut self) -> usize {
+        let count = self.text.as_bytes()[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        count
+    }
+
+    /// Reads the rest of a string, after its opening quote, into the scratch.
+    fn unescape(&mut self) -> Read<()> {
+        loop {
+            let plain = plain_len(&self.text.as_bytes()[self.at..]);
+            self.scratch.push_str(&self.text[self.at..self.at + plain]);
+            self.at += plain;
+            match self.text.as_bytes().get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    let unescaped = self.escape()?;
+                    self.scratch.push(unescaped);
+                }
+                Some(_) => return Err(self.syntax("a control character in a string: write it as \\u00XX")),
+                None => return Err(self.syntax("the body ends in the middle of a string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Read<char> {
+        let byte = self.text.as_bytes().get(self.at).copied();
+        let unescaped = match byte {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode_escape(),
+            _ => {
+                return Err(
+                    self.syntax("unknown escape: use one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX")
+                );
+            }
+        };
+        self.at += 1;
+        Ok(unescaped)
+    }
+
+    /// `uXXXX`, and a second one behind it when the first is the high half of a pair.
+    fn unicode_escape(&mut self) -> Read<char> {
+        self.at += 1;
+        let first = self.hex4()?;
+        let code = match first {
+            0xd800..0xdc00 if self.text[self.at..].starts_with("\\u") => {
+                self.at += 2;
+                let second = self.hex4()?;
+                match second {
+                    0xdc00..0xe000 => 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00),
+                    _ => first,
+                }
+            }
+            _ => first,
+        };
+        char::from_u32(code).ok_or_else(|| self.syntax("half of a surrogate pair in a string"))
+    }
+
+    fn hex4(&mut self) -> Read<u32> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4);
+        let good = digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let value = self.text.get(self.at..self.at + 4).filter(|_| good);
+        match value.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            Some(value) => {
+                self.at += 4;
+                Ok(value)
+            }
+            None => Err(self.syntax("expected four hexadecimal digits after \\u")),
+        }
+    }
+
+    #[cold]
+    fn syntax(&self, reason: &str) -> Box<Fault> {
+        let before = &self.text.as_bytes()[..self.at.min(self.text.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+        Fault::new("invalid_json", format!("line {line}, column {column}: {reason}"))
+    }
+}

@@ -1,0 +1,195 @@
+//! Looking at messages without taking them.
+
+use http::StatusCode;
+use http::response::Response;
+use sluice_engine::Error;
+use sluice_engine::id::MessageId;
+use sluice_engine::query::{Attempt, AttemptEnd, Page, State};
+use sluice_node::Stored;
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Fault, Object, Read, object};
+use super::options::PAGE_BYTES_MAX;
+use super::query::integer;
+use super::receive::write_blob;
+use super::respond;
+use super::settings::write_backoff;
+
+/// Parameters of the list.
+pub(crate) const LIST_PARAMS: &[&str] = &["state", "cursor", "limit", "payload"];
+/// Parameters of peek.
+pub(crate) const PEEK_PARAMS: &[&str] = &["limit"];
+/// Parameters of one message.
+pub(crate) const SHOW_PARAMS: &[&str] = &["payload"];
+/// Parameters of the list of dead letters.
+pub(crate) const DEAD_PARAMS: &[&str] = &["cursor", "limit", "payload"];
+/// Names of states.
+pub(crate) const STATES: &[&str] = &["delayed", "ready", "leased", "held", "dead"];
+
+const PAGE_MAX: u64 = 1_000;
+const PAGE_DEFAULT: u64 = 100;
+const PEEK_MAX: u64 = 100;
+const PEEK_DEFAULT: u64 = 10;
+
+/// `GET P/messages/{id}`
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let payload = call.query(SHOW_PARAMS)?.boolean("payload", true)?;
+    let id: MessageId = call.name.parse()?;
+    // A message of another namespace is as good as none: ids must not be a way around namespaces.
+    if id.namespace != call.namespace_id()? {
+        return Err(Error::MessageNotFound { id: id.to_string() }.into());
+    }
+    let stored = call.node().message(id, payload).await?;
+    let mut out = Vec::with_capacity(512);
+    object(&mut out, |o| write_stored(o, &stored));
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+/// `GET P/queues/{queue}/messages`
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let params = call.query(LIST_PARAMS)?;
+    let state = match params.text("state") {
+        None => None,
+        Some(text) => Some(read_state(text).map_err(|fault| fault.inside("state"))?),
+    };
+    let payload = params.boolean("payload", false)?;
+    let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
+    page(call, state, read_cursor(params.text("cursor"))?, limit, payload).await
+}
+
+/// `GET P/queues/{queue}/dead`
+pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let params = call.query(DEAD_PARAMS)?;
+    let payload = params.boolean("payload", true)?;
+    let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
+    page(call, Some(State::Dead), read_cursor(params.text("cursor"))?, limit, payload).await
+}
+
+/// `GET P/queues/{queue}/peek`
+pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let limit = call.query(PEEK_PARAMS)?.integer("limit", 1, PEEK_MAX, PEEK_DEFAULT)? as usize;
+    let messages = call.node().peek(call.namespace_id()?, call.name, limit).await?;
+    Ok(answer(&messages, None))
+}
+
+async fn page(
+    call: &Call<'_>,
+    state: Option<State>,
+    cursor: Option<u64>,
+    mut limit: usize,
+    payload: bool,
+) -> Result<Response<Body>, ApiError> {
+    let namespace = call.namespace_id()?;
+    if payload {
+        // Looks at the sizes first, so that a page of large payloads never is in memory as a whole.
+        let page = call.node().messages(namespace, call.name, state, cursor, limit, false).await?;
+        limit = fitting(&page, limit);
+    }
+    let page = call.node().messages(namespace, call.name, state, cursor, limit, payload).await?;
+    Ok(answer(&page.items, page.next))
+}
+
+/// How many messages of a page may be asked for with their payloads; at least one.
+fn fitting(page: &Page<Stored>, limit: usize) -> usize {
+    let mut bytes = 0;
+    let fit = page.items.iter().take_while(|stored| {
+        bytes += u64::from(stored.view.blob.len);
+        bytes <= PAGE_BYTES_MAX
+    });
+    match fit.count() {
+        all if all == page.items.len() => limit,
+        some => some.max(1),
+    }
+}
+
+fn answer(messages: &[Stored], next: Option<u64>) -> Response<Body> {
+    let blobs: usize = messages.iter().filter_map(|stored| stored.blob.as_ref()).map(|blob| blob.len()).sum();
+    let mut out = Vec::with_capacity(64 + blobs + blobs / 8 + messages.len() * 512);
+    object(&mut out, |o| {
+        o.list("messages", messages, |out, stored| object(out, |o| write_stored(o, stored)));
+        if let Some(next) = next {
+            o.text("next", &next.to_string());
+        }
+    });
+    respond::json(StatusCode::OK, out)
+}
+
+fn read_state(text: &str) -> Read<State> {
+    State::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| Fault::one_of(STATES, text))
+}
+
+fn read_cursor(text: Option<&str>) -> Read<Option<u64>> {
+    match text {
+        None => Ok(None),
+        Some(text) => match integer(text, 0, u64::MAX) {
+            Ok(cursor) => Ok(Some(cursor)),
+            Err(_) => Err(Fault::invalid("expected the value of next from the page before").inside("cursor")),
+        },
+    }
+}
+
+fn write_stored(o: &mut Object<'_>, stored: &Stored) {
+    let view = &stored.view;
+    o.ascii("id", &view.id.to_text());
+    o.text("queue", &stored.queue);
+    o.text("state", view.state.name());
+    o.number("priority", u64::from(view.priority));
+    o.number("attempts", u64::from(view.attempts));
+    o.number("max_attempts", u64::from(view.max_attempts));
+    o.number("deliveries", u64::from(view.deliveries));
+    o.number("sent_at_ms", view.sent_at_us / 1_000);
+    if let Some(at_us) = view.deadline_us {
+        o.number("deadline_ms", at_us / 1_000);
+    }
+    if let Some(receipt) = &view.receipt {
+        o.ascii("receipt", &receipt.to_text());
+    }
+    if let Some(reason) = view.reason {
+        o.text("reason", reason);
+    }
+    if let Some(at_us) = view.reason_at_us {
+        o.number("reason_at_ms", at_us / 1_000);
+    }
+    write_backoff(o, &view.backoff);
+    if let Some(blob) = &stored.blob {
+        write_blob(o, blob);
+    }
+    o.number("size_bytes", u64::from(view.blob.len));
+    o.list("history", view.history.iter().enumerate(), |out, (at, attempt)| {
+        let error = stored.errors.get(at).and_then(Option::as_deref);
+        object(out, |o| write_attempt(o, attempt, error));
+    });
+}
+
+fn write_attempt(o: &mut Object<'_>, attempt: &Attempt, error: Option<&str>) {
+    let end = match attempt.end {
+        AttemptEnd::Nacked => "nacked",
+        AttemptEnd::Released => "released",
+        AttemptEnd::Rejected => "rejected",
+        AttemptEnd::Expired => "expired",
+    };
+    o.number("attempt", u64::from(attempt.number));
+    o.text("end", end);
+    o.number("started_at_ms", attempt.started_at_us / 1_000);
+    o.number("ended_at_ms", attempt.ended_at_us / 1_000);
+    if let Some(error) = error {
+        o.text("error", error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_and_cursors_are_checked() {
+        for (name, state) in STATES.iter().zip(State::ALL) {
+            assert_eq!(read_state(name).unwrap(), state);
+        }
+        assert!(read_state("done").unwrap_err().reason.starts_with("expected one of delayed, ready"));
+        assert_eq!(read_cursor(Some("17")).unwrap(), Some(17));
+        assert_eq!(read_cursor(Some("x")).unwrap_err().field, "cursor");
+    }
+}

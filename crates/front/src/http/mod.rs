@@ -1,0 +1,41 @@
+//! The HTTP API: HTTP/1.1 and HTTP/2 in clear text, JSON in and out, as `docs/api.md` describes it.
+//!
+//! The way of a request: `server` accepts, `connection` watches the bytes for idle and slow clients, `dispatch` finds the
+//! route in the one table of `routes` and calls its handler (`send`, `receive`, `settle`, `raw`, `queues`, `messages`, `dead`,
+//! `namespaces`, `admin`, `prometheus`), which reads the body within the bounds of `body`, decodes it with `json`, calls the node
+//! and writes the answer. `errors` turns errors into answers, `openapi` describes it all.
+//!
+//! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
+//! message, and no more memory than `options` allows.
+
+mod admin;
+mod body;
+mod call;
+mod connection;
+mod context;
+mod dead;
+mod dispatch;
+mod errors;
+mod json;
+mod messages;
+mod metrics;
+mod namespaces;
+mod openapi;
+mod options;
+mod prometheus;
+mod query;
+mod queues;
+mod raw;
+mod receive;
+mod respond;
+mod routes;
+mod send;
+mod server;
+mod settings;
+mod settle;
+#[cfg(test)]
+mod testing;
+
+pub use openapi::openapi;
+pub use options::HttpOptions;
+pub use server::{Stopped, serve};

@@ -1,0 +1,120 @@
+//! Namespaces.
+
+use http::StatusCode;
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::Error;
+use sluice_engine::query::NamespaceView;
+use sluice_engine::settings::Quotas;
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Fault, Object, Read, Reader, object};
+use super::options::SMALL_BODY_BYTES_MAX;
+use super::respond;
+use super::settings::{QuotaPatch, read_quotas, write_quotas};
+
+/// Fields of PUT.
+pub(crate) const PUT_FIELDS: &[&str] = &["quotas", "shard"];
+/// Fields of PATCH.
+pub(crate) const PATCH_FIELDS: &[&str] = &["quotas"];
+/// Parameters of DELETE.
+pub(crate) const DELETE_PARAMS: &[&str] = &["force"];
+
+/// `GET /v1/namespaces`
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let namespaces = call.namespaces().await?;
+    let mut out = Vec::new();
+    object(&mut out, |o| {
+        o.list("namespaces", &namespaces, |out, view| object(out, |o| write_namespace(o, view)));
+    });
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+/// `GET /v1/namespaces/{namespace}`
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let view = call.node().namespace(call.name).await?;
+    Ok(answer(StatusCode::OK, &view))
+}
+
+/// `PUT /v1/namespaces/{namespace}`
+pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
+    let request = Request::read(upload.bytes(), PUT_FIELDS)?;
+    let quotas = request.quotas.apply(Quotas::default());
+    match call.node().namespace_create(call.name, request.shard, quotas).await {
+        Ok(view) => Ok(answer(StatusCode::CREATED, &view)),
+        Err(Error::NamespaceExists { .. }) => change(call, &request).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `PATCH /v1/namespaces/{namespace}`
+pub(crate) async fn patch(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
+    let request = Request::read(upload.bytes(), PATCH_FIELDS)?;
+    change(call, &request).await
+}
+
+/// `DELETE /v1/namespaces/{namespace}`
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let force = call.query(DELETE_PARAMS)?.boolean("force", false)?;
+    call.node().namespace_delete(call.name, force).await?;
+    Ok(respond::empty_object())
+}
+
+async fn change(call: &Call<'_>, request: &Request) -> Result<Response<Body>, ApiError> {
+    let view = call.node().namespace(call.name).await?;
+    if let Some(shard) = request.shard.filter(|shard| *shard != view.shard) {
+        let reason = format!("the namespace lives on shard {}, not {shard}: it cannot be moved", view.shard);
+        return Err(Fault::invalid(reason).inside("shard").into());
+    }
+    let quotas = request.quotas.apply(view.quotas);
+    if quotas == view.quotas {
+        return Ok(answer(StatusCode::OK, &view));
+    }
+    let view = call.node().namespace_set(call.name, quotas).await?;
+    Ok(answer(StatusCode::OK, &view))
+}
+
+#[derive(Debug, Default)]
+struct Request {
+    quotas: QuotaPatch,
+    shard: Option<u32>,
+}
+
+impl Request {
+    fn read(body: &[u8], allowed: &'static [&'static str]) -> Read<Request> {
+        let mut reader = Reader::new(body)?;
+        let mut request = Request::default();
+        if reader.is_blank() {
+            return Ok(request);
+        }
+        reader.object(allowed, |reader, name| {
+            match name {
+                "quotas" => read_quotas(reader, &mut request.quotas)?,
+                _ => request.shard = Some(reader.integer(0, u64::from(u32::MAX))? as u32),
+            }
+            Ok(())
+        })?;
+        reader.finish()?;
+        Ok(request)
+    }
+}
+
+fn answer(status: StatusCode, view: &NamespaceView) -> Response<Body> {
+    let mut out = Vec::new();
+    object(&mut out, |o| write_namespace(o, view));
+    respond::json(status, out)
+}
+
+fn write_namespace(o: &mut Object<'_>, view: &NamespaceView) {
+    o.text("name", &view.name);
+    o.number("shard", u64::from(view.shard));
+    write_quotas(o, &view.quotas);
+    o.number("queues", view.queues);
+    o.number("messages", view.messages);
+    o.number("bytes", view.bytes);
+    o.number("created_at_ms", view.created_at_us / 1_000);
+}

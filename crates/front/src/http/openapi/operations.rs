@@ -1,0 +1,433 @@
+//! What each operation does, in words, and what goes in and out.
+
+use serde_json::{Value, json};
+
+use crate::http::routes::Operation;
+
+/// Groups of operations.
+pub(super) const TAGS: &[(&str, &str)] = &[
+    ("messages", "Send, receive, settle"),
+    ("looking", "Look at messages without taking them"),
+    ("dead letters", "Messages that failed for good, until somebody decides"),
+    ("queues", "Queues and their settings"),
+    ("namespaces", "Tenants and their quotas"),
+    ("server", "The server itself"),
+];
+
+/// An operation in words.
+#[derive(Clone, Debug)]
+pub(super) struct Description {
+    pub(super) tag: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) about: &'static str,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) request: Option<Request>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// A body that goes in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) required: bool,
+    pub(super) content: Content,
+}
+
+/// An answer that is no error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) about: &'static str,
+    pub(super) content: Option<Content>,
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    /// JSON of a named schema.
+    Json(&'static str),
+    /// Any JSON object.
+    AnyJson,
+    /// Any octets.
+    Octets,
+    /// Text of this media type.
+    Text(&'static str),
+}
+
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Behind the `?`.
+    Query,
+    /// Among the headers.
+    Header,
+}
+
+/// A parameter that is not part of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    pub(super) place: Place,
+    pub(super) name: &'static str,
+    kind: Kind,
+    pub(super) about: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Text,
+    Integer(u64, u64),
+    Boolean,
+    OneOf(&'static [&'static str]),
+}
+
+impl Parameter {
+    pub(super) fn schema(&self) -> Value {
+        match self.kind {
+            Kind::Text => json!({"type": "string"}),
+            Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+            Kind::Boolean => json!({"type": "boolean"}),
+            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
+        }
+    }
+}
+
+const fn query(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
+    Parameter { place: Place::Query, name, kind, about }
+}
+
+const fn header(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
+    Parameter { place: Place::Header, name, kind, about }
+}
+
+const fn answer(status: u16, about: &'static str, content: Content) -> Answer {
+    Answer { status, about, content: Some(content) }
+}
+
+const fn ok(schema: &'static str) -> Answer {
+    answer(200, "Done", Content::Json(schema))
+}
+
+const fn required(schema: &'static str) -> Option<Request> {
+    Some(Request { required: true, content: Content::Json(schema) })
+}
+
+const fn optional(schema: &'static str) -> Option<Request> {
+    Some(Request { required: false, content: Content::Json(schema) })
+}
+
+const IDEMPOTENCY: Parameter = header(
+    "Idempotency-Key",
+    Kind::Text,
+    "1 to 256 visible ASCII characters: a repeat within ten minutes gets the first answer",
+);
+const LIMIT: Parameter = query("limit", Kind::Integer(1, 1_000), "Most entries of the page; default 100");
+const CURSOR: Parameter = query("cursor", Kind::Text, "`next` of the page before");
+const PAYLOAD: Parameter =
+    query("payload", Kind::Boolean, "Whether payloads, content types and headers are given");
+
+const PLAIN: Description = Description {
+    tag: "messages",
+    summary: "",
+    about: "",
+    parameters: Vec::new(),
+    request: None,
+    answers: Vec::new(),
+};
+
+/// Describes an operation.
+pub(super) fn describe(operation: Operation) -> Description {
+    use Operation as O;
+    match operation {
+        O::Send | O::SendRaw | O::Receive | O::ReceiveMany | O::ReceiveRaw => moving(operation),
+        O::Ack | O::Nack | O::Release | O::Reject | O::Settle | O::Extend => settling(operation),
+        O::QueueList | O::QueueShow | O::QueuePut | O::QueuePatch | O::QueueDelete | O::QueuePurge => {
+            Description { tag: "queues", ..queues(operation) }
+        }
+        O::MessageList | O::MessagePeek | O::MessageShow => {
+            Description { tag: "looking", ..looking(operation) }
+        }
+        O::DeadList | O::DeadRedrive | O::DeadDelete => {
+            Description { tag: "dead letters", ..dead(operation) }
+        }
+        O::NamespaceList | O::NamespaceShow | O::NamespacePut | O::NamespacePatch | O::NamespaceDelete => {
+            Description { tag: "namespaces", ..namespaces(operation) }
+        }
+        O::Status | O::Backup | O::Health | O::Ready | O::Metrics | O::OpenApi | O::Docs => {
+            Description { tag: "server", ..server(operation) }
+        }
+    }
+}
+
+fn moving(operation: Operation) -> Description {
+    match operation {
+        Operation::Send => Description {
+            summary: "Send one message or many, all or nothing",
+            about: "The queue is created by its first message.",
+            parameters: vec![IDEMPOTENCY],
+            request: required("SendRequest"),
+            answers: vec![answer(201, "Stored", Content::Json("Sent"))],
+            ..PLAIN
+        },
+        Operation::SendRaw => Description {
+            summary: "Send one message, its payload as the body",
+            about: "Content-Type is kept with the message, and so is traceparent.",
+            parameters: vec![
+                IDEMPOTENCY,
+                header("Sluice-Priority", Kind::Integer(0, 9), "Higher first; default 0"),
+                header("Sluice-Delay-Ms", Kind::Integer(0, u64::MAX), "Ready after so long"),
+                header("Sluice-Deliver-At-Ms", Kind::Integer(0, u64::MAX / 1_000), "Ready at this time"),
+                header(
+                    "Sluice-Max-Attempts",
+                    Kind::Integer(1, 10_000),
+                    "Attempts before it is a dead letter",
+                ),
+                header("Sluice-Backoff", Kind::Text, "A backoff, as JSON"),
+                header("Sluice-Header-{name}", Kind::Text, "A header of the message"),
+            ],
+            request: Some(Request { required: false, content: Content::Octets }),
+            answers: vec![answer(201, "Stored", Content::Json("Sent"))],
+            ..PLAIN
+        },
+        Operation::Receive => Description {
+            summary: "Take messages under a lease",
+            about: "Returns with the first messages there are; waits up to wait_ms for a first one.",
+            request: optional("ReceiveRequest"),
+            answers: vec![ok("Received")],
+            ..PLAIN
+        },
+        Operation::ReceiveMany => Description {
+            summary: "Take messages from several queues",
+            about: "In the order given, or in proportion to weights.",
+            request: required("ReceiveManyRequest"),
+            answers: vec![ok("Received")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Take one message, its payload as the body",
+            about: "The fields are in Sluice- headers; those of the message in Sluice-Header-{name}.",
+            parameters: vec![
+                query("wait_ms", Kind::Integer(0, 60_000), "How long to wait for a message; default 0"),
+                query("lease_ms", Kind::Integer(1, 43_200_000), "The lease; default: the queue's"),
+                query("consumer", Kind::Text, "A name for those who look"),
+            ],
+            answers: vec![
+                answer(200, "A message", Content::Octets),
+                Answer { status: 204, about: "There is none", content: None },
+            ],
+            ..PLAIN
+        },
+    }
+}
+
+fn settling(operation: Operation) -> Description {
+    match operation {
+        Operation::Ack => Description {
+            summary: "Done: the message is gone",
+            request: required("AckRequest"),
+            answers: vec![ok("Settled")],
+            ..PLAIN
+        },
+        Operation::Nack => Description {
+            summary: "Failed: another attempt after the backoff",
+            about: "After max_attempts the message becomes a dead letter.",
+            request: required("NackRequest"),
+            answers: vec![ok("Settled")],
+            ..PLAIN
+        },
+        Operation::Release => Description {
+            summary: "Not now: give back, the attempt does not count",
+            request: required("ReleaseRequest"),
+            answers: vec![ok("Settled")],
+            ..PLAIN
+        },
+        Operation::Reject => Description {
+            summary: "Never: to the dead letters",
+            request: required("RejectRequest"),
+            answers: vec![ok("Settled")],
+            ..PLAIN
+        },
+        Operation::Settle => Description {
+            summary: "Settle many, each with its own outcome",
+            request: required("SettleRequest"),
+            answers: vec![ok("Results")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Extend leases",
+            about: "The lease ends lease_ms from now.",
+            request: required("ExtendRequest"),
+            answers: vec![ok("Settled")],
+            ..PLAIN
+        },
+    }
+}
+
+fn queues(operation: Operation) -> Description {
+    match operation {
+        Operation::QueueList => Description {
+            summary: "List queues by name",
+            parameters: vec![
+                query("prefix", Kind::Text, "Only names that begin so"),
+                query("after", Kind::Text, "`next` of the page before"),
+                LIMIT,
+            ],
+            answers: vec![ok("QueueList")],
+            ..PLAIN
+        },
+        Operation::QueueShow => Description { summary: "Show a queue", answers: vec![ok("Queue")], ..PLAIN },
+        Operation::QueuePut => Description {
+            summary: "Create a queue, or change its settings",
+            about: "Settings that are not named keep their value.",
+            request: optional("QueueSettingsPatch"),
+            answers: vec![
+                answer(201, "Created", Content::Json("Queue")),
+                answer(200, "Changed", Content::Json("Queue")),
+            ],
+            ..PLAIN
+        },
+        Operation::QueuePatch => Description {
+            summary: "Change settings of a queue that exists",
+            request: optional("QueueSettingsPatch"),
+            answers: vec![ok("Queue")],
+            ..PLAIN
+        },
+        Operation::QueueDelete => Description {
+            summary: "Delete a queue and everything in it",
+            answers: vec![ok("Deleted")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Drop what waits",
+            about: "Ready, delayed and held messages go; leased ones and dead letters stay.",
+            answers: vec![ok("Purged")],
+            ..PLAIN
+        },
+    }
+}
+
+fn looking(operation: Operation) -> Description {
+    match operation {
+        Operation::MessageList => Description {
+            summary: "List the messages of a queue",
+            about: "By id. A page may be short, even empty, and have a next one.",
+            parameters: vec![
+                query("state", Kind::OneOf(crate::http::messages::STATES), "Only messages in this state"),
+                CURSOR,
+                LIMIT,
+                PAYLOAD,
+            ],
+            answers: vec![ok("MessageList")],
+            ..PLAIN
+        },
+        Operation::MessagePeek => Description {
+            summary: "Look at the messages next in line",
+            parameters: vec![query("limit", Kind::Integer(1, 100), "Most messages; default 10")],
+            answers: vec![ok("MessageList")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Show a message with its history",
+            parameters: vec![PAYLOAD],
+            answers: vec![ok("StoredMessage")],
+            ..PLAIN
+        },
+    }
+}
+
+fn dead(operation: Operation) -> Description {
+    match operation {
+        Operation::DeadList => Description {
+            summary: "List dead letters",
+            parameters: vec![CURSOR, LIMIT, PAYLOAD],
+            answers: vec![ok("MessageList")],
+            ..PLAIN
+        },
+        Operation::DeadRedrive => Description {
+            summary: "Make dead letters ready again",
+            request: required("DeadChoice"),
+            answers: vec![ok("Redriven")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Delete dead letters",
+            request: required("DeadChoice"),
+            answers: vec![ok("Deleted")],
+            ..PLAIN
+        },
+    }
+}
+
+fn namespaces(operation: Operation) -> Description {
+    match operation {
+        Operation::NamespaceList => {
+            Description { summary: "List namespaces", answers: vec![ok("NamespaceList")], ..PLAIN }
+        }
+        Operation::NamespaceShow => {
+            Description { summary: "Show a namespace", answers: vec![ok("Namespace")], ..PLAIN }
+        }
+        Operation::NamespacePut => Description {
+            summary: "Create a namespace, or set its quotas",
+            request: optional("NamespacePut"),
+            answers: vec![
+                answer(201, "Created", Content::Json("Namespace")),
+                answer(200, "Changed", Content::Json("Namespace")),
+            ],
+            ..PLAIN
+        },
+        Operation::NamespacePatch => Description {
+            summary: "Change quotas of a namespace",
+            request: optional("NamespacePatch"),
+            answers: vec![ok("Namespace")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Delete a namespace",
+            parameters: vec![query("force", Kind::Boolean, "Its queues and messages as well")],
+            answers: vec![ok("Nothing")],
+            ..PLAIN
+        },
+    }
+}
+
+fn server(operation: Operation) -> Description {
+    match operation {
+        Operation::Status => Description {
+            summary: "Figures of the server and its shards",
+            answers: vec![ok("Status")],
+            ..PLAIN
+        },
+        Operation::Backup => Description {
+            summary: "A consistent copy of everything, taken while serving",
+            about: "One stream, for `sluice restore`.",
+            answers: vec![answer(200, "The copy", Content::Octets)],
+            ..PLAIN
+        },
+        Operation::Health => Description {
+            summary: "Whether the process lives",
+            answers: vec![answer(200, "It does", Content::Text("text/plain"))],
+            ..PLAIN
+        },
+        Operation::Ready => Description {
+            summary: "Whether requests are served",
+            answers: vec![
+                answer(200, "They are", Content::Text("text/plain")),
+                answer(503, "Not while stopping, or after a failure", Content::Text("text/plain")),
+            ],
+            ..PLAIN
+        },
+        Operation::Metrics => Description {
+            summary: "Figures for Prometheus",
+            answers: vec![answer(200, "Text format 0.0.4", Content::Text("text/plain"))],
+            ..PLAIN
+        },
+        Operation::OpenApi => Description {
+            summary: "This description",
+            answers: vec![answer(200, "OpenAPI 3.1", Content::AnyJson)],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "This description as a page",
+            answers: vec![answer(200, "HTML", Content::Text("text/html"))],
+            ..PLAIN
+        },
+    }
+}

@@ -1,0 +1,402 @@
+//! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
+
+use serde_json::{Map, Value, json};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+
+use crate::http::messages::STATES;
+use crate::http::receive::WAIT_MS_MAX;
+use crate::http::settings::BACKOFF_KINDS;
+use crate::http::settle::OUTCOMES;
+
+const ID: &str = "00000040000000g000g0";
+const RECEIPT: &str = "00000040000000g000g0000080000010";
+const AT_MS: u64 = 1_767_225_600_000;
+
+/// All schemas by name.
+pub(super) fn all() -> Map<String, Value> {
+    let mut schemas = Map::new();
+    for group in [sending(), receiving(), settling(), queues(), looking(), namespaces(), server()] {
+        if let Value::Object(group) = group {
+            schemas.extend(group);
+        }
+    }
+    schemas
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+fn integer(min: u64, max: u64, about: &str) -> Value {
+    json!({"type": "integer", "minimum": min, "maximum": max, "description": about})
+}
+
+fn number(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": about})
+}
+
+fn list(of: Value) -> Value {
+    json!({"type": "array", "items": of})
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({"type": "string", "enum": words})
+}
+
+/// An object with these fields and no others.
+fn object(required: &[&str], properties: Value, example: Value) -> Value {
+    json!({
+        "type": "object", "required": required, "properties": properties,
+        "additionalProperties": false, "examples": [example],
+    })
+}
+
+fn either(one: Value, other: Value, examples: Value) -> Value {
+    json!({"oneOf": [one, other], "examples": examples})
+}
+
+fn merged(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Object(mut one), Value::Object(other)) => {
+            one.extend(other);
+            Value::Object(one)
+        }
+        (one, _) => one,
+    }
+}
+
+/// The fields of a payload, going in or out.
+fn payload_fields() -> Value {
+    json!({
+        "payload": text("UTF-8 text"),
+        "payload_base64": text("Any octets, as standard base64 with padding"),
+        "content_type": text("Kept, not interpreted"),
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+    })
+}
+
+fn sending() -> Value {
+    let message = json!({
+        "priority": integer(0, u64::from(PRIORITY_MAX), "Higher first; default 0"),
+        "delay_ms": integer(0, DELAY_MS_MAX, "Ready after so long"),
+        "deliver_at_ms": number("Ready at this time; not together with delay_ms"),
+        "max_attempts": integer(1, u64::from(ATTEMPTS_MAX), "Attempts before it is a dead letter; default: the queue's"),
+        "backoff": reference("Backoff"),
+    });
+    let messages = object(
+        &["messages"],
+        json!({"messages": list(reference("Message"))}),
+        json!({"messages": [{"payload": "a"}, {"payload_base64": "/wA="}]}),
+    );
+    let sent = object(
+        &["id", "duplicate"],
+        json!({"id": text("Id of the message"), "duplicate": {"type": "boolean"}}),
+        json!({"id": ID, "duplicate": false}),
+    );
+    let sent_many = object(
+        &["ids", "duplicate"],
+        json!({"ids": list(text("Id")), "duplicate": {"type": "boolean"}}),
+        json!({"ids": [ID], "duplicate": true}),
+    );
+    json!({
+        "Message": object(&[], merged(payload_fields(), message), json!({
+            "payload": "welcome", "headers": {"to": "ann"}, "priority": 5, "delay_ms": 60_000,
+            "backoff": {"kind": "fixed", "base_ms": 5_000},
+        })),
+        "SendRequest": either(reference("Message"), messages, json!([{"payload": "hello"}, {"messages": [{"payload": "a"}]}])),
+        "Sent": either(sent, sent_many, json!([{"id": ID, "duplicate": false}])),
+        "Backoff": object(&[], json!({
+            "kind": one_of(BACKOFF_KINDS),
+            "base_ms": number("The first delay; default 1000"),
+            "cap_ms": number("The longest delay; default 600000"),
+            "jitter_percent": integer(0, 100, "Variation up and down; default 10"),
+        }), json!({"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10})),
+    })
+}
+
+fn receiving() -> Value {
+    let terms = json!({
+        "max": integer(1, 1_000, "Most messages; default 1"),
+        "wait_ms": integer(0, WAIT_MS_MAX, "How long to wait for a first message; default 0"),
+        "lease_ms": integer(1, LEASE_MS_MAX, "How long the messages are yours; default: the queue's"),
+        "consumer": text("A name for those who look"),
+    });
+    let weighted = object(
+        &["name"],
+        json!({"name": text("Queue"), "weight": integer(1, 1_000, "Share")}),
+        json!({"name": "b", "weight": 3}),
+    );
+    let queues = json!({"queues": list(json!({"oneOf": [{"type": "string"}, weighted]}))});
+    let delivered = json!({
+        "id": text("Id of the message"),
+        "receipt": text("Proof of this delivery"),
+        "queue": text("Where it comes from"),
+        "priority": integer(0, u64::from(PRIORITY_MAX), ""),
+        "attempt": number("From 1"),
+        "max_attempts": number(""),
+        "deliveries": number("Deliveries in all, released ones included"),
+        "sent_at_ms": number(""),
+        "lease_until_ms": number(""),
+    });
+    let fields = [
+        "id",
+        "receipt",
+        "queue",
+        "priority",
+        "attempt",
+        "max_attempts",
+        "deliveries",
+        "sent_at_ms",
+        "lease_until_ms",
+    ];
+    let example = json!({
+        "id": ID, "receipt": RECEIPT, "queue": "mail", "payload": "hello", "priority": 0, "attempt": 1,
+        "max_attempts": 5, "deliveries": 1, "sent_at_ms": AT_MS, "lease_until_ms": AT_MS + 30_000,
+    });
+    json!({
+        "ReceiveRequest": object(&[], terms.clone(), json!({"max": 10, "wait_ms": 20_000})),
+        "ReceiveManyRequest": object(&["queues"], merged(terms, queues),
+            json!({"queues": ["a", {"name": "b", "weight": 3}], "wait_ms": 20_000})),
+        "Delivered": object(&fields, merged(payload_fields(), delivered), example.clone()),
+        "Received": object(&["messages"], json!({"messages": list(reference("Delivered"))}), json!({"messages": [example]})),
+    })
+}
+
+/// A request to settle one or many, with the fields that this outcome takes.
+fn settlement(fields: Value) -> Value {
+    let one = object(
+        &["receipt"],
+        merged(json!({"receipt": text("Receipt")}), fields.clone()),
+        json!({"receipt": RECEIPT}),
+    );
+    let many = object(
+        &["receipts"],
+        merged(json!({"receipts": list(text("Receipt"))}), fields),
+        json!({"receipts": [RECEIPT]}),
+    );
+    either(one, many, json!([{"receipt": RECEIPT}, {"receipts": [RECEIPT]}]))
+}
+
+fn settling() -> Value {
+    let error = json!({"error": text("For the history; cut at 4096 bytes")});
+    let delay = json!({"delay_ms": integer(0, DELAY_MS_MAX, "Ready again after so long")});
+    let item = merged(
+        merged(json!({"receipt": text("Receipt"), "outcome": one_of(OUTCOMES)}), error.clone()),
+        delay.clone(),
+    );
+    let extension = json!({"receipt": text("Receipt"), "lease_ms": integer(1, LEASE_MS_MAX, "From now; default: the queue's")});
+    let extend_one = object(&["receipt"], extension, json!({"receipt": RECEIPT, "lease_ms": 60_000}));
+    let extend_many = object(
+        &["items"],
+        json!({"items": list(extend_one.clone())}),
+        json!({"items": [{"receipt": RECEIPT}]}),
+    );
+    let single = object(&[], json!({"already_settled": {"const": true}}), json!({}));
+    json!({
+        "AckRequest": settlement(json!({})),
+        "NackRequest": settlement(merged(error.clone(), delay.clone())),
+        "ReleaseRequest": settlement(delay),
+        "RejectRequest": settlement(error),
+        "SettleRequest": object(&["items"], json!({"items": list(object(&["receipt", "outcome"], item,
+            json!({"receipt": RECEIPT, "outcome": "ack"})))}),
+            json!({"items": [{"receipt": RECEIPT, "outcome": "nack", "error": "timeout", "delay_ms": 5_000}]})),
+        "ExtendRequest": either(extend_one, extend_many, json!([{"receipt": RECEIPT}])),
+        "Results": object(&["results"], json!({"results": list(object(&["ok"], json!({
+            "ok": {"type": "boolean"}, "already_settled": {"const": true}, "error": reference("ErrorBody"),
+        }), json!({"ok": true})))}), json!({"results": [{"ok": true}, {"ok": true, "already_settled": true}]})),
+        "Settled": either(single, reference("Results"), json!([{}, {"already_settled": true}])),
+    })
+}
+
+fn settings_fields() -> Value {
+    json!({
+        "lease_ms": integer(1, LEASE_MS_MAX, "The lease of a receive that names none"),
+        "max_attempts": integer(1, u64::from(ATTEMPTS_MAX), "Attempts of a message that names none"),
+        "max_deliveries": integer(1, u64::from(u16::MAX), "Deliveries in all before it is a dead letter"),
+        "backoff": reference("Backoff"),
+    })
+}
+
+/// An object of numbers.
+fn numbers(names: &[&str]) -> Value {
+    let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), number(""))).collect();
+    let example: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), json!(0))).collect();
+    object(names, Value::Object(properties), Value::Object(example))
+}
+
+fn queues() -> Value {
+    let totals = [
+        "sent",
+        "delivered",
+        "acked",
+        "nacked",
+        "released",
+        "rejected",
+        "expired",
+        "died",
+        "redriven",
+        "dropped",
+    ];
+    let zeros = |names: &[&str]| numbers(names)["examples"][0].clone();
+    let settings = json!({"lease_ms": 30_000, "max_attempts": 5, "max_deliveries": 100,
+        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10}});
+    let example = json!({
+        "name": "mail", "namespace": "default", "settings": settings, "counts": zeros(STATES),
+        "totals": zeros(&totals), "bytes": 0, "created_at_ms": AT_MS,
+    });
+    let count = |name: &str| object(&[name], json!({name: number("Messages")}), json!({name: 13}));
+    json!({
+        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff"], settings_fields(), settings.clone()),
+        "QueueSettingsPatch": object(&[], settings_fields(), json!({"lease_ms": 60_000})),
+        "Counts": numbers(STATES),
+        "Totals": numbers(&totals),
+        "Queue": object(&["name", "namespace", "settings", "counts", "totals", "bytes", "created_at_ms"], json!({
+            "name": text(""), "namespace": text(""), "settings": reference("QueueSettings"),
+            "counts": reference("Counts"), "totals": reference("Totals"),
+            "bytes": number("Content types, headers and payloads"), "created_at_ms": number(""),
+            "oldest_ready_age_ms": number("Since the message next in line was sent; absent when none is ready"),
+        }), example.clone()),
+        "QueueList": object(&["queues"], json!({"queues": list(reference("Queue")), "next": text("Go on after this name")}),
+            json!({"queues": [example], "next": "mail"})),
+        "Deleted": count("deleted"),
+        "Purged": count("purged"),
+        "Redriven": count("redriven"),
+    })
+}
+
+fn looking() -> Value {
+    let stored = json!({
+        "id": text(""), "queue": text(""), "state": one_of(STATES), "priority": number(""),
+        "attempts": number("Begun"), "max_attempts": number(""), "deliveries": number(""), "sent_at_ms": number(""),
+        "deadline_ms": number("Delayed: ready then. Leased: the lease ends then"),
+        "receipt": text("Leased: proof of the running delivery, for operators"),
+        "reason": text("Why it is dead or held"), "reason_at_ms": number(""),
+        "backoff": reference("Backoff"), "size_bytes": number("Content type, headers and payload"),
+        "history": list(reference("Attempt")),
+    });
+    let fields = [
+        "id",
+        "queue",
+        "state",
+        "priority",
+        "attempts",
+        "max_attempts",
+        "deliveries",
+        "sent_at_ms",
+        "backoff",
+        "size_bytes",
+        "history",
+    ];
+    let attempt = json!({"attempt": 1, "end": "nacked", "started_at_ms": AT_MS, "ended_at_ms": AT_MS + 1_200, "error": "smtp: 451"});
+    let example = json!({
+        "id": ID, "queue": "mail", "state": "dead", "priority": 0, "attempts": 5, "max_attempts": 5, "deliveries": 5,
+        "sent_at_ms": AT_MS, "reason": "max_attempts", "reason_at_ms": AT_MS + 9_000, "backoff": {"kind": "none"},
+        "payload": "hello", "size_bytes": 7, "history": [attempt],
+    });
+    json!({
+        "Attempt": object(&["attempt", "end", "started_at_ms", "ended_at_ms"], json!({
+            "attempt": number("From 1"), "end": one_of(&["nacked", "released", "rejected", "expired"]),
+            "started_at_ms": number(""), "ended_at_ms": number(""), "error": text("As the consumer gave it"),
+        }), attempt),
+        "StoredMessage": object(&fields, merged(payload_fields(), stored), example.clone()),
+        "MessageList": object(&["messages"], json!({"messages": list(reference("StoredMessage")), "next": text("Cursor of the next page")}),
+            json!({"messages": [example], "next": "17"})),
+        "DeadChoice": either(
+            object(&["ids"], json!({"ids": list(text("Id"))}), json!({"ids": [ID]})),
+            object(&["all"], json!({"all": {"const": true}}), json!({"all": true})),
+            json!([{"ids": [ID]}, {"all": true}]),
+        ),
+    })
+}
+
+fn namespaces() -> Value {
+    let quotas = json!({
+        "queues": number("0: no quota"), "messages": number("0: no quota"), "bytes": number("0: no quota"),
+    });
+    let example = json!({
+        "name": "shop", "shard": 0, "quotas": {"queues": 100, "messages": 1_000_000, "bytes": 0},
+        "queues": 3, "messages": 1_200, "bytes": 340_000, "created_at_ms": AT_MS,
+    });
+    let patch = json!({"quotas": reference("Quotas")});
+    let shard = json!({"shard": number("Where a new namespace lives; default: the server chooses")});
+    json!({
+        "Quotas": object(&[], quotas, json!({"messages": 1_000_000})),
+        "Namespace": object(&["name", "shard", "quotas", "queues", "messages", "bytes", "created_at_ms"], json!({
+            "name": text(""), "shard": number(""), "quotas": reference("Quotas"), "queues": number(""),
+            "messages": number(""), "bytes": number(""), "created_at_ms": number(""),
+        }), example.clone()),
+        "NamespaceList": object(&["namespaces"], json!({"namespaces": list(reference("Namespace"))}), json!({"namespaces": [example]})),
+        "NamespacePut": object(&[], merged(patch.clone(), shard), json!({"quotas": {"queues": 100}})),
+        "NamespacePatch": object(&[], patch, json!({"quotas": {"queues": 100}})),
+        "Nothing": object(&[], json!({}), json!({})),
+    })
+}
+
+fn server() -> Value {
+    let error = json!({"code": "queue_not_found", "message": "queue \"mial\" does not exist", "details": {"queue": "mial"}});
+    let status = json!({
+        "version": text(""), "started_at_ms": number(""), "uptime_ms": number(""), "durability": text(""),
+        "ready": {"type": "boolean"}, "shards": list(json!({"type": "object"})),
+    });
+    json!({
+        "ErrorBody": object(&["code", "message", "details"], json!({
+            "code": one_of(&crate::codes::TABLE.iter().map(|row| row.code).collect::<Vec<_>>()),
+            "message": text("For people"), "details": {"type": "object"},
+        }), error.clone()),
+        "Error": object(&["error"], json!({"error": reference("ErrorBody")}), json!({"error": error})),
+        "Status": object(&["version", "started_at_ms", "uptime_ms", "durability", "ready", "shards"], status,
+            json!({"version": "0.1.0", "started_at_ms": AT_MS, "uptime_ms": 5, "durability": "always", "ready": true, "shards": []})),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::{dead, namespaces, receive, send, settings, settle};
+
+    /// Fields of a schema, those of all its alternatives together.
+    fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {
+        if let Some(name) = schema["$ref"].as_str() {
+            return fields(schemas, &schemas[name.rsplit('/').next().unwrap()]);
+        }
+        if let Some(alternatives) = schema["oneOf"].as_array() {
+            return alternatives.iter().flat_map(|one| fields(schemas, one)).collect();
+        }
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn requests_have_the_fields_that_the_readers_take() {
+        let schemas = all();
+        for (name, known) in [
+            ("Message", send::MESSAGE_FIELDS),
+            ("Backoff", settings::BACKOFF_FIELDS),
+            ("QueueSettingsPatch", settings::SETTINGS_FIELDS),
+            ("Quotas", settings::QUOTA_FIELDS),
+            ("ReceiveRequest", receive::RECEIVE_FIELDS),
+            ("ReceiveManyRequest", receive::RECEIVE_MANY_FIELDS),
+            ("AckRequest", settle::ACK_FIELDS),
+            ("NackRequest", settle::NACK_FIELDS),
+            ("ReleaseRequest", settle::RELEASE_FIELDS),
+            ("RejectRequest", settle::REJECT_FIELDS),
+            ("SettleRequest", settle::SETTLE_FIELDS),
+            ("ExtendRequest", settle::EXTEND_FIELDS),
+            ("DeadChoice", dead::CHOICE_FIELDS),
+            ("NamespacePut", namespaces::PUT_FIELDS),
+            ("NamespacePatch", namespaces::PATCH_FIELDS),
+        ] {
+            let mut described = fields(&schemas, &schemas[name]);
+            described.sort_unstable();
+            described.dedup();
+            let mut known = known.to_vec();
+            known.sort_unstable();
+            assert_eq!(described, known, "{name}");
+        }
+        let items = |name: &str| fields(&schemas, &schemas[name]["properties"]["items"]["items"]);
+        assert_eq!(items("SettleRequest").len(), settle::SETTLE_ITEM_FIELDS.len());
+    }
+}

@@ -1,0 +1,84 @@
+//! What an operator may set for the HTTP front, and the bounds that follow from the engine's limits.
+
+use std::time::Duration;
+
+use sluice_engine::limits::Limits;
+
+/// Bounds and times of the HTTP front. All bounds are inclusive.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Most connections at once; more are answered 503 and closed (default 4,096).
+    pub connections_max: usize,
+    /// Most requests at once, waiting receives included; more are answered 429 (default 16,384).
+    pub requests_max: usize,
+    /// Most bytes of request bodies in memory at once; more is answered 429 (default 256 MiB).
+    pub bodies_bytes_max: usize,
+    /// How long a client may take for the head of a request (default 10 s).
+    pub head_timeout: Duration,
+    /// How long a client may take for a request's body, plus one second for each 128 KiB received (default 30 s).
+    pub body_timeout: Duration,
+    /// How long a client may leave what we write unread (default 30 s).
+    pub write_timeout: Duration,
+    /// How long a connection may be without a request (default 75 s).
+    pub idle_timeout: Duration,
+    /// How long requests in flight may go on after the shutdown signal (default 10 s).
+    pub shutdown_grace: Duration,
+    /// Most queues that have figures of their own in `/metrics` (default 500).
+    pub metrics_queues_max: usize,
+    /// Version of the server, for `/v1/status` and the API description.
+    pub version: String,
+    /// Name of the durability setting, for `/v1/status`.
+    pub durability: String,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        HttpOptions {
+            connections_max: 4_096,
+            requests_max: 16_384,
+            bodies_bytes_max: 256 << 20,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            shutdown_grace: Duration::from_secs(10),
+            metrics_queues_max: 500,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            durability: "always".to_owned(),
+        }
+    }
+}
+
+/// Largest head of a request, in bytes (HTTP/1.1: with the read buffer that it shares).
+pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Most header fields of a request.
+pub(crate) const HEAD_FIELDS_MAX: usize = 100;
+/// Concurrent streams of one HTTP/2 connection.
+pub(crate) const STREAMS_MAX: u32 = 256;
+/// Largest body of a request that carries neither messages nor receipts, in bytes.
+pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
+/// Payload bytes after which a page of stored messages ends.
+pub(crate) const PAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// Largest bodies, as the engine's limits allow them in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimits {
+    /// A send: everything as base64, and the fields of each message beside it.
+    pub(crate) send: usize,
+    /// A list of receipts or ids with their texts.
+    pub(crate) items: usize,
+    /// A raw payload.
+    pub(crate) raw: usize,
+}
+
+impl BodyLimits {
+    pub(crate) fn new(limits: &Limits) -> BodyLimits {
+        let items = limits.batch_items as usize;
+        let bytes = limits.batch_bytes as usize;
+        BodyLimits {
+            send: bytes + bytes / 3 + items * 256 + SMALL_BODY_BYTES_MAX,
+            items: items * 512 + SMALL_BODY_BYTES_MAX,
+            raw: limits.payload_bytes as usize,
+        }
+    }
+}

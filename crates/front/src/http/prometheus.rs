@@ -1,0 +1,198 @@
+//! `/metrics` in the Prometheus text format, version 0.0.4.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
+
+use http::StatusCode;
+use http::response::Response;
+use sluice_engine::query::{QueueView, State};
+use sluice_node::api::ShardMetrics;
+
+use super::body::Body;
+use super::call::Call;
+use super::context::Context;
+use super::errors::ApiError;
+use super::metrics::BUCKETS_US;
+use super::queues::totals;
+use super::respond;
+
+/// `GET /metrics`
+pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let mut page = Page::default();
+    write_http(&mut page, call.context);
+    let metrics = call.node().metrics().await;
+    write_shards(&mut page, &metrics.shards);
+    write_queues(&mut page, call).await?;
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(respond::content(StatusCode::OK, content_type, page.text))
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.text.push_str(name);
+        for (at, (label, text)) in labels.iter().enumerate() {
+            self.text.push(if at == 0 { '{' } else { ',' });
+            // Names of queues, namespaces and routes have no character that needs an escape here.
+            let _ = write!(self.text, "{label}=\"{text}\"");
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+}
+
+fn write_http(page: &mut Page, context: &Context) {
+    let figures = context.metrics.figures();
+    page.family("sluice_http_requests_total", "counter", "Requests answered, by route and status.");
+    for row in &figures {
+        for (status, count) in &row.statuses {
+            let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
+            page.sample("sluice_http_requests_total", &[("route", row.route), ("status", &status)], count);
+        }
+    }
+    let name = "sluice_http_request_seconds";
+    page.family(
+        name,
+        "histogram",
+        "Time from the head of a request to its answer; waits of receives included.",
+    );
+    for row in &figures {
+        for (bound, count) in BUCKETS_US.iter().zip(&row.buckets) {
+            let bound = (*bound as f64 / 1e6).to_string();
+            page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", &bound)], count);
+        }
+        page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", "+Inf")], row.count);
+        page.sample(&format!("{name}_sum"), &[("route", row.route)], row.sum_us as f64 / 1e6);
+        page.sample(&format!("{name}_count"), &[("route", row.route)], row.count);
+    }
+    let metrics = &context.metrics;
+    for (name, kind, help, value) in [
+        ("sluice_http_requests_in_flight", "gauge", "Requests in flight.", context.requests() as u64),
+        (
+            "sluice_http_connections",
+            "gauge",
+            "Open connections.",
+            context.connections.load(Ordering::Relaxed) as u64,
+        ),
+        (
+            "sluice_http_body_bytes",
+            "gauge",
+            "Bytes of request bodies in memory.",
+            context.body_budget.used() as u64,
+        ),
+        (
+            "sluice_http_connections_total",
+            "counter",
+            "Connections taken.",
+            metrics.connections.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_refused_total",
+            "counter",
+            "Connections refused because there were too many.",
+            metrics.connections_refused.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_cut_total",
+            "counter",
+            "Connections cut because the client was slow.",
+            metrics.connections_cut.load(Ordering::Relaxed),
+        ),
+    ] {
+        page.family(name, kind, help);
+        page.sample(name, &[], value);
+    }
+}
+
+/// A figure of a shard: name, kind, help, how to read it.
+type ShardFigure = (&'static str, &'static str, &'static str, fn(&ShardMetrics) -> u64);
+
+const SHARD_FIGURES: &[ShardFigure] = &[
+    ("sluice_shard_queues", "gauge", "Queues.", |s| s.queues),
+    ("sluice_shard_waiting_receives", "gauge", "Receives that wait for messages.", |s| s.waiting_receives),
+    ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
+    ("sluice_shard_records_total", "counter", "Records committed.", |s| s.records),
+    ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.batches),
+    ("sluice_shard_log_bytes_total", "counter", "Bytes written to the log.", |s| s.log_bytes),
+    ("sluice_shard_fsyncs_total", "counter", "Syncs of the log.", |s| s.fsyncs),
+    ("sluice_shard_disk_bytes", "gauge", "Bytes on disk.", |s| s.disk_bytes),
+    ("sluice_shard_disk_free_bytes", "gauge", "Bytes free on the disk.", |s| s.disk_free_bytes),
+    ("sluice_shard_disk_full", "gauge", "1 while sends are refused for lack of room.", |s| {
+        u64::from(s.disk_full)
+    }),
+    ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.segments),
+    ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.snapshots),
+    ("sluice_shard_snapshot_running", "gauge", "1 while a snapshot is taken.", |s| {
+        u64::from(s.snapshot_running)
+    }),
+    ("sluice_shard_compacted_bytes_total", "counter", "Bytes that compaction copied.", |s| s.compacted_bytes),
+    ("sluice_shard_damaged_blobs_total", "counter", "Blobs that did not verify.", |s| s.damaged_blobs),
+    ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.cache_bytes),
+    ("sluice_shard_cache_misses_total", "counter", "Blob reads that went to disk.", |s| s.cache_misses),
+    ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| u64::from(s.epoch)),
+];
+
+fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
+    for (name, kind, help, read) in SHARD_FIGURES {
+        page.family(name, kind, help);
+        for (shard, figures) in shards.iter().enumerate() {
+            page.sample(name, &[("shard", &shard.to_string())], read(figures));
+        }
+    }
+    page.family("sluice_shard_messages", "gauge", "Messages, by state.");
+    for (shard, figures) in shards.iter().enumerate() {
+        for (state, count) in State::ALL.into_iter().zip(figures.counters.states) {
+            let labels = [("shard", shard.to_string()), ("state", state.name().to_owned())];
+            let labels = labels.each_ref().map(|(label, text)| (*label, text.as_str()));
+            page.sample("sluice_shard_messages", &labels, count);
+        }
+    }
+}
+
+/// Figures per queue, for as many as the setting allows, by namespace and name; the rest is only counted.
+async fn write_queues(page: &mut Page, call: &Call<'_>) -> Result<(), ApiError> {
+    let mut room = call.context.options.metrics_queues_max;
+    let mut queues_total = 0;
+    let mut shown: Vec<(String, QueueView)> = Vec::new();
+    for namespace in call.namespaces().await? {
+        queues_total += namespace.queues;
+        if room > 0 {
+            let queues = call.node().queues(namespace.id, "", None, room).await?;
+            room -= queues.len().min(room);
+            shown.extend(queues.into_iter().map(|queue| (namespace.name.clone(), queue)));
+        }
+    }
+    page.family("sluice_queue_messages", "gauge", "Messages, by queue and state.");
+    for (namespace, queue) in &shown {
+        for (state, count) in State::ALL.into_iter().zip(queue.counters.states) {
+            let labels = [("namespace", namespace.as_str()), ("queue", &queue.name), ("state", state.name())];
+            page.sample("sluice_queue_messages", &labels, count);
+        }
+    }
+    page.family("sluice_queue_bytes", "gauge", "Bytes of content types, headers and payloads.");
+    for (namespace, queue) in &shown {
+        let labels = [("namespace", namespace.as_str()), ("queue", &queue.name)];
+        page.sample("sluice_queue_bytes", &labels, queue.counters.bytes);
+    }
+    page.family("sluice_queue_events_total", "counter", "What happened to messages, by queue.");
+    for (namespace, queue) in &shown {
+        for (event, count) in totals(&queue.counters) {
+            let labels = [("namespace", namespace.as_str()), ("queue", &queue.name), ("event", event)];
+            page.sample("sluice_queue_events_total", &labels, count);
+        }
+    }
+    page.family("sluice_queues_omitted", "gauge", "Queues without figures of their own, to bound this page.");
+    page.sample("sluice_queues_omitted", &[], queues_total.saturating_sub(shown.len() as u64));
+    Ok(())
+}

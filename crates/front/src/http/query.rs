@@ -1,0 +1,123 @@
+//! Parameters behind the `?`, as strict as bodies are.
+
+use std::borrow::Cow;
+
+use super::json::{Fault, Read};
+
+/// The parameters of a request; all of them known and none twice.
+#[derive(Debug)]
+pub(crate) struct Params<'q> {
+    pairs: Vec<(&'static str, Cow<'q, str>)>,
+}
+
+impl<'q> Params<'q> {
+    /// Reads `query`, whose names must be among `allowed`.
+    pub(crate) fn read(query: Option<&'q str>, allowed: &'static [&'static str]) -> Read<Params<'q>> {
+        let mut pairs: Vec<(&'static str, Cow<'q, str>)> = Vec::new();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = percent_decode(name, true)
+                .ok_or_else(|| Fault::invalid("the name of a query parameter is not UTF-8 in %-encoding"))?;
+            let Some(name) = allowed.iter().find(|known| **known == name) else {
+                return Err(Fault::unknown("query parameter", &name, allowed));
+            };
+            if pairs.iter().any(|(other, _)| other == name) {
+                return Err(Fault::new("duplicate_field", "the query parameter is given twice").inside(name));
+            }
+            let value = percent_decode(value, true)
+                .ok_or_else(|| Fault::invalid("the value is not UTF-8 in %-encoding").inside(name))?;
+            pairs.push((name, value));
+        }
+        Ok(Params { pairs })
+    }
+
+    /// The value of a parameter, if it was given and is not empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.pairs.iter().find(|(other, _)| *other == name)?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// A number between `min` and `max`, or `default`.
+    pub(crate) fn integer(&self, name: &str, min: u64, max: u64, default: u64) -> Read<u64> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(text) => integer(text, min, max).map_err(|fault| fault.inside(name)),
+        }
+    }
+
+    /// `true` or `false`, or `default`.
+    pub(crate) fn boolean(&self, name: &str, default: bool) -> Read<bool> {
+        match self.text(name) {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => {
+                Err(Fault::new("wrong_type", format!("expected true or false, got {other:?}")).inside(name))
+            }
+        }
+    }
+}
+
+/// A number in text, as query and headers have it.
+pub(crate) fn integer(text: &str, min: u64, max: u64) -> Read<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<u64>() {
+        Ok(value) if digits && (min..=max).contains(&value) => Ok(value),
+        _ => {
+            let got: String = text.chars().take(32).collect();
+            Err(Fault::invalid(format!("expected a number from {min} to {max}, got {got:?}")))
+        }
+    }
+}
+
+/// Undoes %-encoding (RFC 3986 §2.1), in a query also `+` for a blank; `None` if that gives no UTF-8 or is cut off.
+pub(crate) fn percent_decode(text: &str, plus: bool) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => {
+                let high = char::from(bytes.next()?).to_digit(16)?;
+                let low = char::from(bytes.next()?).to_digit(16)?;
+                (high * 16 + low) as u8
+            }
+            b'+' if plus => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(out).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded() {
+        let params = Params::read(Some("a=x%2Fy+z&b=12&c=true&d="), &["a", "b", "c", "d"]).unwrap();
+        assert_eq!(params.text("a"), Some("x/y z"));
+        assert_eq!(params.integer("b", 1, 12, 5).unwrap(), 12);
+        assert!(params.boolean("c", false).unwrap());
+        assert_eq!(params.text("d"), None);
+        assert_eq!(params.integer("e", 1, 12, 5).unwrap(), 5);
+    }
+
+    #[test]
+    fn bad_parameters_are_refused_by_name() {
+        let read = |query| Params::read(Some(query), &["a", "b"]);
+        assert_eq!(read("c=1").unwrap_err().field, "c");
+        assert_eq!(read("a=1&a=2").unwrap_err().code, "duplicate_field");
+        assert_eq!(read("a=%f").unwrap_err().field, "a");
+        assert_eq!(read("a=%ff").unwrap_err().field, "a");
+        let params = read("a=-1&b=maybe").unwrap();
+        assert_eq!(
+            params.integer("a", 0, 9, 0).unwrap_err().reason,
+            "expected a number from 0 to 9, got \"-1\""
+        );
+        assert_eq!(params.boolean("b", true).unwrap_err().field, "b");
+        assert!(integer("+1", 0, 9).is_err());
+    }
+}

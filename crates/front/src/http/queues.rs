@@ -1,0 +1,121 @@
+//! Queues: look, set, purge, delete.
+
+use http::StatusCode;
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::query::{Counters, QueueView, State};
+
+use super::body::Body;
+use super::call::Call;
+use super::context::now_ms;
+use super::errors::ApiError;
+use super::json::{Object, object};
+use super::options::SMALL_BODY_BYTES_MAX;
+use super::respond;
+use super::settings::{read_patch, write_settings};
+
+/// Parameters of the list.
+pub(crate) const LIST_PARAMS: &[&str] = &["prefix", "after", "limit"];
+/// Most queues of a page.
+const PAGE_MAX: u64 = 1_000;
+const PAGE_DEFAULT: u64 = 100;
+
+/// `GET P/queues`
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let params = call.query(LIST_PARAMS)?;
+    let prefix = params.text("prefix").unwrap_or_default();
+    let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
+    // One more than asked for tells whether there is a next page.
+    let namespace = call.namespace_id()?;
+    let mut queues = call.node().queues(namespace, prefix, params.text("after"), limit + 1).await?;
+    let more = queues.len() > limit;
+    queues.truncate(limit);
+    let mut out = Vec::with_capacity(64 + queues.len() * 600);
+    object(&mut out, |o| {
+        o.list("queues", &queues, |out, queue| {
+            object(out, |o| write_queue(o, call.namespace_name(), queue));
+        });
+        if let Some(last) = queues.last().filter(|_| more) {
+            o.text("next", &last.name);
+        }
+    });
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+/// `GET P/queues/{queue}`
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let queue = call.node().queue(call.namespace_id()?, call.name).await?;
+    Ok(answer(call, StatusCode::OK, &queue))
+}
+
+/// `PUT P/queues/{queue}` with `create`, else `PATCH`
+pub(crate) async fn set(call: &Call<'_>, body: Incoming, create: bool) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
+    let patch = read_patch(upload.bytes())?;
+    let (queue, created) = call.node().queue_set(call.namespace_id()?, call.name, patch, create).await?;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(answer(call, status, &queue))
+}
+
+/// `DELETE P/queues/{queue}`
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let messages = call.node().queue_delete(call.namespace_id()?, call.name).await?;
+    Ok(count("deleted", messages))
+}
+
+/// `POST P/queues/{queue}/purge`
+pub(crate) async fn purge(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let messages = call.node().queue_purge(call.namespace_id()?, call.name).await?;
+    Ok(count("purged", messages))
+}
+
+/// `{"<name>": messages}`
+pub(crate) fn count(name: &'static str, messages: u64) -> Response<Body> {
+    let mut out = Vec::new();
+    object(&mut out, |o| o.number(name, messages));
+    respond::json(StatusCode::OK, out)
+}
+
+fn answer(call: &Call<'_>, status: StatusCode, queue: &QueueView) -> Response<Body> {
+    let mut out = Vec::with_capacity(600);
+    object(&mut out, |o| write_queue(o, call.namespace_name(), queue));
+    respond::json(status, out)
+}
+
+fn write_queue(o: &mut Object<'_>, namespace: &str, queue: &QueueView) {
+    o.text("name", &queue.name);
+    o.text("namespace", namespace);
+    write_settings(o, &queue.settings);
+    write_counts(o, &queue.counters);
+    o.object("totals", |o| {
+        totals(&queue.counters).into_iter().for_each(|(name, value)| o.number(name, value))
+    });
+    o.number("bytes", queue.counters.bytes);
+    o.number("created_at_ms", queue.created_at_us / 1_000);
+    if let Some(at_us) = queue.oldest_ready_at_us {
+        o.number("oldest_ready_age_ms", now_ms().saturating_sub(at_us / 1_000));
+    }
+}
+
+/// Appends the messages in each state.
+pub(crate) fn write_counts(o: &mut Object<'_>, counters: &Counters) {
+    o.object("counts", |o| {
+        State::ALL.into_iter().zip(counters.states).for_each(|(state, value)| o.number(state.name(), value));
+    });
+}
+
+/// What has ever happened, by name.
+pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 10] {
+    [
+        ("sent", counters.sent),
+        ("delivered", counters.delivered),
+        ("acked", counters.acked),
+        ("nacked", counters.nacked),
+        ("released", counters.released),
+        ("rejected", counters.rejected),
+        ("expired", counters.expired),
+        ("died", counters.died),
+        ("redriven", counters.redriven),
+        ("dropped", counters.dropped),
+    ]
+}

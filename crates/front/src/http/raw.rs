@@ -1,0 +1,266 @@
+//! Raw sending and receiving: the payload is the body, the fields are headers.
+
+use bytes::Bytes;
+use data_encoding::BASE64;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::Error;
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+use sluice_node::Delivered;
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Fault, Read, Reader, object};
+use super::query::integer;
+use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
+use super::respond;
+use super::send::{answer, propose};
+use super::settings::read_backoff;
+
+/// Parameters of a raw receive.
+pub(crate) const RECEIVE_PARAMS: &[&str] = &["wait_ms", "lease_ms", "consumer"];
+/// Headers of a raw send, besides those of the message.
+pub(crate) const SEND_HEADERS: &[&str] = &[
+    "sluice-priority",
+    "sluice-delay-ms",
+    "sluice-deliver-at-ms",
+    "sluice-max-attempts",
+    "sluice-backoff",
+    "sluice-header-<name>",
+];
+/// What stands before the name of a message's header.
+const HEADER_PREFIX: &str = "sluice-header-";
+/// Latest time in microseconds that milliseconds can name.
+const AT_MS_MAX: u64 = u64::MAX / 1_000;
+
+/// `POST P/queues/{queue}/messages/raw`
+pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let mut headers = Vec::new();
+    let item = read_head(&call.head.headers, &mut headers)?;
+    let limit = call.context.body_limits.raw;
+    let upload = call.upload(body, limit).await.map_err(|error| match error.code() {
+        "body_too_large" => too_large(&call.head.headers, limit),
+        _ => error,
+    })?;
+    let item = SendItem { payload: upload.bytes(), headers: &headers, ..item };
+    let sent = propose(call, &[item]).await?;
+    Ok(answer(&sent, false))
+}
+
+fn too_large(headers: &HeaderMap, limit: usize) -> ApiError {
+    let announced =
+        headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    match announced {
+        Some(size) => Error::PayloadTooLarge { size, limit: limit as u64 }.into(),
+        None => ApiError::new("payload_too_large", format!("the payload is over the limit of {limit} bytes"))
+            .with(|o| o.number("limit", limit as u64)),
+    }
+}
+
+/// Reads the fields of a message from headers; those of the message itself go into `pairs`.
+fn read_head<'h>(headers: &'h HeaderMap, pairs: &mut Vec<(&'h str, &'h str)>) -> Read<SendItem<'h>> {
+    let mut item = SendItem::default();
+    if let Some(value) = headers.get(CONTENT_TYPE) {
+        item.content_type = text(value).map_err(|fault| fault.inside("content-type"))?;
+    }
+    for (name, value) in headers {
+        let name = name.as_str();
+        if name == "traceparent" {
+            pairs.push((name, text(value).map_err(|fault| fault.inside(name))?));
+        } else if name.starts_with("sluice-") {
+            read_field(&mut item, pairs, name, value).map_err(|fault| fault.inside(name))?;
+        }
+    }
+    for (at, (name, _)) in pairs.iter().enumerate() {
+        if pairs[..at].iter().any(|(other, _)| other == name) {
+            return Err(Fault::new("duplicate_field", "the header is given twice").inside(name));
+        }
+    }
+    let both = headers.contains_key("sluice-delay-ms") && headers.contains_key("sluice-deliver-at-ms");
+    if both {
+        return Err(Fault::conflict("Sluice-Delay-Ms", "Sluice-Deliver-At-Ms"));
+    }
+    Ok(item)
+}
+
+fn read_field<'h>(
+    item: &mut SendItem<'h>,
+    pairs: &mut Vec<(&'h str, &'h str)>,
+    name: &'h str,
+    value: &'h HeaderValue,
+) -> Read<()> {
+    let value = text(value)?;
+    match name {
+        "sluice-priority" => item.priority = integer(value, 0, u64::from(PRIORITY_MAX))? as u8,
+        "sluice-delay-ms" => item.deliver = Deliver::AfterMs(integer(value, 0, u64::MAX)?),
+        "sluice-deliver-at-ms" => item.deliver = Deliver::AtUs(integer(value, 0, AT_MS_MAX)? * 1_000),
+        "sluice-max-attempts" => item.max_attempts = integer(value, 1, u64::from(ATTEMPTS_MAX))? as u16,
+        "sluice-backoff" => {
+            let mut reader = Reader::new(value.as_bytes())?;
+            item.backoff = Some(read_backoff(&mut reader)?);
+            reader.finish()?;
+        }
+        _ => match name.strip_prefix(HEADER_PREFIX) {
+            Some(name) if !name.is_empty() => pairs.push((name, value)),
+            _ => {
+                let reason = format!("unknown header: known here are {}", SEND_HEADERS.join(", "));
+                return Err(Fault::new("unknown_field", reason));
+            }
+        },
+    }
+    Ok(())
+}
+
+fn text(value: &HeaderValue) -> Read<&str> {
+    std::str::from_utf8(value.as_bytes()).map_err(|_| Fault::invalid("the header's value is not UTF-8"))
+}
+
+/// `POST P/queues/{queue}/receive/raw`
+pub(crate) async fn receive(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let params = call.query(RECEIVE_PARAMS)?;
+    let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
+    let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;
+    let consumer = params.text("consumer").unwrap_or_default();
+    check_consumer(consumer).map_err(|fault| fault.inside("consumer"))?;
+    // Options belong into the query: a body would be ignored, so it is refused.
+    if !call.upload(body, 0).await?.bytes().is_empty() {
+        return Err(ApiError::body_too_large(0));
+    }
+    let delivered = take(call, &Terms::new(1, wait_ms, lease_ms), &[(call.name, 0)], consumer).await?;
+    match delivered.into_iter().next() {
+        None => Ok(respond::empty(StatusCode::NO_CONTENT)),
+        Some(message) => Ok(deliver(&message)),
+    }
+}
+
+fn deliver(message: &Delivered) -> Response<Body> {
+    let blob = MessageBlob::parse(&message.blob);
+    let payload = blob.map_or(Bytes::new(), |blob| message.blob.slice_ref(blob.payload));
+    let mut response = Response::new(Body::full(payload));
+    let headers = response.headers_mut();
+    let content_type = blob.map(|blob| blob.content_type).filter(|text| !text.is_empty());
+    let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
+    headers
+        .insert(CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream")));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let delivery = &message.delivery;
+    let mut put = |name: &'static str, value: Result<HeaderValue, _>| {
+        if let Ok(value) = value {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    put("sluice-message-id", HeaderValue::from_bytes(&delivery.receipt.id.to_text()));
+    put("sluice-receipt", HeaderValue::from_bytes(&delivery.receipt.to_text()));
+    put("sluice-queue", HeaderValue::from_str(&message.queue));
+    put("sluice-priority", Ok(u64::from(delivery.priority).into()));
+    put("sluice-attempt", Ok(u64::from(delivery.attempt).into()));
+    put("sluice-max-attempts", Ok(u64::from(delivery.max_attempts).into()));
+    put("sluice-deliveries", Ok(u64::from(delivery.deliveries).into()));
+    put("sluice-sent-at-ms", Ok((delivery.sent_at_us / 1_000).into()));
+    put("sluice-lease-until-ms", Ok((delivery.lease_until_us / 1_000).into()));
+    if let Some(blob) = blob {
+        put_headers(headers, blob.headers());
+    }
+    response
+}
+
+/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON object.
+fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str, &'m str)>) {
+    let mut rest = Vec::new();
+    for (name, value) in pairs {
+        match carried(name, value) {
+            // Names that differ only in case meet here, and the second must not push the first out.
+            Some((http_name, http_value)) if !headers.contains_key(&http_name) => {
+                headers.insert(http_name, http_value);
+            }
+            _ => rest.push((name, value)),
+        }
+    }
+    if !rest.is_empty() {
+        let mut json = Vec::new();
+        object(&mut json, |o| rest.iter().for_each(|(name, value)| o.foreign(name, value)));
+        if let Ok(value) = HeaderValue::from_str(&BASE64.encode(&json)) {
+            headers.insert(HeaderName::from_static("sluice-headers-base64"), value);
+        }
+    }
+}
+
+fn carried(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value;
+    if !plain {
+        return None;
+    }
+    let name = HeaderName::from_bytes(format!("{HEADER_PREFIX}{name}").as_bytes()).ok()?;
+    Some((name, HeaderValue::from_str(value).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+            );
+        }
+        headers
+    }
+
+    #[test]
+    fn fields_are_read_from_headers() {
+        let headers = head(&[
+            ("Content-Type", "application/pdf"),
+            ("Sluice-Priority", "7"),
+            ("Sluice-Delay-Ms", "500"),
+            ("Sluice-Max-Attempts", "2"),
+            ("Sluice-Backoff", r#"{"kind":"none"}"#),
+            ("Sluice-Header-Customer", "zwölf"),
+            ("traceparent", "00-1-2-00"),
+            ("Accept", "*/*"),
+        ]);
+        let mut pairs = Vec::new();
+        let item = read_head(&headers, &mut pairs).unwrap();
+        assert_eq!((item.content_type, item.priority, item.max_attempts), ("application/pdf", 7, 2));
+        assert_eq!(item.deliver, Deliver::AfterMs(500));
+        assert!(item.backoff.is_some());
+        pairs.sort_unstable();
+        assert_eq!(pairs, [("customer", "zwölf"), ("traceparent", "00-1-2-00")]);
+    }
+
+    #[test]
+    fn bad_headers_are_named() {
+        let fault = |pairs: &[(&str, &str)]| {
+            let headers = head(pairs);
+            let fault = read_head(&headers, &mut Vec::new()).unwrap_err();
+            (fault.code, fault.field)
+        };
+        let named = |code, field: &str| (code, field.to_owned());
+        assert_eq!(fault(&[("sluice-priority", "10")]), named("invalid_argument", "sluice-priority"));
+        assert_eq!(fault(&[("sluice-prioriti", "1")]), named("unknown_field", "sluice-prioriti"));
+        assert_eq!(fault(&[("sluice-header-", "1")]), named("unknown_field", "sluice-header-"));
+        assert_eq!(
+            fault(&[("sluice-header-a", "1"), ("sluice-header-a", "2")]),
+            named("duplicate_field", "a")
+        );
+        assert_eq!(fault(&[("sluice-delay-ms", "1"), ("sluice-deliver-at-ms", "1")]).0, "conflicting_fields");
+    }
+
+    #[test]
+    fn headers_that_http_cannot_carry_are_not_lost() {
+        let mut headers = HeaderMap::new();
+        let pairs = [("a", "1"), ("A", "2"), ("b c", "3"), ("d", "zwölf"), ("e", " x")];
+        put_headers(&mut headers, pairs.into_iter());
+        assert_eq!(headers["sluice-header-a"], "1");
+        let json = BASE64.decode(headers["sluice-headers-base64"].as_bytes()).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(value, serde_json::json!({"A": "2", "b c": "3", "d": "zwölf", "e": " x"}));
+    }
+}

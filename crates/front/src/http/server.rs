@@ -1,0 +1,203 @@
+//! The accept loop and the life of a connection.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use sluice_node::Node;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::connection::{Activity, Verdict, Watched};
+use super::context::Context;
+use super::dispatch::handle;
+use super::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions, STREAMS_MAX};
+
+/// How long a connection that was told to close may still stay.
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// Pause after the system gave no connection: mostly the process has no file descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Connections over the limit that get an answer before they are closed.
+const REFUSALS_MAX: usize = 64;
+/// How long such an answer may take.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\ncontent-length: 116\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"error\":{\"code\":\"overloaded\",\"message\":\"too many connections: retry in 1000 ms\",\
+    \"details\":{\"retry_after_ms\":1000}}}";
+
+/// How serving ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped {
+    /// Connections that did not finish within the grace period and were cut.
+    pub connections_cut: usize,
+}
+
+/// Serves HTTP/1.1 and HTTP/2 (prior knowledge) in clear text on `listener` until `shutdown` resolves.
+///
+/// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
+/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left. The node is not
+/// shut down: that is for the caller, afterwards.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: HttpOptions,
+    shutdown: impl Future<Output = ()>,
+) -> Stopped {
+    let (stop, stopping) = watch::channel(false);
+    let grace = options.shutdown_grace;
+    let context = Arc::new(Context::new(node, options, stopping.clone()));
+    let mut connections = JoinSet::new();
+    let mut refusals = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        while refusals.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, _)) if connections.len() < context.options.connections_max => {
+                connections.spawn(connection(Arc::clone(&context), stream, stopping.clone()));
+            }
+            Ok((stream, _)) => {
+                context.metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
+                if refusals.len() < REFUSALS_MAX {
+                    refusals.spawn(refuse(stream));
+                }
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    // Fails only when no connection is left to hear it.
+    let _ = stop.send(true);
+    let drained = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+    let connections_cut = if drained.is_ok() { 0 } else { connections.len() };
+    connections.shutdown().await;
+    Stopped { connections_cut }
+}
+
+/// Tells a client that there are too many connections; in HTTP/1.1, which an HTTP/2 client also understands as a failure.
+async fn refuse(mut stream: TcpStream) {
+    let answer = async {
+        stream.write_all(REFUSAL).await?;
+        stream.shutdown().await?;
+        // Until the client closes: closing on unread bytes would reset the connection and lose the answer.
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
+    };
+    // A client that does not take its refusal gets none.
+    let _ = timeout(REFUSAL_TIMEOUT, answer).await;
+}
+
+async fn connection(context: Arc<Context>, stream: TcpStream, mut stopping: watch::Receiver<bool>) {
+    context.metrics.connections.fetch_add(1, Ordering::Relaxed);
+    let _open = OpenConnection::new(&context);
+    // A small answer must not wait for the next one; if that fails it is only slower.
+    let _ = stream.set_nodelay(true);
+    let activity = Arc::new(Activity::new());
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = handle(Arc::clone(&context), Arc::clone(&activity), request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let builder = builder();
+    let mut serving = pin!(builder.serve_connection(io, service));
+    let mut closing = false;
+    let mut look_after = context.options.head_timeout.min(context.options.idle_timeout);
+    loop {
+        tokio::select! {
+            result = serving.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!("connection ended: {error}");
+                }
+                return;
+            }
+            _ = stopping.wait_for(|stopping| *stopping), if !closing => {
+                closing = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = sleep(look_after) => match activity.verdict(&context.options) {
+                Verdict::Keep(next) => look_after = next,
+                Verdict::Close if !closing => {
+                    closing = true;
+                    look_after = CLOSE_GRACE;
+                    serving.as_mut().graceful_shutdown();
+                }
+                Verdict::Close => return,
+                Verdict::Cut(reason) => {
+                    context.metrics.connections_cut.fetch_add(1, Ordering::Relaxed);
+                    tracing::debug!("connection cut: {reason}");
+                    return;
+                }
+            },
+        }
+    }
+}
+
+/// Counts an open connection while it lives.
+struct OpenConnection<'c>(&'c Context);
+
+impl<'c> OpenConnection<'c> {
+    fn new(context: &'c Context) -> OpenConnection<'c> {
+        context.connections.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(context)
+    }
+}
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // Deadlines are kept by `Activity`, for both versions alike.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEAD_FIELDS_MAX)
+        .pipeline_flush(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .initial_stream_window_size(256 << 10)
+        .initial_connection_window_size(1 << 20)
+        .max_send_buf_size(256 << 10);
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REFUSAL;
+
+    #[test]
+    fn the_refusal_is_as_long_as_it_says() {
+        let text = std::str::from_utf8(REFUSAL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{}", body.len());
+        serde_json::from_str::<serde_json::Value>(body).unwrap();
+    }
+}

@@ -1,0 +1,159 @@
+//! Settings of queues and quotas of namespaces, as JSON.
+
+use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX};
+use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, QueueSettings, Quotas};
+
+use super::json::{Fault, Object, Read, Reader};
+
+/// Fields of a backoff.
+pub(crate) const BACKOFF_FIELDS: &[&str] = &["kind", "base_ms", "cap_ms", "jitter_percent"];
+/// Fields of a queue's settings.
+pub(crate) const SETTINGS_FIELDS: &[&str] = &["lease_ms", "max_attempts", "max_deliveries", "backoff"];
+/// Fields of a namespace's quotas.
+pub(crate) const QUOTA_FIELDS: &[&str] = &["queues", "messages", "bytes"];
+/// Names of the kinds of backoff.
+pub(crate) const BACKOFF_KINDS: &[&str] = &["none", "fixed", "linear", "exponential"];
+
+/// Reads a backoff; what is left out takes its default.
+pub(crate) fn read_backoff(reader: &mut Reader<'_>) -> Read<Backoff> {
+    let mut backoff = Backoff::default();
+    reader.object(BACKOFF_FIELDS, |reader, name| {
+        match name {
+            "kind" => backoff.kind = read_kind(reader)?,
+            "base_ms" => backoff.base_ms = reader.integer(0, u64::MAX)?,
+            "cap_ms" => backoff.cap_ms = reader.integer(0, u64::MAX)?,
+            "jitter_percent" => backoff.jitter_percent = reader.integer(0, 100)? as u8,
+            other => return Err(Fault::unknown("field", other, BACKOFF_FIELDS)),
+        }
+        Ok(())
+    })?;
+    Ok(backoff)
+}
+
+fn read_kind(reader: &mut Reader<'_>) -> Read<BackoffKind> {
+    let text = reader.string()?;
+    match text.get(reader.scratch()) {
+        "none" => Ok(BackoffKind::None),
+        "fixed" => Ok(BackoffKind::Fixed),
+        "linear" => Ok(BackoffKind::Linear),
+        "exponential" => Ok(BackoffKind::Exponential),
+        other => Err(Fault::one_of(BACKOFF_KINDS, other)),
+    }
+}
+
+/// Reads the settings of a queue that are to change; an empty body changes none.
+pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
+    let mut reader = Reader::new(body)?;
+    let mut patch = QueuePatch::default();
+    if reader.is_blank() {
+        return Ok(patch);
+    }
+    reader.object(SETTINGS_FIELDS, |reader, name| {
+        match name {
+            "lease_ms" => patch.lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
+            "max_attempts" => patch.max_attempts = Some(reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16),
+            "max_deliveries" => patch.max_deliveries = Some(reader.integer(1, u64::from(u16::MAX))? as u16),
+            "backoff" => patch.backoff = Some(read_backoff(reader)?),
+            other => return Err(Fault::unknown("field", other, SETTINGS_FIELDS)),
+        }
+        Ok(())
+    })?;
+    reader.finish()?;
+    Ok(patch)
+}
+
+/// Reads quotas into `quotas`; what is left out keeps its value.
+pub(crate) fn read_quotas(reader: &mut Reader<'_>, quotas: &mut QuotaPatch) -> Read<()> {
+    reader.object(QUOTA_FIELDS, |reader, name| {
+        let value = Some(reader.integer(0, u64::MAX)?);
+        match name {
+            "queues" => quotas.queues = value,
+            "messages" => quotas.messages = value,
+            "bytes" => quotas.bytes = value,
+            other => return Err(Fault::unknown("field", other, QUOTA_FIELDS)),
+        }
+        Ok(())
+    })
+}
+
+/// A change of quotas: what is `None` stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct QuotaPatch {
+    queues: Option<u64>,
+    messages: Option<u64>,
+    bytes: Option<u64>,
+}
+
+impl QuotaPatch {
+    /// The quotas `old` with the change made.
+    pub(crate) fn apply(self, old: Quotas) -> Quotas {
+        Quotas {
+            queues: self.queues.unwrap_or(old.queues),
+            messages: self.messages.unwrap_or(old.messages),
+            bytes: self.bytes.unwrap_or(old.bytes),
+        }
+    }
+}
+
+/// Appends a backoff.
+pub(crate) fn write_backoff(o: &mut Object<'_>, backoff: &Backoff) {
+    o.object("backoff", |o| {
+        let kind = match backoff.kind {
+            BackoffKind::None => "none",
+            BackoffKind::Fixed => "fixed",
+            BackoffKind::Linear => "linear",
+            BackoffKind::Exponential => "exponential",
+        };
+        o.text("kind", kind);
+        o.number("base_ms", backoff.base_ms);
+        o.number("cap_ms", backoff.cap_ms);
+        o.number("jitter_percent", u64::from(backoff.jitter_percent));
+    });
+}
+
+/// Appends the settings of a queue.
+pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
+    o.object("settings", |o| {
+        o.number("lease_ms", settings.lease_ms);
+        o.number("max_attempts", u64::from(settings.max_attempts));
+        o.number("max_deliveries", u64::from(settings.max_deliveries));
+        write_backoff(o, &settings.backoff);
+    });
+}
+
+/// Appends quotas.
+pub(crate) fn write_quotas(o: &mut Object<'_>, quotas: &Quotas) {
+    o.object("quotas", |o| {
+        o.number("queues", quotas.queues);
+        o.number("messages", quotas.messages);
+        o.number("bytes", quotas.bytes);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_they_are_written() {
+        let mut out = Vec::new();
+        super::super::json::object(&mut out, |o| write_settings(o, &QueueSettings::default()));
+        let body = &out[br#"{"settings":"#.len()..out.len() - 1];
+        let patch = read_patch(body).unwrap();
+        let default = QueueSettings::default();
+        assert_eq!(patch.lease_ms, Some(default.lease_ms));
+        assert_eq!(patch.max_attempts, Some(default.max_attempts));
+        assert_eq!(patch.max_deliveries, Some(default.max_deliveries));
+        assert_eq!(patch.backoff, Some(default.backoff));
+        assert_eq!(read_patch(b" ").unwrap(), QueuePatch::default());
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let fault = read_patch(br#"{"backoff":{"kind":"cubic"}}"#).unwrap_err();
+        assert_eq!(fault.field, "backoff.kind");
+        assert_eq!(fault.reason, "expected one of none, fixed, linear, exponential, got \"cubic\"");
+        let fault = read_patch(br#"{"lease_ms":0}"#).unwrap_err();
+        assert_eq!(fault.reason, "expected a number from 1 to 43200000, got 0");
+    }
+}

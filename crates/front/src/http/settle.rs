@@ -1,0 +1,454 @@
+//! Settling and extending.
+
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::command::{SettleItem, Settlement};
+use sluice_engine::id::Receipt;
+use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX};
+use sluice_engine::{Error, Limits};
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::{ApiError, results};
+use super::json::{Fault, Read, Reader, Text, object};
+use super::respond;
+
+/// Fields of ack.
+pub(crate) const ACK_FIELDS: &[&str] = &["receipt", "receipts"];
+/// Fields of nack.
+pub(crate) const NACK_FIELDS: &[&str] = &["receipt", "receipts", "error", "delay_ms"];
+/// Fields of release.
+pub(crate) const RELEASE_FIELDS: &[&str] = &["receipt", "receipts", "delay_ms"];
+/// Fields of reject.
+pub(crate) const REJECT_FIELDS: &[&str] = &["receipt", "receipts", "error"];
+/// Fields of settle.
+pub(crate) const SETTLE_FIELDS: &[&str] = &["items"];
+/// Fields of an item of settle.
+pub(crate) const SETTLE_ITEM_FIELDS: &[&str] = &["receipt", "outcome", "error", "delay_ms"];
+/// Fields of extend.
+pub(crate) const EXTEND_FIELDS: &[&str] = &["receipt", "lease_ms", "items"];
+/// Fields of an item of extend.
+pub(crate) const EXTEND_ITEM_FIELDS: &[&str] = &["receipt", "lease_ms"];
+/// How a delivery may end.
+pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
+
+/// Items that were refused before the node saw them, with their place in the request.
+type Refused = Vec<(usize, Error)>;
+/// Receipts that can be read, each with what goes with it, and those that cannot.
+type Parsed<T> = (Vec<(Receipt, T)>, Refused);
+
+/// One of the four ways in which a delivery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Ack,
+    Nack,
+    Release,
+    Reject,
+}
+
+impl Outcome {
+    fn settlement(self, delay_ms: Option<u64>) -> Settlement {
+        match self {
+            Outcome::Ack => Settlement::Ack,
+            Outcome::Nack => Settlement::Nack { delay_ms },
+            Outcome::Release => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+            Outcome::Reject => Settlement::Reject,
+        }
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Outcome::Ack => ACK_FIELDS,
+            Outcome::Nack => NACK_FIELDS,
+            Outcome::Release => RELEASE_FIELDS,
+            Outcome::Reject => REJECT_FIELDS,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Outcome::Ack => "ack",
+            Outcome::Nack => "nack",
+            Outcome::Release => "release",
+            Outcome::Reject => "reject",
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Read<Outcome> {
+        let text = reader.string()?;
+        match text.get(reader.scratch()) {
+            "ack" => Ok(Outcome::Ack),
+            "nack" => Ok(Outcome::Nack),
+            "release" => Ok(Outcome::Release),
+            "reject" => Ok(Outcome::Reject),
+            other => Err(Fault::one_of(OUTCOMES, other)),
+        }
+    }
+}
+
+/// `POST P/ack`, `nack`, `release`, `reject`
+pub(crate) async fn one_outcome(
+    call: &Call<'_>,
+    body: Incoming,
+    outcome: Outcome,
+) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, call.context.body_limits.items).await?;
+    let request = Settlements::read_one_outcome(upload.bytes(), outcome, call.node().limits())?;
+    settle_request(call, request).await
+}
+
+/// `POST P/settle`
+pub(crate) async fn settle(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, call.context.body_limits.items).await?;
+    let request = Settlements::read_mixed(upload.bytes(), call.node().limits())?;
+    settle_request(call, request).await
+}
+
+async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Response<Body>, ApiError> {
+    let (items, refused) = request.items();
+    let settled = match items.is_empty() {
+        true => Vec::new(),
+        false => call.node().settle(call.namespace_id()?, &items).await?,
+    };
+    answer(settled, refused, request.is_list)
+}
+
+/// `POST P/extend`
+pub(crate) async fn extend(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, call.context.body_limits.items).await?;
+    let request = Extensions::read(upload.bytes(), call.node().limits())?;
+    let (items, refused) = request.items();
+    let extended = match items.is_empty() {
+        true => Vec::new(),
+        false => call.node().extend(call.namespace_id()?, &items).await?,
+    };
+    answer(extended, refused, request.is_list)
+}
+
+/// Results in the order of the request: those of the node, and between them those refused before.
+fn answer(
+    mut done: Vec<Result<(), Error>>,
+    refused: Refused,
+    is_list: bool,
+) -> Result<Response<Body>, ApiError> {
+    if !refused.is_empty() {
+        let mut rest = done.into_iter();
+        let mut merged = Vec::with_capacity(rest.len() + refused.len());
+        for (at, error) in refused {
+            merged.extend(rest.by_ref().take(at - merged.len()));
+            merged.push(Err(error));
+        }
+        merged.extend(rest);
+        done = merged;
+    }
+    if is_list {
+        return Ok(results(&done));
+    }
+    match done.into_iter().next() {
+        None | Some(Ok(())) => Ok(respond::empty_object()),
+        Some(Err(Error::AlreadySettled { .. })) => {
+            let mut out = Vec::new();
+            object(&mut out, |o| o.boolean("already_settled", true));
+            Ok(respond::json(http::StatusCode::OK, out))
+        }
+        Some(Err(error)) => Err(error.into()),
+    }
+}
+
+/// Splits receipts that can be read from those that cannot; the latter with their place.
+fn parse_receipts<'s, T>(texts: impl Iterator<Item = (&'s str, T)>) -> Parsed<T> {
+    let mut good = Vec::with_capacity(texts.size_hint().0);
+    let mut refused = Vec::new();
+    for (at, (text, rest)) in texts.enumerate() {
+        match text.parse::<Receipt>() {
+            Ok(receipt) => good.push((receipt, rest)),
+            Err(error) => refused.push((at, error)),
+        }
+    }
+    (good, refused)
+}
+
+/// A list that keeps no more than its limit and counts the rest.
+#[derive(Debug)]
+struct Bounded<T> {
+    items: Vec<T>,
+    count: u64,
+    limit: u64,
+}
+
+impl<T> Bounded<T> {
+    fn new(limits: &Limits) -> Bounded<T> {
+        Bounded { items: Vec::new(), count: 0, limit: u64::from(limits.batch_items) }
+    }
+
+    fn push(&mut self, item: T) {
+        self.count += 1;
+        if self.count <= self.limit {
+            self.items.push(item);
+        }
+    }
+
+    fn finish(self, field: &str) -> Read<Vec<T>> {
+        let Bounded { items, count, limit } = self;
+        match count {
+            0 => Err(Fault::invalid("expected at least one item").inside(field)),
+            count if count > limit => Err(Error::BatchTooLarge { what: "items", size: count, limit }.into()),
+            _ => Ok(items),
+        }
+    }
+}
+
+/// A request to settle.
+#[derive(Debug)]
+struct Settlements<'a> {
+    items: Vec<SettlementText<'a>>,
+    scratch: String,
+    is_list: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SettlementText<'a> {
+    receipt: Text<'a>,
+    settlement: Settlement,
+    error: Option<Text<'a>>,
+}
+
+impl<'a> Settlements<'a> {
+    fn read_one_outcome(body: &'a [u8], outcome: Outcome, limits: &Limits) -> Read<Settlements<'a>> {
+        let mut reader = Reader::new(body)?;
+        let (mut receipt, mut error, mut delay_ms) = (None, None, None);
+        let mut receipts: Option<Bounded<Text<'a>>> = None;
+        reader.object(outcome.fields(), |reader, name| {
+            match name {
+                "receipt" => receipt = Some(reader.string()?),
+                "receipts" => {
+                    let list = receipts.insert(Bounded::new(limits));
+                    reader.array(|reader, _| {
+                        list.push(reader.string()?);
+                        Ok(())
+                    })?;
+                }
+                "error" => error = Some(reader.string()?),
+                "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
+                other => return Err(Fault::unknown("field", other, outcome.fields())),
+            }
+            Ok(())
+        })?;
+        let scratch = reader.finish()?;
+        let is_list = receipts.is_some();
+        let receipts = match (receipt, receipts) {
+            (Some(_), Some(_)) => return Err(Fault::conflict("receipt", "receipts")),
+            (None, None) => return Err(Fault::missing("receipt", "give receipt, or receipts for many")),
+            (Some(receipt), None) => vec![receipt],
+            (None, Some(list)) => list.finish("receipts")?,
+        };
+        let settlement = outcome.settlement(delay_ms);
+        let items =
+            receipts.into_iter().map(|receipt| SettlementText { receipt, settlement, error }).collect();
+        Ok(Settlements { items, scratch, is_list })
+    }
+
+    fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
+        let mut reader = Reader::new(body)?;
+        let mut items = Bounded::new(limits);
+        reader.object(SETTLE_FIELDS, |reader, _| {
+            reader.array(|reader, _| {
+                items.push(read_settlement(reader)?);
+                Ok(())
+            })
+        })?;
+        let scratch = reader.finish()?;
+        Ok(Settlements { items: items.finish("items")?, scratch, is_list: true })
+    }
+
+    /// The items as the engine takes them, and those whose receipt cannot be read.
+    fn items(&self) -> (Vec<SettleItem<'_>>, Refused) {
+        let texts = self.items.iter().map(|item| (item.receipt.get(&self.scratch), item));
+        let (good, refused) = parse_receipts(texts);
+        let items = good
+            .into_iter()
+            .map(|(receipt, item)| SettleItem {
+                receipt,
+                settlement: item.settlement,
+                error: item.error.map_or("", |text| cut(text.get(&self.scratch))),
+            })
+            .collect();
+        (items, refused)
+    }
+}
+
+fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<SettlementText<'a>> {
+    let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
+    reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
+        match name {
+            "receipt" => receipt = Some(reader.string()?),
+            "outcome" => outcome = Some(Outcome::read(reader)?),
+            "error" => error = Some(reader.string()?),
+            "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
+            other => return Err(Fault::unknown("field", other, SETTLE_ITEM_FIELDS)),
+        }
+        Ok(())
+    })?;
+    let receipt = receipt.ok_or_else(|| Fault::missing("receipt", "which delivery is to be settled"))?;
+    let outcome =
+        outcome.ok_or_else(|| Fault::missing("outcome", "expected one of ack, nack, release, reject"))?;
+    for (field, given) in [("error", error.is_some()), ("delay_ms", delay_ms.is_some())] {
+        if given && !outcome.fields().contains(&field) {
+            let reason = format!("{field} has no meaning for {}", outcome.name());
+            return Err(Fault::new("conflicting_fields", reason).inside(field));
+        }
+    }
+    Ok(SettlementText { receipt, settlement: outcome.settlement(delay_ms), error })
+}
+
+/// A request to extend.
+#[derive(Debug)]
+struct Extensions<'a> {
+    items: Vec<(Text<'a>, u64)>,
+    scratch: String,
+    is_list: bool,
+}
+
+impl<'a> Extensions<'a> {
+    fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
+        let mut reader = Reader::new(body)?;
+        let (mut receipt, mut lease_ms) = (None, None);
+        let mut items: Option<Bounded<(Text<'a>, u64)>> = None;
+        reader.object(EXTEND_FIELDS, |reader, name| {
+            match name {
+                "receipt" => receipt = Some(reader.string()?),
+                "lease_ms" => lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
+                "items" => {
+                    let list = items.insert(Bounded::new(limits));
+                    reader.array(|reader, _| {
+                        list.push(read_extension(reader)?);
+                        Ok(())
+                    })?;
+                }
+                other => return Err(Fault::unknown("field", other, EXTEND_FIELDS)),
+            }
+            Ok(())
+        })?;
+        let scratch = reader.finish()?;
+        let is_list = items.is_some();
+        let items = match (receipt, items) {
+            (Some(_), Some(_)) => return Err(Fault::conflict("receipt", "items")),
+            (None, Some(_)) if lease_ms.is_some() => return Err(Fault::conflict("lease_ms", "items")),
+            (None, None) => return Err(Fault::missing("receipt", "give receipt, or items for many")),
+            (Some(receipt), None) => vec![(receipt, lease_ms.unwrap_or(0))],
+            (None, Some(list)) => list.finish("items")?,
+        };
+        Ok(Extensions { items, scratch, is_list })
+    }
+
+    fn items(&self) -> Parsed<u64> {
+        parse_receipts(self.items.iter().map(|(receipt, lease_ms)| (receipt.get(&self.scratch), *lease_ms)))
+    }
+}
+
+fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, u64)> {
+    let (mut receipt, mut lease_ms) = (None, 0);
+    reader.object(EXTEND_ITEM_FIELDS, |reader, name| {
+        match name {
+            "receipt" => receipt = Some(reader.string()?),
+            _ => lease_ms = reader.integer(1, LEASE_MS_MAX)?,
+        }
+        Ok(())
+    })?;
+    let receipt = receipt.ok_or_else(|| Fault::missing("receipt", "which delivery is to be extended"))?;
+    Ok((receipt, lease_ms))
+}
+
+/// The beginning of an error text, as much as is kept.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ERROR_TEXT_BYTES_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt(token: u64) -> Receipt {
+        let id = sluice_engine::MessageId { namespace: sluice_engine::NamespaceId(1), sequence: 5 };
+        Receipt { id, token }
+    }
+
+    #[test]
+    fn mixed_outcomes_are_read_in_order_and_a_bad_receipt_fails_alone() {
+        let body = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"ack"}},{{"receipt":"nonsense","outcome":"ack"}},
+                {{"outcome":"nack","receipt":"{}","error":"e","delay_ms":7}},
+                {{"receipt":"{}","outcome":"release"}}]}}"#,
+            receipt(1),
+            receipt(2),
+            receipt(3)
+        );
+        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let (items, refused) = request.items();
+        assert_eq!(items.len(), 3);
+        assert_eq!(items[1].settlement, Settlement::Nack { delay_ms: Some(7) });
+        assert_eq!(items[1].error, "e");
+        assert_eq!(items[2].settlement, Settlement::Release { delay_ms: 0 });
+        assert_eq!(refused, [(1, Error::InvalidReceipt { receipt: "nonsense".into() })]);
+    }
+
+    #[tokio::test]
+    async fn refused_items_stand_at_their_place() {
+        use http_body_util::BodyExt as _;
+        let error = |text: &str| Error::InvalidReceipt { receipt: text.into() };
+        let done = vec![Ok(()), Err(Error::AlreadySettled { receipt: "r".into() })];
+        let response = answer(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))], true).unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let oks: Vec<bool> =
+            value["results"].as_array().unwrap().iter().map(|r| r["ok"].as_bool().unwrap()).collect();
+        assert_eq!(oks, [false, true, false, true, false]);
+        assert_eq!(value["results"][3]["already_settled"], true);
+        assert_eq!(value["results"][4]["error"]["details"]["receipt"], "c");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let limits = Limits { batch_items: 2, ..Limits::default() };
+        let mixed = |body: &str| Settlements::read_mixed(body.as_bytes(), &limits).unwrap_err();
+        let ack =
+            |body: &str| Settlements::read_one_outcome(body.as_bytes(), Outcome::Ack, &limits).unwrap_err();
+        let extend = |body: &str| Extensions::read(body.as_bytes(), &limits).unwrap_err();
+        assert_eq!(ack("{}").field, "receipt");
+        assert_eq!(ack(r#"{"receipt":"a","receipts":[]}"#).code, "conflicting_fields");
+        assert_eq!(ack(r#"{"receipt":"a","delay_ms":1}"#).code, "unknown_field");
+        assert_eq!(ack(r#"{"receipts":["a","b","c"]}"#).code, "batch_too_large");
+        assert_eq!(ack(r#"{"receipts":[1]}"#).field, "receipts[0]");
+        assert_eq!(mixed("{}").field, "items");
+        assert_eq!(mixed(r#"{"items":[{"receipt":"a"}]}"#).field, "items[0].outcome");
+        assert_eq!(mixed(r#"{"items":[{"receipt":"a","outcome":"done"}]}"#).field, "items[0].outcome");
+        let fault = mixed(r#"{"items":[{"receipt":"a","outcome":"ack","error":"x"}]}"#);
+        assert_eq!(fault.reason, "error has no meaning for ack");
+        assert_eq!(extend(r#"{"items":[],"lease_ms":4}"#).code, "conflicting_fields");
+        assert_eq!(extend(r#"{"items":[{}]}"#).field, "items[0].receipt");
+    }
+
+    #[test]
+    fn long_error_texts_are_cut_between_characters() {
+        let text = format!("{}é", "a".repeat(ERROR_TEXT_BYTES_MAX - 1));
+        assert_eq!(cut(&text).len(), ERROR_TEXT_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn noise_never_panics() {
+        let seed = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"nack","error":"\u00e9","delay_ms":5}},{{"receipt":"x","outcome":"ack"}}]}}"#,
+            receipt(9)
+        );
+        let mut random = crate::http::testing::Random(13);
+        for _ in 0..30_000 {
+            let mut body = seed.clone().into_bytes();
+            random.mutate(&mut body);
+            if let Ok(request) = Settlements::read_mixed(&body, &Limits::default()) {
+                request.items();
+            }
+            let _ = Extensions::read(&body, &Limits::default());
+            let _ = Settlements::read_one_outcome(&body, Outcome::Nack, &Limits::default());
+        }
+    }
+}
