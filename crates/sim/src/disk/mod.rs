@@ -48,6 +48,16 @@ impl SimDisk {
         self.store().fail_call(call, nth);
     }
 
+    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must follow.
+    pub fn halt_after(&self, calls: u64) {
+        self.store().halt_after(calls + 1);
+    }
+
+    /// Whether the process has died by [`SimDisk::halt_after`].
+    pub fn is_halted(&self) -> bool {
+        self.store().is_halted()
+    }
+
     /// Sets how many bytes the disk has in all.
     pub fn set_capacity(&self, bytes: usize) {
         self.store().set_capacity(bytes);
@@ -90,7 +100,7 @@ impl SimDisk {
     /// The store, for a process that has not been ended.
     fn alive(&self) -> io::Result<MutexGuard<'_, Store>> {
         let store = self.store();
-        if store.generation == self.generation {
+        if store.generation == self.generation && !store.is_halted() {
             Ok(store)
         } else {
             Err(io::Error::other("simulated: this process has ended"))

@@ -63,6 +63,8 @@ pub(super) struct Store {
     rng: Rng,
     capacity: usize,
     fail: Option<(Call, u64)>,
+    /// Calls until the process dies in the middle of what it does.
+    halt_after: Option<u64>,
     skip_syncs: bool,
     locked: bool,
     /// Handles of an earlier process are dead.
@@ -79,6 +81,7 @@ impl Store {
             rng,
             capacity,
             fail: None,
+            halt_after: None,
             skip_syncs: false,
             locked: false,
             generation: 0,
@@ -88,6 +91,14 @@ impl Store {
 
     pub(super) fn fail_call(&mut self, call: Call, nth: u64) {
         self.fail = Some((call, nth));
+    }
+
+    pub(super) fn halt_after(&mut self, calls: u64) {
+        self.halt_after = Some(calls);
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.halt_after == Some(0)
     }
 
     pub(super) fn set_capacity(&mut self, bytes: usize) {
@@ -102,6 +113,7 @@ impl Store {
     pub(super) fn crash(&mut self, crash: Crash) {
         self.generation += 1;
         self.fail = None;
+        self.halt_after = None;
         self.locked = false;
         match crash {
             Crash::Kill => self.forget_some_lost_pages(),
@@ -166,6 +178,9 @@ impl Store {
     }
 
     fn fault(&mut self, call: Call) -> io::Result<()> {
+        if let Some(calls) = self.halt_after.as_mut().filter(|calls| **calls > 0) {
+            *calls -= 1;
+        }
         match &mut self.fail {
             Some((which, nth)) if *which == call => {
                 if *nth > 0 {

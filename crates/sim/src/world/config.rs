@@ -25,6 +25,11 @@ pub(super) struct Trouble {
     pub(super) clock_jump: u64,
 }
 
+impl Trouble {
+    pub(super) const NONE: Trouble =
+        Trouble { kill: 0, power: 0, failing_call: 0, full_disk: 0, flip: 0, orderly_stop: 0, clock_jump: 0 };
+}
+
 /// The set-up of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Config {

@@ -11,7 +11,7 @@ use crate::disk::Crash;
 use crate::model::Checked;
 
 /// Starts that may fail one after the other, while causes are removed.
-const STARTS_MAX: usize = 4;
+const STARTS_MAX: usize = 20;
 
 impl World {
     pub(super) fn start_first(&mut self) -> Checked {
@@ -20,6 +20,22 @@ impl World {
         self.history.begin_at(recovered.next_index);
         self.server = Some(recovered.server);
         self.begin()
+    }
+
+    /// The process dies: now, or in the middle of what it does next with the disk.
+    pub(super) fn die(&mut self, crash: Crash) -> Checked {
+        if self.rng.chance(1, 2) {
+            return self.crash(crash);
+        }
+        self.halt_soon(crash);
+        Ok(())
+    }
+
+    fn halt_soon(&mut self, crash: Crash) {
+        let calls = self.rng.below(16);
+        self.trace(|| format!("  {crash:?} after {calls} more calls"));
+        self.dying = crash;
+        self.disk.halt_after(calls);
     }
 
     /// The process is killed, or power is lost; then the server is started again.
@@ -37,6 +53,9 @@ impl World {
 
     /// The journal has failed, said so, and the process stops.
     pub(super) fn failed(&mut self, why: &str) -> Checked {
+        if self.disk.is_halted() {
+            return self.crash(self.dying);
+        }
         self.trace(|| format!("  the journal has failed: {why}"));
         let expected = self.armed || self.full || !self.flips.is_empty();
         if !expected {
@@ -58,6 +77,7 @@ impl World {
         self.look()?;
         let Some(server) = &self.server else { return Ok(()) };
         match server.writer.sync() {
+            Err(_) if self.disk.is_halted() => return self.crash(self.dying),
             Ok(()) => self.durable = self.history.applied(),
             Err(why) if self.armed || self.full => self.trace(|| format!("  the last sync failed: {why}")),
             Err(why) => return Err(format!("the last sync failed without a cause: {why}")),
@@ -83,13 +103,22 @@ impl World {
         self.stats.restarts += 1;
     }
 
-    fn restart(&mut self, must_have: u64) -> Checked {
+    fn restart(&mut self, mut must_have: u64) -> Checked {
         for _ in 0..STARTS_MAX {
             if self.rng.below(10_000) < self.config.trouble.failing_call * 20 {
                 self.arm();
             }
+            if self.rng.below(10_000) < (self.config.trouble.kill + self.config.trouble.power) * 20 {
+                let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
+                self.halt_soon(crash);
+            }
             match open(&self.config, &self.disk, &self.clock, self.plant) {
                 Ok(recovered) => return self.recovered(recovered, must_have),
+                Err(_) if self.disk.is_halted() => {
+                    must_have = must_have.min(self.must_have(self.dying));
+                    self.disk.crash(self.dying);
+                    continue;
+                }
                 Err(refusal) => self.remove_cause(&refusal)?,
             }
             self.disk.crash(Crash::Kill);

@@ -4,7 +4,7 @@ use sluice_engine::command::Settlement;
 use sluice_node::shard::Step;
 
 use super::World;
-use super::config::ROOMY;
+use super::config::{ROOMY, Trouble};
 use crate::disk::Crash;
 use crate::model::Checked;
 use crate::workload::{Op, QUEUES, Wanted};
@@ -44,7 +44,7 @@ impl World {
 
     /// No more trouble.
     fn calm(&mut self) {
-        self.config.trouble.failing_call = 0;
+        self.config.trouble = Trouble::NONE;
         self.full = false;
         self.disk.set_capacity(ROOMY);
         for flip in std::mem::take(&mut self.flips).iter().rev() {

@@ -89,6 +89,8 @@ pub struct World {
     armed: bool,
     /// Whether the disk was made small.
     full: bool,
+    /// What ends the process when the disk has halted.
+    dying: Crash,
     /// Whether the shard has just said that it has nothing to do.
     idle: bool,
     /// Damage done and not undone.
@@ -124,6 +126,7 @@ impl World {
             verbose,
             armed: false,
             full: false,
+            dying: Crash::Kill,
             idle: false,
             flips: Vec::new(),
             durable: 0,
@@ -155,6 +158,9 @@ impl World {
         let action = self.next_action();
         self.trace(|| format!("{} {action:?}", self.stats.steps));
         self.act(action)?;
+        if self.disk.is_halted() {
+            return self.crash(self.dying);
+        }
         self.look()?;
         if std::mem::take(&mut self.idle) { self.nobody_waits_in_vain() } else { Ok(()) }
     }
@@ -202,8 +208,8 @@ impl World {
                 self.clock.jump(us);
             }
             Action::Compare => return self.compare(),
-            Action::Kill => return self.crash(Crash::Kill),
-            Action::Power => return self.crash(Crash::Power),
+            Action::Kill => return self.die(Crash::Kill),
+            Action::Power => return self.die(Crash::Power),
             Action::Stop => return self.stop(),
             Action::FailCall => self.arm(),
             Action::FillDisk => self.fill_or_free(),
