@@ -6,6 +6,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::PoisonError;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use sluice_engine::Error;
@@ -30,11 +31,11 @@ impl Node {
     /// # Errors
     /// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned.
     pub async fn backup(&self) -> Result<mpsc::Receiver<io::Result<Bytes>>, Error> {
-        if self.inner.backups.is_empty() {
+        let backups = self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if backups.is_empty() {
             let reason = "this server keeps its data in memory: there is nothing to back up".to_owned();
             return Err(Error::InvalidArgument { field: "backup".to_owned(), reason });
         }
-        let backups = self.inner.backups.clone();
         let pinned = tokio::task::spawn_blocking(move || {
             backups.iter().map(Backups::begin).collect::<io::Result<Vec<_>>>()
         });
@@ -87,6 +88,11 @@ pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
         let mut part = Part { frames: &mut frames, shard };
         sluice_journal::restore(&mut part, &shard_dir(dir, shard))
             .map_err(|error| StartError(error.to_string()))?;
+        if io::copy(&mut part, &mut io::sink()).map_err(damaged)? > 0 {
+            return Err(StartError(format!(
+                "the backup is damaged: more data of shard {shard} than there should be"
+            )));
+        }
     }
     frames.expect_end()
 }

@@ -1,7 +1,7 @@
 //! The async handle: turns calls into requests to shards and waits for the answers. It holds no rule of its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sluice_engine::Error;
@@ -49,7 +49,8 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
     pub(crate) namespace_changes: tokio::sync::Mutex<()>,
-    pub(crate) backups: Vec<Backups>,
+    /// Emptied when the node has stopped, since each holds its directory.
+    pub(crate) backups: Mutex<Vec<Backups>>,
     pub(crate) reports: Vec<RecoveryReport>,
 }
 
@@ -246,7 +247,10 @@ impl Node {
         let inner = Arc::clone(&self.inner);
         let joined = tokio::task::spawn_blocking(move || inner.threads.join());
         match tokio::time::timeout(grace, joined).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                Ok(())
+            }
             Err(_) => Err(Error::Internal { reason: format!("the shards did not end within {grace:?}") }),
         }
     }

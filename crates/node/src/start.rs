@@ -62,7 +62,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         placement: Placement::from_views(&starting.placed),
         mailboxes: starting.mailboxes,
         threads: starting.threads,
-        backups: starting.backups,
+        backups: starting.backups.into(),
         reports: starting.reports,
         limits: options.limits.clone(),
         tickets: AtomicU64::new(0),

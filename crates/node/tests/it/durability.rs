@@ -59,7 +59,7 @@ async fn a_backlog_larger_than_the_cache_is_read_back() {
     }
     for _ in 0..100 {
         let taken = receive(&node, "jobs", 1, 0).await.unwrap();
-        assert_eq!(payloads(&taken), [payload.clone()]);
+        assert_eq!(payloads(&taken), std::slice::from_ref(&payload));
         assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
     }
     assert!(node.metrics().await.shards[0].cache_misses > 0);
