@@ -269,12 +269,8 @@ pub(crate) fn damaged_blobs(records: &[u8], first_index: u64) -> Vec<BlobKey> {
     damaged
 }
 
-pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]

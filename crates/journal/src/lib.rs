@@ -6,7 +6,9 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod backup;
 pub mod batch;
+mod check;
 pub mod disk;
 mod log;
 mod memory;
@@ -14,9 +16,11 @@ mod options;
 pub mod seam;
 mod status;
 
+pub use backup::{Backup, Backups, RestoreError, restore, restore_on};
 pub use batch::{Batch, Record, RecordWriter, Records};
+pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
-pub use log::{Backup, Backups, DiskJournal, Maintenance, Opened, Replay, SnapshotReader, Writer};
+pub use log::{DiskJournal, Maintenance, Opened, Replay, SnapshotReader, Writer};
 pub use memory::MemoryJournal;
 pub use options::{Durability, Options};
 pub use seam::{BlobError, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};

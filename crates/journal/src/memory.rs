@@ -25,8 +25,8 @@ pub struct MemoryJournal {
     events: VecDeque<Committed>,
     /// Number of the first page in `pages`.
     first_page: u64,
-    pages: VecDeque<Option<Box<Page>>>,
-    spare: Vec<Box<Page>>,
+    pages: VecDeque<Option<Page>>,
+    spare: Vec<Page>,
     /// Page that the hand looks at next.
     hand: u64,
     /// Live blobs of pages that were mostly dead.

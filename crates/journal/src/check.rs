@@ -1,0 +1,180 @@
+//! Verifies a data directory that no process uses, to the last blob. Never writes.
+
+use std::path::{Path, PathBuf};
+
+use crate::batch::damaged_blobs;
+use crate::disk::Disk;
+use crate::log::file::{BlobHolder, Handle};
+use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, Sealed};
+use crate::log::recovery::{follow, load_blob_table, load_table, open_named};
+use crate::log::replay::Stretch;
+use crate::log::snapshot::SnapshotReader;
+use crate::seam::BlobError;
+use crate::status::{Cut, Damage, OpenError};
+
+/// What a check has found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// How often the journal was opened.
+    pub term: u64,
+    /// Files that were verified.
+    pub files: Vec<CheckedFile>,
+    /// Batches in the log.
+    pub batches: u64,
+    /// Records in the log.
+    pub records: u64,
+    /// Blobs that were verified, live or not.
+    pub blobs: u64,
+    /// Index of the last record that the snapshot holds; 0: no snapshot.
+    pub snapshot_index: u64,
+    /// Index that the next record will get.
+    pub next_index: u64,
+    /// What opening will cut: it was never acknowledged as synced.
+    pub cut: Option<Cut>,
+    /// Damage. Empty: all is well.
+    pub problems: Vec<Damage>,
+}
+
+/// A file that was verified.
+#[derive(Clone, Debug)]
+pub struct CheckedFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Bytes of it that belong to the journal.
+    pub bytes: u64,
+}
+
+/// Verifies the data directory. Damage is in the report; an error means that it could not be looked at, or that its
+/// manifest is not to be used.
+pub fn check(disk: &dyn Disk, dir: &Path) -> Result<CheckReport, OpenError> {
+    if disk.is_locked(dir).map_err(OpenError::io(dir, "look into"))? {
+        return Err(OpenError::InUse { dir: dir.to_owned(), pid: None });
+    }
+    let path = dir.join(MANIFEST);
+    let Some(manifest) = Manifest::load(disk, dir)? else {
+        return Err(OpenError::damaged(&path, 0, None, "there is no manifest"));
+    };
+    let mut checker = Checker { disk, dir, manifest: &manifest, report: CheckReport::default() };
+    checker.report.term = manifest.term;
+    checker.run()?;
+    Ok(checker.report)
+}
+
+struct Checker<'a> {
+    disk: &'a dyn Disk,
+    dir: &'a Path,
+    manifest: &'a Manifest,
+    report: CheckReport,
+}
+
+impl Checker<'_> {
+    fn run(&mut self) -> Result<(), OpenError> {
+        self.report.snapshot_index = self.manifest.applied_index();
+        let result = self.snapshot();
+        self.keep(result)?;
+        for sealed in &self.manifest.sealed {
+            let result = self.sealed(sealed);
+            self.keep(result)?;
+        }
+        for file in &self.manifest.blob_files {
+            let result = self.blob_file(file);
+            self.keep(result)?;
+        }
+        let result = self.tail();
+        self.keep(result)
+    }
+
+    /// Damage goes into the report, and the check goes on.
+    fn keep(&mut self, result: Result<(), OpenError>) -> Result<(), OpenError> {
+        match result {
+            Err(OpenError::Damaged(damage)) => self.report.problems.push(damage),
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn checked(&mut self, path: &Path, bytes: u64) {
+        self.report.files.push(CheckedFile { path: path.to_owned(), bytes });
+    }
+
+    fn snapshot(&mut self) -> Result<(), OpenError> {
+        let Some(named) = &self.manifest.snapshot else { return Ok(()) };
+        let (file, path) = open_named(self.disk, self.dir, Kind::Snapshot, named.number)?;
+        self.checked(&path, named.len);
+        SnapshotReader::new(self.manifest.identity, file, path, named)?.verify()
+    }
+
+    fn sealed(&mut self, sealed: &Sealed) -> Result<(), OpenError> {
+        let (file, path) = open_named(self.disk, self.dir, Kind::Log, sealed.number)?;
+        self.checked(&path, sealed.len);
+        let stretch = Stretch {
+            number: sealed.number,
+            file,
+            path,
+            start: sealed.start,
+            end: sealed.end,
+            len: sealed.len,
+        };
+        let result = self.stretch(&stretch);
+        self.keep(result)?;
+        let path = self.dir.join(Kind::Table.name(sealed.number));
+        if sealed.table_len > 0 {
+            self.checked(&path, sealed.table_len);
+        }
+        if load_table(self.disk, self.dir, sealed)?.is_none() {
+            let what = "the table is missing or damaged; opening rebuilds it from the segment";
+            return Err(OpenError::damaged(&path, 0, Some(sealed.start.next_index), what));
+        }
+        Ok(())
+    }
+
+    /// Verifies every batch and every blob of a part of the log.
+    fn stretch(&mut self, stretch: &Stretch) -> Result<(), OpenError> {
+        let report = &mut self.report;
+        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+            report.batches += u64::from(found.header.records > 0);
+            report.records += u64::from(found.header.records);
+            report.blobs += found.blobs();
+            for key in damaged_blobs(&found.records, found.header.first_index) {
+                let what = format!("blob {} does not match its checksum", key.item);
+                let (file, offset) = (stretch.path.clone(), found.records_offset());
+                report.problems.push(Damage { file, offset, record: Some(key.index), what });
+            }
+        })
+    }
+
+    fn blob_file(&mut self, named: &BlobFile) -> Result<(), OpenError> {
+        let (file, path) = open_named(self.disk, self.dir, Kind::Blobs, named.number)?;
+        self.checked(&path, named.data_len + named.table_len);
+        let table = load_blob_table(&*file, &path, named)?;
+        let handle = Handle { number: named.number, file, path: path.clone().into() };
+        let holder = BlobHolder::new(handle, table, named.data_len);
+        for ordinal in 0..holder.table.len() {
+            let location = holder.location(ordinal);
+            self.report.blobs += 1;
+            match location.read() {
+                Ok(_) => {}
+                Err(BlobError::Io(error)) => return Err(OpenError::io(&path, "read")(error)),
+                Err(BlobError::Damaged(_)) => {
+                    let what = format!("blob {} does not match its checksum", location.key.item);
+                    let (file, offset, record) = (path.clone(), location.offset, Some(location.key.index));
+                    self.report.problems.push(Damage { file, offset, record, what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tail(&mut self) -> Result<(), OpenError> {
+        let tail = follow(self.disk, self.dir, self.manifest)?;
+        self.report.next_index = tail.link.next_index;
+        for part in &tail.parts {
+            self.checked(&part.path, part.len);
+            let result = self.stretch(part);
+            self.keep(result)?;
+        }
+        tail.refuse_damage()?;
+        self.report.cut = tail.cut()?;
+        Ok(())
+    }
+}

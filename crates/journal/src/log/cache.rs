@@ -1,0 +1,73 @@
+//! The newest bytes of the log, kept in memory within a budget.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::log::table::Place;
+
+/// Bytes that an entry costs beside its own, so that tiny batches do not outgrow the budget.
+const ENTRY_BYTES: u64 = 64;
+
+/// Batches in the order of the log; the oldest go first.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries: VecDeque<Entry>,
+    bytes: u64,
+    budget: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    first_index: u64,
+    /// Where the bytes stand in their segment.
+    offset: u64,
+    bytes: Bytes,
+}
+
+impl Cache {
+    pub(crate) fn new(budget: u64) -> Cache {
+        Cache { entries: VecDeque::new(), bytes: 0, budget }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn push(&mut self, first_index: u64, offset: u64, bytes: Bytes) {
+        self.bytes += bytes.len() as u64 + ENTRY_BYTES;
+        self.entries.push_back(Entry { first_index, offset, bytes });
+        while self.bytes > self.budget
+            && let Some(oldest) = self.entries.pop_front()
+        {
+            self.bytes -= oldest.bytes.len() as u64 + ENTRY_BYTES;
+        }
+    }
+
+    /// The bytes at this place of the segment that holds the record with this index.
+    pub(crate) fn get(&self, index: u64, place: Place) -> Option<Bytes> {
+        let after = self.entries.partition_point(|entry| entry.first_index <= index);
+        let entry = &self.entries[after.checked_sub(1)?];
+        let start = u64::from(place.offset).checked_sub(entry.offset)? as usize;
+        let end = start + place.len as usize;
+        (end <= entry.bytes.len()).then(|| entry.bytes.slice(start..end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_when_the_budget_is_spent() {
+        let mut cache = Cache::new(2 * (10 + ENTRY_BYTES));
+        for i in 0..3 {
+            cache.push(i * 5, i * 100, Bytes::from(vec![i as u8; 10]));
+        }
+        assert_eq!(cache.get(4, Place { offset: 3, len: 2 }), None);
+        assert_eq!(cache.get(7, Place { offset: 103, len: 2 }).unwrap(), &[1, 1][..]);
+        assert_eq!(cache.get(99, Place { offset: 208, len: 2 }).unwrap(), &[2, 2][..]);
+        assert_eq!(cache.get(99, Place { offset: 209, len: 2 }), None);
+        assert_eq!(cache.bytes(), 2 * (10 + ENTRY_BYTES));
+    }
+}

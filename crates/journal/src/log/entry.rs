@@ -1,0 +1,53 @@
+//! Files with blobs, as maintenance sees them.
+
+use std::sync::Arc;
+
+use crate::log::file::BlobHolder;
+use crate::log::index::Range;
+use crate::log::manifest::Sealed;
+use crate::log::table::{BLOB_ENTRY, Table};
+
+/// A file that gets no more blobs.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) holder: Arc<BlobHolder>,
+    /// Record indexes that it stands for, each with an exclusive end.
+    pub(crate) ranges: Vec<(u64, u64)>,
+    /// How many blobs were live when that last changed, and when it was seen to.
+    pub(crate) seen: (u64, u64),
+}
+
+impl Entry {
+    pub(crate) fn new(holder: Arc<BlobHolder>, ranges: Vec<(u64, u64)>) -> Entry {
+        Entry { holder, ranges, seen: (u64::MAX, 0) }
+    }
+
+    /// A sealed segment.
+    pub(crate) fn sealed(sealed: &Sealed, holder: Arc<BlobHolder>) -> Entry {
+        Entry::new(holder, vec![(sealed.start.next_index, sealed.end.next_index)])
+    }
+
+    /// What the shard's index needs of it.
+    pub(crate) fn index_ranges(&self) -> impl Iterator<Item = Range> {
+        let ranges = self.ranges.iter().filter(|(first, end)| first < end);
+        ranges.map(|(first, end)| Range { first: *first, end: *end, holder: self.holder.clone() })
+    }
+
+    /// Whether a snapshot that holds everything up to this record makes the file's records needless.
+    pub(crate) fn is_covered(&self, applied_index: u64) -> bool {
+        match self.holder.table {
+            Table::Log(_) => self.ranges.iter().all(|(_, end)| *end <= applied_index + 1),
+            Table::Blobs(_) => true,
+        }
+    }
+
+    /// Whether less than half of the file would be left after compaction.
+    pub(crate) fn is_mostly_dead(&self) -> bool {
+        let table = self.holder.live_blobs() * BLOB_ENTRY as u64;
+        (self.holder.live_bytes() + table) * 2 < self.holder.len
+    }
+
+    pub(crate) fn dead_bytes(&self) -> u64 {
+        self.holder.len.saturating_sub(self.holder.live_bytes())
+    }
+}

@@ -1,0 +1,95 @@
+//! A file with blobs, and which of them are live.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::batch::BLOB_HEAD;
+use crate::disk::File;
+use crate::log::table::Table;
+use crate::seam::{BlobKey, BlobLocation};
+
+/// An open file of the data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(crate) number: u64,
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) path: Arc<PathBuf>,
+}
+
+impl Handle {
+    pub(crate) fn location(&self, key: BlobKey, offset: u64, len: u32) -> BlobLocation {
+        BlobLocation { file: self.file.clone(), name: self.path.clone(), offset, len, key }
+    }
+}
+
+/// A file that gets no more blobs. The shard alone changes what is live, and it only gets less once serving has begun;
+/// so maintenance may read it at any time and sees at least what is live.
+#[derive(Debug)]
+pub(crate) struct BlobHolder {
+    pub(crate) handle: Handle,
+    pub(crate) table: Table,
+    /// Bytes of the file that belong to the journal.
+    pub(crate) len: u64,
+    live: Box<[AtomicU64]>,
+    live_blobs: AtomicU64,
+    live_bytes: AtomicU64,
+}
+
+impl BlobHolder {
+    /// A file of which nothing is live.
+    pub(crate) fn new(handle: Handle, table: Table, len: u64) -> BlobHolder {
+        let words = table.len().div_ceil(64);
+        BlobHolder {
+            handle,
+            table,
+            len,
+            live: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            live_blobs: AtomicU64::new(0),
+            live_bytes: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.handle.number
+    }
+
+    pub(crate) fn live_blobs(&self) -> u64 {
+        self.live_blobs.load(Relaxed)
+    }
+
+    /// Bytes of live blobs, with what compaction would write for each.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live_bytes.load(Relaxed) + self.live_blobs() * BLOB_HEAD as u64
+    }
+
+    pub(crate) fn is_live(&self, ordinal: u32) -> bool {
+        self.live[ordinal as usize / 64].load(Relaxed) >> (ordinal % 64) & 1 == 1
+    }
+
+    /// The place of a live blob.
+    pub(crate) fn find(&self, key: BlobKey) -> Option<u32> {
+        self.table.ordinal(key).filter(|ordinal| self.is_live(*ordinal))
+    }
+
+    /// For the shard only. Whether this changed anything.
+    pub(crate) fn set_live(&self, ordinal: u32, live: bool) -> bool {
+        if self.is_live(ordinal) == live {
+            return false;
+        }
+        let word = &self.live[ordinal as usize / 64];
+        // One thread writes, so that neither a lock nor a locked instruction is needed.
+        word.store(word.load(Relaxed) ^ 1 << (ordinal % 64), Relaxed);
+        let len = u64::from(self.table.place(ordinal).len);
+        let (blobs, bytes) = (self.live_blobs(), self.live_bytes.load(Relaxed));
+        let (blobs, bytes) = if live { (blobs + 1, bytes + len) } else { (blobs - 1, bytes - len) };
+        self.live_blobs.store(blobs, Relaxed);
+        self.live_bytes.store(bytes, Relaxed);
+        true
+    }
+
+    pub(crate) fn location(&self, ordinal: u32) -> BlobLocation {
+        let place = self.table.place(ordinal);
+        self.handle.location(self.table.key(ordinal), u64::from(place.offset), place.len)
+    }
+}

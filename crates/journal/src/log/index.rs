@@ -1,0 +1,220 @@
+//! Which file holds a blob, and whether it is live; the shard's alone.
+
+use std::sync::Arc;
+
+use crate::log::file::{BlobHolder, Handle};
+use crate::log::manifest::Link;
+use crate::log::shared::Complete;
+use crate::log::table::{LogTable, Place, Table};
+use crate::seam::{BlobKey, BlobLocation};
+
+/// Blobs looked at in one slice of a move.
+const MOVE_SLICE: u32 = 2048;
+
+/// Where a live blob lies.
+#[derive(Debug)]
+pub(crate) enum FoundBlob<'a> {
+    /// In a log segment, so that the cache may have it.
+    Log(&'a Handle, Place),
+    /// In a file that compaction has written.
+    Copied(BlobLocation),
+}
+
+/// A stretch of record indexes whose blobs lie in one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Range {
+    pub(crate) first: u64,
+    /// Exclusive.
+    pub(crate) end: u64,
+    pub(crate) holder: Arc<BlobHolder>,
+}
+
+/// All blobs of the journal.
+#[derive(Debug)]
+pub(crate) struct Index {
+    /// In the order of record indexes, without overlap.
+    ranges: Vec<Range>,
+    current: Current,
+    moving: Option<Moving>,
+    live_blobs: u64,
+}
+
+/// The segment that grows.
+#[derive(Debug)]
+pub(crate) struct Current {
+    handle: Handle,
+    start: Link,
+    table: Table,
+    live: Vec<u64>,
+}
+
+/// Blobs on their way to another file: the target's first `cursor` blobs are live where they are in the sources.
+#[derive(Debug)]
+struct Moving {
+    sources: Vec<u64>,
+    target: Arc<BlobHolder>,
+    cursor: u32,
+}
+
+impl Index {
+    pub(crate) fn new(mut ranges: Vec<Range>, current: Current) -> Index {
+        ranges.sort_by_key(|range| range.first);
+        Index { ranges, current, moving: None, live_blobs: 0 }
+    }
+
+    pub(crate) fn live_blobs(&self) -> u64 {
+        self.live_blobs
+    }
+
+    /// Adds the blobs of a batch that was committed now; all are live.
+    pub(crate) fn push(&mut self, records: &[u8], offset: u64) {
+        let current = &mut self.current;
+        let before = current.table.len();
+        if let Table::Log(table) = &mut current.table {
+            table.push(records, offset);
+        }
+        let after = current.table.len();
+        current.live.resize(after.div_ceil(64) as usize, 0);
+        for ordinal in before..after {
+            current.live[ordinal as usize / 64] |= 1 << (ordinal % 64);
+        }
+        self.live_blobs += u64::from(after - before);
+    }
+
+    /// Goes on to the next segment; the one before is complete.
+    pub(crate) fn next_segment(&mut self, handle: Handle, start: Link, finished_len: u64) -> Complete {
+        let next = Current::new(handle, start, LogTable::new(start.next_index));
+        let old = std::mem::replace(&mut self.current, next);
+        let holder = Arc::new(BlobHolder::new(old.handle, old.table, finished_len));
+        for ordinal in 0..holder.table.len() {
+            if is_set(&old.live, ordinal) {
+                holder.set_live(ordinal, true);
+            }
+        }
+        let range = Range { first: old.start.next_index, end: start.next_index, holder: holder.clone() };
+        if range.first < range.end {
+            self.ranges.push(range);
+        }
+        Complete { start: old.start, end: start, holder }
+    }
+
+    /// Finds a live blob.
+    pub(crate) fn find(&self, key: BlobKey) -> Option<FoundBlob<'_>> {
+        if key.index >= self.current.start.next_index {
+            let ordinal = self.current.table.ordinal(key)?;
+            let live = is_set(&self.current.live, ordinal);
+            return live.then(|| FoundBlob::Log(&self.current.handle, self.current.table.place(ordinal)));
+        }
+        let holder = &self.range(key)?.holder;
+        let ordinal = holder.find(key)?;
+        Some(match &holder.table {
+            Table::Log(_) => FoundBlob::Log(&holder.handle, holder.table.place(ordinal)),
+            Table::Blobs(_) => FoundBlob::Copied(holder.location(ordinal)),
+        })
+    }
+
+    /// Makes a blob live, at the beginning; `false` when there is none of this key and length.
+    pub(crate) fn revive(&mut self, key: BlobKey, len: u32) -> bool {
+        if key.index >= self.current.start.next_index {
+            let Some(ordinal) = self.current.table.ordinal(key) else { return false };
+            if !is_set(&self.current.live, ordinal) {
+                self.current.live[ordinal as usize / 64] |= 1 << (ordinal % 64);
+                self.live_blobs += 1;
+            }
+            return self.current.table.place(ordinal).len == len;
+        }
+        let Some(range) = self.range(key) else { return false };
+        let Some(ordinal) = range.holder.table.ordinal(key) else { return false };
+        let same = range.holder.table.place(ordinal).len == len;
+        self.live_blobs += u64::from(range.holder.set_live(ordinal, true));
+        same
+    }
+
+    /// Lets go of a blob.
+    pub(crate) fn release(&mut self, key: BlobKey) {
+        let released = if key.index >= self.current.start.next_index {
+            self.current.release(key)
+        } else {
+            let found = self.range(key).and_then(|range| range.holder.find(key).map(|at| (range, at)));
+            found.is_some_and(|(range, ordinal)| range.holder.set_live(ordinal, false))
+        };
+        self.live_blobs -= u64::from(released);
+        if let Some(moving) = &self.moving
+            && released
+            && let Some(ordinal) = moving.target.table.ordinal(key)
+            && ordinal < moving.cursor
+        {
+            moving.target.set_live(ordinal, false);
+        }
+    }
+
+    /// Begins to move: the target holds at least what is live in the sources.
+    pub(crate) fn begin_move(&mut self, sources: Vec<u64>, target: Arc<BlobHolder>) {
+        self.moving = Some(Moving { sources, target, cursor: 0 });
+    }
+
+    /// Moves a bounded number of blobs. Whether more is to do.
+    pub(crate) fn move_slice(&mut self) -> bool {
+        let Some(mut moving) = self.moving.take() else { return false };
+        let end = moving.target.table.len().min(moving.cursor + MOVE_SLICE);
+        for ordinal in moving.cursor..end {
+            let key = moving.target.table.key(ordinal);
+            let live = self.range(key).is_some_and(|range| range.holder.find(key).is_some());
+            moving.target.set_live(ordinal, live);
+        }
+        moving.cursor = end;
+        if end < moving.target.table.len() {
+            self.moving = Some(moving);
+            return true;
+        }
+        for range in &mut self.ranges {
+            if moving.sources.contains(&range.holder.number()) {
+                range.holder = moving.target.clone();
+            }
+        }
+        self.ranges.dedup_by(|next, range| {
+            let same = range.end == next.first && Arc::ptr_eq(&range.holder, &next.holder);
+            if same {
+                range.end = next.end;
+            }
+            same
+        });
+        false
+    }
+
+    /// Whether a move is under way.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.moving.is_some()
+    }
+
+    /// Forgets a file in which nothing is live.
+    pub(crate) fn drop_file(&mut self, number: u64) {
+        self.ranges.retain(|range| range.holder.number() != number);
+    }
+
+    fn range(&self, key: BlobKey) -> Option<&Range> {
+        let after = self.ranges.partition_point(|range| range.first <= key.index);
+        self.ranges[..after].last().filter(|range| key.index < range.end)
+    }
+}
+
+impl Current {
+    /// A segment with these blobs, none of them live.
+    pub(crate) fn new(handle: Handle, start: Link, table: LogTable) -> Current {
+        let table = Table::Log(table);
+        let live = vec![0; table.len().div_ceil(64) as usize];
+        Current { handle, start, table, live }
+    }
+
+    fn release(&mut self, key: BlobKey) -> bool {
+        let Some(ordinal) = self.table.ordinal(key).filter(|ordinal| is_set(&self.live, *ordinal)) else {
+            return false;
+        };
+        self.live[ordinal as usize / 64] &= !(1 << (ordinal % 64));
+        true
+    }
+}
+
+fn is_set(bits: &[u64], ordinal: u32) -> bool {
+    bits.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
+}

@@ -1,0 +1,313 @@
+//! The shard's side of a journal on disk.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::Batch;
+use crate::log::cache::Cache;
+use crate::log::header::HEADER;
+use crate::log::index::{FoundBlob, Index};
+use crate::log::shared::{Note, Proposal, Shared, lock};
+use crate::log::snapshot::Work;
+use crate::options::Durability;
+use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
+use crate::status::{OpenError, Status};
+
+/// Largest batch, so that offsets fit 32 bits whatever the segment already holds.
+const BATCH_BYTES_MAX: usize = 1 << 30;
+
+/// The shard's side of a journal on disk. It never blocks.
+///
+/// `propose` does not wake the writer: when the batches of a turn have been proposed, call [`crate::Writer::notify`] (a
+/// thread waits in [`crate::Writer::wait`]) or [`crate::Writer::step`] (right here, which saves two changes of thread).
+#[derive(Debug)]
+pub struct DiskJournal {
+    shared: Arc<Shared>,
+    next_index: u64,
+    last_time_us: u64,
+    notes: VecDeque<Note>,
+    index: Index,
+    cache: Cache,
+    cache_misses: u64,
+    batches: u64,
+    records: u64,
+    snapshots: Snapshots,
+    failure_told: bool,
+}
+
+/// When the next snapshot is due.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    /// Log bytes since the last one began.
+    log_bytes: u64,
+    /// Size of the last one.
+    last_len: u64,
+    /// Live blobs when the last one began.
+    live_blobs: u64,
+    requested: bool,
+    running: bool,
+}
+
+impl Snapshots {
+    pub(crate) fn found(log_bytes: u64, last_len: u64) -> Snapshots {
+        Snapshots { log_bytes, last_len, ..Snapshots::default() }
+    }
+}
+
+impl DiskJournal {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        next_index: u64,
+        last_time_us: u64,
+        index: Index,
+        snapshots: Snapshots,
+    ) -> DiskJournal {
+        let cache = Cache::new(shared.options.cache_bytes);
+        DiskJournal {
+            shared,
+            next_index,
+            last_time_us,
+            notes: VecDeque::new(),
+            index,
+            cache,
+            cache_misses: 0,
+            batches: 0,
+            records: 0,
+            snapshots,
+            failure_told: false,
+        }
+    }
+
+    /// What to call, on any thread, when [`Journal::poll`] has something to give. The first one set stays.
+    pub fn set_waker(&mut self, wake: Arc<dyn Fn() + Send + Sync>) {
+        if self.shared.waker.set(wake).is_ok() {
+            self.shared.wake_shard();
+        }
+    }
+
+    /// After replay: every blob that the state still refers to, with its length. Until then nothing is known to be dead, so
+    /// releases are ignored and no space is freed. A blob that is not there, or has another length, is damage.
+    pub fn set_live(&mut self, live: impl IntoIterator<Item = (BlobKey, u32)>) -> Result<(), OpenError> {
+        for (key, len) in live {
+            if !self.index.revive(key, len) {
+                let what =
+                    format!("no file holds blob {} of this record, {len} bytes, which is live", key.item);
+                return Err(OpenError::damaged(&self.shared.options.dir, 0, Some(key.index), what));
+            }
+        }
+        self.snapshots.live_blobs = self.index.live_blobs();
+        self.shared.live_known.store(true, Relaxed);
+        self.shared.maintenance_signal.notify();
+        Ok(())
+    }
+
+    /// Whether it is time for a snapshot: for the length of the log, for the space that one would free, or on request.
+    pub fn wants_snapshot(&self) -> bool {
+        let Snapshots { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
+        if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
+            return false;
+        }
+        let enough = self.shared.options.snapshot_log_bytes;
+        let dead = self.shared.dead_uncovered.load(Relaxed);
+        // After most of the messages have gone, the next snapshot is far smaller than the one on disk.
+        let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
+        requested || log_bytes >= enough.max(last_len) || dead >= (enough / 2).max(last_len / 2) || shrunk
+    }
+
+    /// Makes [`DiskJournal::wants_snapshot`] true, once.
+    pub fn request_snapshot(&mut self) {
+        self.snapshots.requested = true;
+    }
+
+    /// Begins a snapshot of the state just after the record `applied_index` was applied, at the logged time `time_us`.
+    pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64) {
+        self.snapshots.requested = false;
+        self.snapshots.running = true;
+        self.snapshots.log_bytes = 0;
+        self.snapshots.live_blobs = self.index.live_blobs();
+        self.shared.snapshot.push(Work::Begin { applied_index, time_us });
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// Takes the next piece (up to 1 GiB; some 64 KiB to 1 MiB serve best), or gives it back while maintenance is behind.
+    pub fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        let result = self.shared.snapshot.push_piece(piece);
+        self.shared.maintenance_signal.notify();
+        result
+    }
+
+    /// The snapshot is whole; maintenance puts it in place.
+    pub fn snapshot_finish(&mut self) {
+        self.shared.snapshot.push(Work::Finish);
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// The snapshot will not become whole; what was written of it goes.
+    pub fn snapshot_abort(&mut self) {
+        self.snapshots.running = false;
+        self.shared.snapshot.push(Work::Abort);
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// Whether a snapshot was begun and is not yet in place (or given up).
+    pub fn snapshot_running(&self) -> bool {
+        self.snapshots.running
+    }
+
+    /// Blobs that are live.
+    pub fn live_blobs(&self) -> u64 {
+        self.index.live_blobs()
+    }
+
+    /// Time of the newest batch that was proposed (or found when opening), in microseconds since the Unix epoch.
+    pub fn last_time_us(&self) -> u64 {
+        self.last_time_us
+    }
+
+    /// Figures.
+    pub fn status(&self) -> Status {
+        let counters = &self.shared.counters;
+        let free = self.shared.space.free.load(Relaxed);
+        Status {
+            batches: self.batches,
+            records: self.records,
+            log_bytes: counters.log_bytes.load(Relaxed),
+            fsyncs: counters.fsyncs.load(Relaxed),
+            last_fdatasync_us: counters.last_fdatasync_us.load(Relaxed),
+            disk_bytes: counters.disk_bytes.load(Relaxed),
+            disk_free_bytes: free,
+            segments: counters.files.load(Relaxed),
+            snapshots: counters.snapshots.load(Relaxed),
+            snapshot_running: self.snapshots.running,
+            compacted_bytes: counters.compacted_bytes.load(Relaxed),
+            damaged_blobs: counters.damaged_blobs.load(Relaxed),
+            cache_bytes: self.cache.bytes(),
+            cache_misses: self.cache_misses,
+            full: self.shared.room_for(Class::Growing, 0).is_err(),
+            low: free < self.shared.options.low_water_bytes,
+            reserve_bytes: self.shared.space.reserve.load(Relaxed),
+        }
+    }
+
+    /// When a proposal counts as committed.
+    pub fn durability(&self) -> Durability {
+        self.shared.options.durability
+    }
+
+    fn next_note(&mut self) -> Option<Note> {
+        if self.notes.is_empty() {
+            std::mem::swap(&mut self.notes, &mut *lock(&self.shared.notes));
+        }
+        self.notes.pop_front()
+    }
+
+    fn committed(&mut self, committed: Committed, records: u32, offset: u64) -> Event {
+        self.index.push(&committed.bytes, offset);
+        self.cache.push(committed.first_index, offset, committed.bytes.clone());
+        self.batches += 1;
+        self.records += u64::from(records);
+        self.snapshots.log_bytes += (HEADER + committed.bytes.len()) as u64;
+        Event::Committed(committed)
+    }
+
+    fn take_note(&mut self, note: Note) -> Option<Event> {
+        match note {
+            Note::Batch { committed, records, offset } => {
+                return Some(self.committed(committed, records, offset));
+            }
+            Note::Segment { handle, start, finished_len } => {
+                let complete = self.index.next_segment(handle, start, finished_len);
+                lock(&self.shared.complete).push_back(complete);
+                self.shared.maintenance_signal.notify();
+            }
+            Note::Moved { sources, target } => self.index.begin_move(sources, target),
+            Note::Dropped { number } => self.index.drop_file(number),
+            Note::SnapshotDone { len } => {
+                self.snapshots.running = false;
+                self.snapshots.last_len = len;
+            }
+            Note::SnapshotFailed => self.snapshots.running = false,
+            Note::Damaged(key) => {
+                return self.index.find(key).is_some().then_some(Event::Damaged(key));
+            }
+        }
+        None
+    }
+
+    /// Goes on with a move of blobs, a slice at a time.
+    fn continue_move(&mut self) {
+        if !self.index.is_moving() {
+            return;
+        }
+        if self.index.move_slice() {
+            self.shared.wake_shard();
+        } else {
+            self.shared.maintenance_signal.notify();
+        }
+        self.shared.moving.store(self.index.is_moving(), Relaxed);
+    }
+
+    fn failure(&mut self) -> Option<Event> {
+        if self.failure_told {
+            return None;
+        }
+        let what = self.shared.failure()?.clone();
+        self.failure_told = true;
+        Some(Event::Failed(what))
+    }
+}
+
+impl Journal for DiskJournal {
+    fn next_index(&self) -> u64 {
+        self.next_index
+    }
+
+    fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        if let Some(what) = self.shared.failure() {
+            return Err(Refused::Failed(what.clone()));
+        }
+        let bytes = batch.bytes();
+        assert!(bytes <= BATCH_BYTES_MAX, "a batch has at most {BATCH_BYTES_MAX} bytes, and not {bytes}");
+        let first_index = self.next_index;
+        if batch.is_empty() {
+            return Ok(first_index);
+        }
+        self.shared.room_for(class, (HEADER + bytes) as u64)?;
+        self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed);
+        let (bytes, records) = batch.take();
+        self.next_index += u64::from(records);
+        self.last_time_us = self.last_time_us.max(time_us);
+        let proposal = Proposal { first_index, records, time_us: self.last_time_us, bytes };
+        lock(&self.shared.queue).push_back(proposal);
+        Ok(first_index)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        self.continue_move();
+        while let Some(note) = self.next_note() {
+            if let Some(event) = self.take_note(note) {
+                return Some(event);
+            }
+        }
+        self.failure()
+    }
+
+    fn read(&mut self, key: BlobKey) -> BlobRead {
+        let location = match self.index.find(key) {
+            None => return BlobRead::Missing,
+            Some(FoundBlob::Log(handle, place)) => match self.cache.get(key.index, place) {
+                Some(bytes) => return BlobRead::Cached(bytes),
+                None => handle.location(key, u64::from(place.offset), place.len),
+            },
+            Some(FoundBlob::Copied(location)) => location,
+        };
+        self.cache_misses += 1;
+        BlobRead::OnDisk(location)
+    }
+
+    fn release(&mut self, key: BlobKey) {
+        // Before `set_live` nothing is live, so that this finds nothing.
+        self.index.release(key);
+    }
+}

@@ -1,0 +1,218 @@
+//! Copies the few live blobs out of mostly dead files.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Maintenance;
+use crate::batch::BLOB_HEAD;
+use crate::log::entry::Entry;
+use crate::log::file::{BlobHolder, Handle};
+use crate::log::manifest::{BlobFile, Kind};
+use crate::log::shared::{Note, lock};
+use crate::log::table::{BlobTable, Place, Table};
+use crate::seam::BlobKey;
+
+/// Bytes read and written in one step.
+const STEP_BYTES: usize = 1 << 20;
+
+/// Most blobs copied into one file, unless one source alone has more.
+const BLOBS_MAX: u64 = 1 << 18;
+
+/// A file that is still being drained is left alone this long: soon it may be wholly dead.
+const SETTLED_US: u64 = 1_000_000;
+
+/// How long after a failure for lack of room the next compaction may begin.
+const RETRY_US: u64 = 2_000_000;
+
+/// Files below this part of a segment are put together.
+const SMALL_PART: u64 = 8;
+
+/// A compaction under way.
+#[derive(Debug)]
+pub(super) struct Compaction {
+    sources: Vec<Entry>,
+    /// Blobs to copy, in the order of their keys: source and number within it.
+    work: Vec<(BlobKey, u32, u32)>,
+    next: usize,
+    handle: Handle,
+    table: BlobTable,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl Compaction {
+    pub(super) fn source_numbers(&self) -> impl Iterator<Item = u64> {
+        self.sources.iter().map(|source| source.holder.number())
+    }
+}
+
+impl Maintenance {
+    /// Does a step of the compaction under way, or begins one when it is worth it.
+    pub(super) fn compact(&mut self, now_us: u64) -> io::Result<bool> {
+        let known = self.shared.live_known.load(Relaxed);
+        if let Some(compaction) = &mut self.compaction {
+            if compaction.next < compaction.work.len() {
+                let copied = compaction.copy_some()?;
+                self.shared.counters.compacted_bytes.fetch_add(copied, Relaxed);
+            } else if let Some(compaction) = self.compaction.take() {
+                self.finish_compaction(compaction)?;
+            }
+            return Ok(true);
+        }
+        if !known || self.moving.is_some() || now_us < self.compact_at_us {
+            return Ok(false);
+        }
+        let sources = self.pick_sources(now_us);
+        if sources.is_empty() {
+            return Ok(false);
+        }
+        self.compaction = Some(self.begin_compaction(sources)?);
+        Ok(true)
+    }
+
+    /// Files worth copying: mostly dead or small, and not about to die by themselves, unless much space is at stake.
+    fn pick_sources(&self, now_us: u64) -> Vec<Entry> {
+        let applied = lock(&self.shared.manifest).applied_index();
+        let segment = self.shared.options.segment_bytes;
+        let (mut dead, mut live) = (0, 0);
+        for entry in self.entries.iter().filter(|entry| entry.is_covered(applied)) {
+            dead += entry.dead_bytes();
+            live += entry.holder.live_bytes();
+        }
+        let pressing = dead > (2 * segment).max(live);
+        let mut picked: Vec<&Entry> = self
+            .entries
+            .iter()
+            .filter(|e| e.is_covered(applied) && e.holder.live_blobs() > 0)
+            .filter(|e| pressing || now_us >= e.seen.1 + SETTLED_US)
+            .filter(|e| e.is_mostly_dead() || e.holder.len < segment / SMALL_PART)
+            .collect();
+        let worth = picked.len() > 1 || picked.iter().any(|e| e.is_mostly_dead());
+        if !worth {
+            return Vec::new();
+        }
+        picked.sort_by_key(|entry| entry.holder.live_bytes());
+        let (mut bytes, mut blobs, mut sources) = (0, 0, Vec::new());
+        for entry in picked {
+            bytes += entry.holder.live_bytes();
+            blobs += entry.holder.live_blobs();
+            if !sources.is_empty() && (bytes > segment || blobs > BLOBS_MAX) {
+                break;
+            }
+            sources.push(entry.clone());
+        }
+        sources
+    }
+
+    fn begin_compaction(&self, sources: Vec<Entry>) -> io::Result<Compaction> {
+        let mut work = Vec::new();
+        for (source, entry) in (0..).zip(&sources) {
+            let holder = &entry.holder;
+            let live = (0..holder.table.len()).filter(|ordinal| holder.is_live(*ordinal));
+            work.extend(live.map(|ordinal| (holder.table.key(ordinal), source, ordinal)));
+        }
+        work.sort_unstable();
+        let handle = self.shared.create(Kind::Blobs)?;
+        let (table, buffer) = (BlobTable::default(), Vec::new());
+        Ok(Compaction { sources, work, next: 0, handle, table, buffer, written: 0 })
+    }
+
+    fn finish_compaction(&mut self, mut compaction: Compaction) -> io::Result<()> {
+        let path = compaction.handle.path.clone();
+        let result = self.place_compaction(&mut compaction);
+        if result.is_err() {
+            // No manifest names it, so that the next start removes it at the latest.
+            let _ = self.shared.disk.remove(&path);
+        }
+        let entry = result?;
+        let sources: Vec<u64> = compaction.source_numbers().collect();
+        self.entries.retain(|entry| !sources.contains(&entry.holder.number()));
+        for source in &compaction.sources {
+            self.remove_files(source);
+        }
+        self.shared.moving.store(true, Relaxed);
+        self.shared.tell(Note::Moved { sources, target: entry.holder.clone() });
+        self.moving = Some(entry);
+        Ok(())
+    }
+
+    fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<Entry> {
+        compaction.flush()?;
+        let data_len = compaction.written;
+        let table = Table::Blobs(std::mem::take(&mut compaction.table));
+        let bytes = table.encode();
+        compaction.handle.file.write_at(&bytes, data_len)?;
+        compaction.handle.file.sync_data()?;
+        self.shared.count_syncs(1);
+        // What was released, and is not copied, must not come back after a power loss.
+        self.sync_log()?;
+        self.shared.sync_dir()?;
+        let mut ranges: Vec<(u64, u64)> =
+            compaction.sources.iter().flat_map(|source| source.ranges.iter().copied()).collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, range| {
+            let adjacent = range.1 == next.0;
+            if adjacent {
+                range.1 = next.1;
+            }
+            adjacent
+        });
+        let named = BlobFile {
+            number: compaction.handle.number,
+            data_len,
+            table_len: bytes.len() as u64,
+            table_checksum: crc32fast::hash(&bytes),
+            ranges: ranges.clone(),
+        };
+        let sources: Vec<u64> = compaction.source_numbers().collect();
+        self.shared.change_manifest(|manifest| {
+            manifest.forget(&sources);
+            manifest.blob_files.push(named);
+        })?;
+        let len = data_len + bytes.len() as u64;
+        Ok(Entry::new(Arc::new(BlobHolder::new(compaction.handle.clone(), table, len)), ranges))
+    }
+
+    pub(super) fn give_up_compaction(&mut self, now_us: u64) {
+        self.compact_at_us = now_us + RETRY_US;
+        if let Some(compaction) = self.compaction.take() {
+            // No manifest names it, so that the next start removes it at the latest.
+            let _ = self.shared.disk.remove(&compaction.handle.path);
+        }
+    }
+}
+
+impl Compaction {
+    /// Copies blobs with their checksums, as they are: one that is damaged stays damaged.
+    fn copy_some(&mut self) -> io::Result<u64> {
+        let mut copied = 0;
+        while copied < STEP_BYTES && self.next < self.work.len() {
+            let (key, source, ordinal) = self.work[self.next];
+            self.next += 1;
+            let holder = &self.sources[source as usize].holder;
+            if !holder.is_live(ordinal) {
+                continue;
+            }
+            let place = holder.table.place(ordinal);
+            let len = BLOB_HEAD + place.len as usize;
+            let start = self.buffer.len();
+            self.buffer.resize(start + len, 0);
+            let from = u64::from(place.offset) - BLOB_HEAD as u64;
+            // Bytes that the file does not have any more stay zero, and will not verify.
+            holder.handle.file.read_at(&mut self.buffer[start..], from)?;
+            let offset = self.written + start as u64 + BLOB_HEAD as u64;
+            self.table.push(key, Place { offset: offset as u32, len: place.len });
+            copied += len;
+        }
+        self.flush()?;
+        Ok(copied as u64)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.handle.file.write_at(&self.buffer, self.written)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Makes the next segment ahead of time.
+//!
+//! Measured: fdatasync after appending to a growing file takes 397 µs (p50), into a file of zeros that is already on the disk
+//! 148 µs, since then no metadata is committed. So with durability `always` a segment is filled with zeros first.
+
+use std::io;
+
+use super::Maintenance;
+use crate::log::file::Handle;
+use crate::log::manifest::Kind;
+use crate::log::shared::{Fresh, lock};
+use crate::options::Durability;
+
+/// Zeros written in one step.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// Zeros after which they are synced, so that a sync of the log beside it has little to wait for.
+const SYNC_BYTES: u64 = 4 << 20;
+
+/// A segment on its way.
+#[derive(Debug)]
+pub(super) struct Preparing {
+    handle: Handle,
+    filled: u64,
+    wanted: u64,
+}
+
+impl Maintenance {
+    /// Does a step towards the next segment, once the current one is half full.
+    pub(super) fn prepare_segment(&mut self) -> io::Result<bool> {
+        if let Some(preparing) = &mut self.preparing {
+            if preparing.filled < preparing.wanted {
+                preparing.fill()?;
+                return Ok(true);
+            }
+            self.offer_segment()?;
+            return Ok(true);
+        }
+        let (used, fits) = self.writer.fill();
+        if used * 2 < fits || lock(&self.shared.fresh).is_some() {
+            return Ok(false);
+        }
+        let wanted = match self.shared.options.durability {
+            Durability::Always => self.shared.options.segment_bytes,
+            Durability::Interval(_) | Durability::Os => 0,
+        };
+        let space = &self.shared.space;
+        if space.free.load(std::sync::atomic::Ordering::Relaxed)
+            < wanted + self.shared.options.full_margin_bytes * 2
+        {
+            // The writer makes a segment without zeros when it needs one.
+            return Ok(false);
+        }
+        let handle = self.shared.create(Kind::Log)?;
+        self.preparing = Some(Preparing { handle, filled: 0, wanted });
+        Ok(true)
+    }
+
+    fn offer_segment(&mut self) -> io::Result<()> {
+        let Some(preparing) = &self.preparing else { return Ok(()) };
+        let number = preparing.handle.number;
+        self.shared.sync_dir()?;
+        let mut fresh = lock(&self.shared.fresh);
+        // The writer may have made one itself meanwhile; numbers grow in the order of the log.
+        let in_order = lock(&self.shared.manifest).open.last().is_none_or(|last| *last < number);
+        if !in_order {
+            drop(fresh);
+            self.give_up_preparing();
+            return Ok(());
+        }
+        self.shared.change_manifest(|manifest| manifest.open.push(number))?;
+        if let Some(Preparing { handle, filled, .. }) = self.preparing.take() {
+            *fresh = Some(Fresh { handle, prefilled: filled });
+        }
+        Ok(())
+    }
+
+    pub(super) fn give_up_preparing(&mut self) {
+        if let Some(preparing) = self.preparing.take() {
+            // No manifest names it, so that the next start removes it at the latest.
+            let _ = self.shared.disk.remove(&preparing.handle.path);
+        }
+    }
+}
+
+impl Preparing {
+    fn fill(&mut self) -> io::Result<()> {
+        let bytes = STEP_BYTES.min(self.wanted - self.filled);
+        self.handle.file.write_at(&vec![0; bytes as usize], self.filled)?;
+        self.filled += bytes;
+        if self.filled.is_multiple_of(SYNC_BYTES) || self.filled == self.wanted {
+            self.handle.file.sync_data()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Writes snapshots as the shard hands them over.
+
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Maintenance;
+use crate::log::file::Handle;
+use crate::log::manifest::{Kind, SnapshotFile};
+use crate::log::shared::{Note, Shared};
+use crate::log::snapshot::{Encoder, Work};
+
+/// Bytes gathered for one write.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Bytes after which they are synced, so that a sync of the log beside it has little to wait for.
+const SYNC_BYTES: u64 = 8 << 20;
+
+/// How long after a failure for lack of room the next snapshot may begin.
+const RETRY_US: u64 = 2_000_000;
+
+/// Where the snapshot stands.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    building: Option<Building>,
+    /// Given up: what still comes of it is dropped.
+    given_up: bool,
+    /// When to tell the shard that it was given up.
+    tell_at_us: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Building {
+    handle: Handle,
+    encoder: Encoder,
+    applied_index: u64,
+    time_us: u64,
+    buffer: Vec<u8>,
+    written: u64,
+    unsynced: u64,
+}
+
+impl Maintenance {
+    /// Takes over what the shard has handed on, up to a write.
+    pub(super) fn write_snapshot(&mut self, now_us: u64) -> io::Result<bool> {
+        if self.snapshots.tell_at_us.is_some_and(|at| now_us >= at) {
+            self.snapshots.tell_at_us = None;
+            self.shared.tell(Note::SnapshotFailed);
+        }
+        let mut taken = 0;
+        while taken < WRITE_BYTES {
+            let Some(work) = self.shared.snapshot.pop() else { break };
+            taken += 1;
+            match work {
+                Work::Begin { applied_index, time_us } => self.begin_snapshot(applied_index, time_us)?,
+                Work::Piece(piece) => {
+                    taken += piece.len();
+                    if let Some(building) = &mut self.snapshots.building {
+                        building.add(&self.shared, &piece)?;
+                    }
+                }
+                Work::Finish => self.finish_snapshot(now_us)?,
+                Work::Abort => {
+                    self.snapshots.given_up = false;
+                    self.remove_building();
+                }
+            }
+        }
+        Ok(taken > 0)
+    }
+
+    fn begin_snapshot(&mut self, applied_index: u64, time_us: u64) -> io::Result<()> {
+        self.snapshots.given_up = true;
+        self.remove_building();
+        let handle = self.shared.create(Kind::Snapshot)?;
+        let mut buffer = Vec::new();
+        let encoder = Encoder::begin(self.shared.identity, applied_index, time_us, &mut buffer);
+        let (written, unsynced) = (0, 0);
+        self.snapshots.building =
+            Some(Building { handle, encoder, applied_index, time_us, buffer, written, unsynced });
+        self.snapshots.given_up = false;
+        Ok(())
+    }
+
+    fn finish_snapshot(&mut self, now_us: u64) -> io::Result<()> {
+        let Some(building) = self.snapshots.building.take() else {
+            if std::mem::take(&mut self.snapshots.given_up) {
+                self.snapshots.tell_at_us = Some(now_us + RETRY_US);
+            }
+            return Ok(());
+        };
+        let path = building.handle.path.clone();
+        match self.place_snapshot(building) {
+            Ok(len) => {
+                self.look_at_us = 0;
+                self.shared.counters.snapshots.fetch_add(1, Relaxed);
+                self.shared.tell(Note::SnapshotDone { len });
+                Ok(())
+            }
+            Err(error) => {
+                // No manifest names it, so that the next start removes it at the latest.
+                let _ = self.shared.disk.remove(&path);
+                self.snapshots.tell_at_us = Some(now_us + RETRY_US);
+                Err(error)
+            }
+        }
+    }
+
+    fn place_snapshot(&self, mut building: Building) -> io::Result<u64> {
+        building.encoder.finish(&mut building.buffer);
+        building.write()?;
+        building.handle.file.sync_data()?;
+        self.shared.count_syncs(1);
+        // Everything that the snapshot holds must also be in the log, whatever the durability: recovery relies on it.
+        self.sync_log()?;
+        self.shared.sync_dir()?;
+        let Building { handle, applied_index, time_us, written: len, .. } = building;
+        let named = SnapshotFile { number: handle.number, applied_index, time_us, len };
+        let synced_to = self.writer.synced_to();
+        let old = self.shared.change_manifest(|manifest| {
+            manifest.synced_to = manifest.synced_to.max(synced_to);
+            manifest.snapshot.replace(named)
+        })?;
+        if let Some(old) = old {
+            // A file that stays is removed at the next start.
+            let _ = self.shared.disk.remove(&self.shared.path(Kind::Snapshot, old.number));
+        }
+        Ok(len)
+    }
+
+    pub(super) fn give_up_snapshot(&mut self) {
+        if self.snapshots.building.is_some() {
+            self.snapshots.given_up = true;
+            self.remove_building();
+        }
+    }
+
+    fn remove_building(&mut self) {
+        if let Some(building) = self.snapshots.building.take() {
+            // No manifest names it, so that the next start removes it at the latest.
+            let _ = self.shared.disk.remove(&building.handle.path);
+        }
+    }
+}
+
+impl Building {
+    fn add(&mut self, shared: &Shared, piece: &[u8]) -> io::Result<()> {
+        self.encoder.piece(piece, &mut self.buffer);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.write()?;
+        }
+        if self.unsynced >= SYNC_BYTES {
+            self.handle.file.sync_data()?;
+            shared.count_syncs(1);
+            self.unsynced = 0;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.handle.file.write_at(&self.buffer, self.written)?;
+        self.written += self.buffer.len() as u64;
+        self.unsynced += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,384 @@
+//! The manifest: the one file that says which others belong to the journal.
+//!
+//! Written to `manifest.tmp`, synced, renamed to `manifest`, directory synced. Layout: magic, `u32` format version, `u32`
+//! checksum of the rest, then the fields in the order of [`Manifest::encode`]. A file that it does not name is left
+//! over from an interrupted step and is removed when opening; a file that it names and that is missing is damage.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, OpenMode};
+use crate::log::codec::{Put, Reader};
+use crate::log::header::Position;
+use crate::status::OpenError;
+
+/// Version of everything in a data directory; grows when an older program could not read it.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+
+/// Name of the manifest.
+pub(crate) const MANIFEST: &str = "manifest";
+
+/// A file that is there while a backup is being restored; a directory that has it does not open.
+pub(crate) const RESTORING: &str = "restoring";
+
+const MAGIC: [u8; 8] = *b"SLUICEMF";
+
+/// Kinds of numbered files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A segment of the log.
+    Log,
+    /// Where the blobs of a sealed segment lie.
+    Table,
+    /// Live blobs that compaction has copied.
+    Blobs,
+    /// A snapshot.
+    Snapshot,
+}
+
+impl Kind {
+    /// The name of the file of this kind with this number.
+    pub(crate) fn name(self, number: u64) -> String {
+        let ending = match self {
+            Kind::Log => "log",
+            Kind::Table => "table",
+            Kind::Blobs => "blobs",
+            Kind::Snapshot => "snapshot",
+        };
+        format!("{number:012}.{ending}")
+    }
+
+    /// Reads a name.
+    pub(crate) fn parse(name: &str) -> Option<(Kind, u64)> {
+        let (number, _) = name.split_once('.')?;
+        let number = number.parse().ok()?;
+        [Kind::Log, Kind::Table, Kind::Blobs, Kind::Snapshot]
+            .into_iter()
+            .find(|kind| kind.name(number) == name)
+            .map(|kind| (kind, number))
+    }
+}
+
+/// Where the chain of batches stands between two batches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Link {
+    /// Index of the next record.
+    pub(crate) next_index: u64,
+    /// Checksum of the batch before.
+    pub(crate) previous: u32,
+    /// Term of the batch before.
+    pub(crate) term: u64,
+    /// Time of the batch before.
+    pub(crate) time_us: u64,
+}
+
+/// A segment that is not written any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) number: u64,
+    /// The chain before its first batch.
+    pub(crate) start: Link,
+    /// The chain after its last batch.
+    pub(crate) end: Link,
+    /// Bytes that belong to the log; what follows does not.
+    pub(crate) len: u64,
+    /// Length of its table; 0: no blobs, and no file.
+    pub(crate) table_len: u64,
+    pub(crate) table_checksum: u32,
+}
+
+/// A file of blobs that compaction has written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BlobFile {
+    pub(crate) number: u64,
+    /// Bytes of blobs; the table follows.
+    pub(crate) data_len: u64,
+    pub(crate) table_len: u64,
+    pub(crate) table_checksum: u32,
+    /// The ranges of record indexes (end exclusive) that it stands for.
+    pub(crate) ranges: Vec<(u64, u64)>,
+}
+
+/// The latest snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SnapshotFile {
+    pub(crate) number: u64,
+    pub(crate) applied_index: u64,
+    pub(crate) time_us: u64,
+    pub(crate) len: u64,
+}
+
+/// What belongs to the journal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Manifest {
+    pub(crate) identity: u64,
+    /// How often the journal was opened.
+    pub(crate) term: u64,
+    /// Number of the next file; none is ever used again.
+    pub(crate) next_file: u64,
+    /// Everything before this was synced when the manifest was written.
+    pub(crate) synced_to: Position,
+    /// The chain before the first open segment.
+    pub(crate) open_start: Link,
+    /// Segments that are not written any more, in the order of the log.
+    pub(crate) sealed: Vec<Sealed>,
+    /// Segments that batches may follow in, in order.
+    pub(crate) open: Vec<u64>,
+    pub(crate) blob_files: Vec<BlobFile>,
+    pub(crate) snapshot: Option<SnapshotFile>,
+}
+
+impl Manifest {
+    /// The manifest of a journal without anything in it.
+    pub(crate) fn fresh(identity: u64) -> Manifest {
+        Manifest {
+            identity,
+            term: 0,
+            next_file: 1,
+            synced_to: Position::default(),
+            open_start: Link { next_index: 1, ..Link::default() },
+            sealed: Vec::new(),
+            open: Vec::new(),
+            blob_files: Vec::new(),
+            snapshot: None,
+        }
+    }
+
+    /// Index of the last record that the snapshot holds; 0: no snapshot.
+    pub(crate) fn applied_index(&self) -> u64 {
+        self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
+    }
+
+    /// Takes a number for a new file.
+    pub(crate) fn take_number(&mut self) -> u64 {
+        self.next_file += 1;
+        self.next_file - 1
+    }
+
+    /// Whether a file belongs to the journal.
+    pub(crate) fn names(&self, kind: Kind, number: u64) -> bool {
+        let sealed = |number| self.sealed.iter().find(|s| s.number == number);
+        match kind {
+            Kind::Log => self.open.contains(&number) || sealed(number).is_some(),
+            Kind::Table => sealed(number).is_some_and(|s| s.table_len > 0),
+            Kind::Blobs => self.blob_files.iter().any(|b| b.number == number),
+            Kind::Snapshot => self.snapshot.is_some_and(|s| s.number == number),
+        }
+    }
+
+    /// Forgets sealed segments and files of copied blobs.
+    pub(crate) fn forget(&mut self, numbers: &[u64]) {
+        self.sealed.retain(|sealed| !numbers.contains(&sealed.number));
+        self.blob_files.retain(|file| !numbers.contains(&file.number));
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        for value in [self.identity, self.term, self.next_file, self.synced_to.segment, self.synced_to.offset]
+        {
+            body.put_u64(value);
+        }
+        put_link(&mut body, &self.open_start);
+        body.put_u32(self.sealed.len() as u32);
+        for segment in &self.sealed {
+            body.put_u64(segment.number);
+            put_link(&mut body, &segment.start);
+            put_link(&mut body, &segment.end);
+            body.put_u64(segment.len);
+            body.put_u64(segment.table_len);
+            body.put_u32(segment.table_checksum);
+        }
+        body.put_u32(self.open.len() as u32);
+        self.open.iter().for_each(|number| body.put_u64(*number));
+        body.put_u32(self.blob_files.len() as u32);
+        for file in &self.blob_files {
+            body.put_u64(file.number);
+            body.put_u64(file.data_len);
+            body.put_u64(file.table_len);
+            body.put_u32(file.table_checksum);
+            body.put_u32(file.ranges.len() as u32);
+            for (first, end) in &file.ranges {
+                body.put_u64(*first);
+                body.put_u64(*end);
+            }
+        }
+        body.push(u8::from(self.snapshot.is_some()));
+        if let Some(snapshot) = &self.snapshot {
+            for value in [snapshot.number, snapshot.applied_index, snapshot.time_us, snapshot.len] {
+                body.put_u64(value);
+            }
+        }
+        let mut out = MAGIC.to_vec();
+        out.put_u32(FORMAT_VERSION);
+        out.put_u32(crc32fast::hash(&body));
+        out.extend_from_slice(&body);
+        out
+    }
+
+    /// Reads the bytes of `path`.
+    pub(crate) fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, OpenError> {
+        let mut reader = Reader(bytes);
+        if reader.take(8) != Some(&MAGIC[..]) {
+            return Err(OpenError::damaged(path, 0, None, "it does not begin as a manifest does"));
+        }
+        let short = || OpenError::damaged(path, bytes.len() as u64, None, "the manifest ends early");
+        let version = reader.u32().ok_or_else(short)?;
+        if version > FORMAT_VERSION {
+            return Err(OpenError::Newer { file: path.to_owned(), found: version, known: FORMAT_VERSION });
+        }
+        let sum = reader.u32().ok_or_else(short)?;
+        if sum != crc32fast::hash(reader.0) {
+            return Err(OpenError::damaged(path, 16, None, "the manifest does not match its checksum"));
+        }
+        decode_body(&mut reader).ok_or_else(short)
+    }
+
+    /// Reads the manifest of a directory; `None` when it has none.
+    pub(crate) fn load(disk: &dyn Disk, dir: &Path) -> Result<Option<Manifest>, OpenError> {
+        let path = dir.join(MANIFEST);
+        let file = match disk.open(&path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(OpenError::Io { file: path, action: "open", error }),
+        };
+        let len = file.len().map_err(OpenError::io(&path, "read"))?;
+        let mut bytes = vec![0; len as usize];
+        crate::disk::read_exact_at(&*file, &mut bytes, 0).map_err(OpenError::io(&path, "read"))?;
+        Manifest::decode(&path, &bytes).map(Some)
+    }
+
+    /// Makes this the manifest of the directory, durably.
+    pub(crate) fn store(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        write_whole(disk, dir, MANIFEST, &self.encode())?;
+        disk.sync_dir(dir)
+    }
+}
+
+/// Puts a file in place as a whole: written aside, synced, renamed. The directory is yet to be synced.
+pub(crate) fn write_whole(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let aside: PathBuf = dir.join(format!("{name}.tmp"));
+    match disk.remove(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.open(&aside, OpenMode::CreateNew)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    disk.rename(&aside, &dir.join(name))
+}
+
+fn put_link(out: &mut Vec<u8>, link: &Link) {
+    out.put_u64(link.next_index);
+    out.put_u32(link.previous);
+    out.put_u64(link.term);
+    out.put_u64(link.time_us);
+}
+
+fn link(reader: &mut Reader<'_>) -> Option<Link> {
+    Some(Link {
+        next_index: reader.u64()?,
+        previous: reader.u32()?,
+        term: reader.u64()?,
+        time_us: reader.u64()?,
+    })
+}
+
+fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
+    let mut manifest = Manifest::fresh(reader.u64()?);
+    manifest.term = reader.u64()?;
+    manifest.next_file = reader.u64()?;
+    manifest.synced_to = Position { segment: reader.u64()?, offset: reader.u64()? };
+    manifest.open_start = link(reader)?;
+    for _ in 0..reader.count(84)? {
+        manifest.sealed.push(Sealed {
+            number: reader.u64()?,
+            start: link(reader)?,
+            end: link(reader)?,
+            len: reader.u64()?,
+            table_len: reader.u64()?,
+            table_checksum: reader.u32()?,
+        });
+    }
+    for _ in 0..reader.count(8)? {
+        manifest.open.push(reader.u64()?);
+    }
+    for _ in 0..reader.count(32)? {
+        let mut file = BlobFile {
+            number: reader.u64()?,
+            data_len: reader.u64()?,
+            table_len: reader.u64()?,
+            table_checksum: reader.u32()?,
+            ranges: Vec::new(),
+        };
+        for _ in 0..reader.count(16)? {
+            file.ranges.push((reader.u64()?, reader.u64()?));
+        }
+        manifest.blob_files.push(file);
+    }
+    if reader.u8()? == 1 {
+        manifest.snapshot = Some(SnapshotFile {
+            number: reader.u64()?,
+            applied_index: reader.u64()?,
+            time_us: reader.u64()?,
+            len: reader.u64()?,
+        });
+    }
+    reader.0.is_empty().then_some(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Manifest {
+        let mut manifest = Manifest::fresh(77);
+        let link = Link { next_index: 9, previous: 8, term: 7, time_us: 6 };
+        manifest.sealed.push(Sealed {
+            number: 1,
+            start: Link::default(),
+            end: link,
+            len: 100,
+            table_len: 5,
+            table_checksum: 4,
+        });
+        manifest.open = vec![2, 3];
+        manifest.blob_files.push(BlobFile {
+            number: 4,
+            data_len: 10,
+            table_len: 20,
+            table_checksum: 3,
+            ranges: vec![(1, 5), (9, 12)],
+        });
+        manifest.snapshot = Some(SnapshotFile { number: 5, applied_index: 8, time_us: 1, len: 2 });
+        manifest
+    }
+
+    #[test]
+    fn it_comes_back_and_any_flipped_byte_is_seen() {
+        let path = Path::new("manifest");
+        let mut bytes = example().encode();
+        assert_eq!(Manifest::decode(path, &bytes).unwrap(), example());
+        for at in 0..bytes.len() {
+            bytes[at] ^= 0x40;
+            assert!(Manifest::decode(path, &bytes).is_err(), "byte {at}");
+            bytes[at] ^= 0x40;
+            assert!(Manifest::decode(path, &bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_told_from_damage() {
+        let mut bytes = example().encode();
+        bytes[8] = 9;
+        let error = Manifest::decode(Path::new("manifest"), &bytes).unwrap_err();
+        assert!(matches!(error, OpenError::Newer { found: 9, known: FORMAT_VERSION, .. }), "{error}");
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        assert_eq!(Kind::parse(&Kind::Blobs.name(12)), Some((Kind::Blobs, 12)));
+        assert_eq!(Kind::parse("12.log"), None);
+        assert_eq!(Kind::parse("notes.txt"), None);
+    }
+}

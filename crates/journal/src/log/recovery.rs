@@ -1,0 +1,346 @@
+//! Opening a data directory.
+//!
+//! Everything is verified before anything is written. The open segments are followed batch by batch to the first place
+//! that does not continue the log. If any head found there or behind it, or the manifest, says that more had been
+//! synced, that is damage, and opening ends. Otherwise the rest is cut. What is known durable is sealed in place; the good
+//! batches after that (which may be readable without being durable) are copied into a new segment and synced, and
+//! only then the manifest names the outcome. An old file is never appended to.
+//!
+//! What cannot be known: a flipped bit in the last batches, when nothing after them tells that they were synced (no later
+//! batch, no idle marker), looks the same as a write that a power loss has torn, and is cut.
+
+mod tail;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::disk::{Disk, File, LockError, OpenMode, read_exact_at};
+use crate::log::entry::Entry;
+use crate::log::file::{BlobHolder, Handle};
+use crate::log::index::{Current, Index};
+use crate::log::journal::{DiskJournal, Snapshots};
+use crate::log::maintenance::Maintenance;
+use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, RESTORING, Sealed, write_whole};
+use crate::log::replay::{Replay, Stretch};
+use crate::log::shared::Shared;
+use crate::log::snapshot::SnapshotReader;
+use crate::log::table::{LogTable, Table};
+use crate::log::writer::{State, Writer};
+use crate::log::{Backups, Opened};
+use crate::options::{Durability, Options};
+use crate::status::{OpenError, RecoveryReport};
+
+pub(crate) use tail::{Tail, follow};
+
+/// Zeros that the first segment of a run gets ahead of its batches.
+const FIRST_PREFILL: u64 = 4 << 20;
+
+const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 30;
+
+impl DiskJournal {
+    /// Opens the journal in a directory, which is made when missing.
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
+        if !SEGMENT_BYTES.contains(&options.segment_bytes) {
+            let (least, most) = SEGMENT_BYTES.into_inner();
+            let found = options.segment_bytes;
+            return Err(OpenError::Setting(format!(
+                "segment_bytes is {found}; it must be {least} to {most}"
+            )));
+        }
+        Opening::begin(disk, options)?.finish()
+    }
+}
+
+/// A directory being opened.
+struct Opening {
+    disk: Arc<dyn Disk>,
+    options: Options,
+    lock: Box<dyn crate::disk::DirLock>,
+    manifest: Manifest,
+    report: RecoveryReport,
+}
+
+impl Opening {
+    fn begin(disk: Arc<dyn Disk>, options: Options) -> Result<Opening, OpenError> {
+        let dir = options.dir.clone();
+        disk.create_dir(&dir).map_err(OpenError::io(&dir, "make"))?;
+        let lock = take_lock(&*disk, &dir)?;
+        let names = disk.list(&dir).map_err(OpenError::io(&dir, "list"))?;
+        if names.iter().any(|name| name == RESTORING) {
+            let what =
+                "restoring a backup into this directory was begun and not finished; remove the directory";
+            return Err(OpenError::damaged(&dir.join(RESTORING), 0, None, what));
+        }
+        let found = Manifest::load(&*disk, &dir)?;
+        let mut report = RecoveryReport { fresh: found.is_none(), ..RecoveryReport::default() };
+        let manifest = match found {
+            Some(manifest) => manifest,
+            None => {
+                refuse_orphans(&dir, &names)?;
+                Manifest::fresh(pick_identity(options.identity))
+            }
+        };
+        report.term = manifest.term + 1;
+        Ok(Opening { disk, options, lock, manifest, report })
+    }
+
+    fn finish(mut self) -> Result<Opened, OpenError> {
+        let dir = self.options.dir.clone();
+        let snapshot = self.open_snapshot()?;
+        let mut stretches = Vec::new();
+        let mut entries = Vec::new();
+        for sealed in self.manifest.sealed.clone() {
+            let (stretch, holder) = self.open_sealed(&sealed)?;
+            entries.push(Entry::sealed(&sealed, holder));
+            stretches.push(stretch);
+        }
+        for file in self.manifest.blob_files.clone() {
+            entries.push(Entry::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
+        }
+        let tail = follow(&*self.disk, &dir, &self.manifest)?;
+        tail.refuse_damage()?;
+        self.report.cut = tail.cut()?;
+        self.note_if_short(&tail)?;
+
+        // From here on the directory is written to.
+        let moved = tail.rewrite(&*self.disk, &self.options, &mut self.manifest)?;
+        for (sealed, stretch, table) in moved.sealed {
+            let holder = Arc::new(BlobHolder::new(stretch.handle(), Table::Log(table), sealed.len));
+            entries.push(Entry::sealed(&sealed, holder));
+            stretches.push(stretch);
+        }
+        self.remove_orphans()?;
+        let link = moved.end;
+        self.report.next_index = link.next_index;
+        self.report.last_time_us = link.time_us.max(snapshot.as_ref().map_or(0, |s| s.time_us));
+        let log_bytes = self.log_bytes(&stretches) + moved.offset;
+        stretches.push(moved.stretch);
+        let replay =
+            Replay::new(self.manifest.identity, self.manifest.term, self.manifest.applied_index(), stretches);
+        let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
+        let snapshots = Snapshots::found(log_bytes, last_len);
+        let committed = self.manifest.synced_to;
+        let shared = Arc::new(Shared::new(self.disk, self.options, self.manifest, committed, self.lock));
+        take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
+        let ranges = entries.iter().flat_map(Entry::index_ranges).collect();
+        let index = Index::new(ranges, Current::new(moved.handle.clone(), moved.start, moved.table));
+        let writer =
+            Writer::new(shared.clone(), State::new(moved.handle, moved.offset, moved.prefilled, link));
+        let last_time_us = self.report.last_time_us;
+        Ok(Opened {
+            journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, snapshots),
+            maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
+            backups: Backups::new(shared),
+            writer,
+            snapshot,
+            replay,
+            report: self.report,
+        })
+    }
+
+    fn open(&self, kind: Kind, number: u64) -> Result<(Arc<dyn File>, PathBuf), OpenError> {
+        open_named(&*self.disk, &self.options.dir, kind, number)
+    }
+
+    fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {
+        let Some(named) = &self.manifest.snapshot else { return Ok(None) };
+        let (file, path) = self.open(Kind::Snapshot, named.number)?;
+        let mut reader = SnapshotReader::new(self.manifest.identity, file, path, named)?;
+        reader.verify()?;
+        Ok(Some(reader))
+    }
+
+    /// Opens a sealed segment; one that will be replayed is verified.
+    fn open_sealed(&mut self, sealed: &Sealed) -> Result<(Stretch, Arc<BlobHolder>), OpenError> {
+        let (file, path) = self.open(Kind::Log, sealed.number)?;
+        let found = file.len().map_err(OpenError::io(&path, "read"))?;
+        if found < sealed.len {
+            let what = format!("the segment has {found} bytes of {}", sealed.len);
+            return Err(OpenError::damaged(&path, found, Some(sealed.start.next_index), what));
+        }
+        let stretch = Stretch {
+            number: sealed.number,
+            file,
+            path,
+            start: sealed.start,
+            end: sealed.end,
+            len: sealed.len,
+        };
+        let (identity, term) = (self.manifest.identity, self.manifest.term);
+        if sealed.end.next_index > self.manifest.applied_index() + 1 {
+            stretch.verify(identity, term, |_| ())?;
+        }
+        let table = match load_table(&*self.disk, &self.options.dir, sealed)? {
+            Some(table) => table,
+            None => self.rebuild_table(sealed, &stretch)?,
+        };
+        let holder = BlobHolder::new(stretch.handle(), table, sealed.len);
+        Ok((stretch, Arc::new(holder)))
+    }
+
+    /// A table says nothing that its segment does not say too.
+    fn rebuild_table(&mut self, sealed: &Sealed, stretch: &Stretch) -> Result<Table, OpenError> {
+        let mut table = LogTable::new(sealed.start.next_index);
+        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+            table.push(&found.records, found.records_offset());
+        })?;
+        let table = Table::Log(table);
+        let name = Kind::Table.name(sealed.number);
+        let dir = &self.options.dir;
+        write_whole(&*self.disk, dir, &name, &table.encode())
+            .and_then(|()| self.disk.sync_dir(dir))
+            .map_err(OpenError::io(&dir.join(&name), "write"))?;
+        self.report.notes.push(format!(
+            "{} was missing or damaged and has been rebuilt from its segment, which is whole",
+            dir.join(name).display()
+        ));
+        Ok(table)
+    }
+
+    fn open_blob_file(&self, named: &BlobFile) -> Result<BlobHolder, OpenError> {
+        let (file, path) = self.open(Kind::Blobs, named.number)?;
+        let table = load_blob_table(&*file, &path, named)?;
+        let handle = Handle { number: named.number, file, path: Arc::new(path) };
+        Ok(BlobHolder::new(handle, table, named.data_len + named.table_len))
+    }
+
+    /// A log that ends before the snapshot has lost something.
+    fn note_if_short(&self, tail: &Tail) -> Result<(), OpenError> {
+        let applied = self.manifest.applied_index();
+        if tail.link.next_index > applied {
+            return Ok(());
+        }
+        let what = format!("the log ends before record {applied}, which the snapshot holds");
+        Err(OpenError::damaged(&self.options.dir, 0, Some(tail.link.next_index), what))
+    }
+
+    /// Removes files that an interrupted step has left, and that no manifest names.
+    fn remove_orphans(&self) -> Result<(), OpenError> {
+        let dir = &self.options.dir;
+        for name in self.disk.list(dir).map_err(OpenError::io(dir, "list"))? {
+            let orphan = match Kind::parse(&name) {
+                Some((kind, number)) => !self.manifest.names(kind, number),
+                None => name.strip_suffix(".tmp").is_some_and(is_ours),
+            };
+            if orphan {
+                let path = dir.join(&name);
+                self.disk.remove(&path).map_err(OpenError::io(&path, "remove"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn log_bytes(&self, stretches: &[Stretch]) -> u64 {
+        let applied = self.manifest.applied_index();
+        stretches.iter().filter(|s| s.end.next_index > applied + 1).map(|s| s.len).sum()
+    }
+}
+
+impl Stretch {
+    fn handle(&self) -> Handle {
+        Handle { number: self.number, file: self.file.clone(), path: Arc::new(self.path.clone()) }
+    }
+}
+
+/// Takes the directory.
+pub(crate) fn take_lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn crate::disk::DirLock>, OpenError> {
+    disk.lock(dir).map_err(|error| match error {
+        LockError::Held { pid } => OpenError::InUse { dir: dir.to_owned(), pid },
+        LockError::Io(error) => OpenError::io(dir, "lock")(error),
+    })
+}
+
+/// Opens a file that the manifest names.
+pub(crate) fn open_named(
+    disk: &dyn Disk,
+    dir: &Path,
+    kind: Kind,
+    number: u64,
+) -> Result<(Arc<dyn File>, PathBuf), OpenError> {
+    let path = dir.join(kind.name(number));
+    match disk.open(&path, OpenMode::Read) {
+        Ok(file) => Ok((file, path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(OpenError::damaged(&path, 0, None, "the file is missing, and the manifest names it"))
+        }
+        Err(error) => Err(OpenError::Io { file: path, action: "open", error }),
+    }
+}
+
+/// Reads a sealed segment's table; `None` when it is missing or damaged.
+pub(crate) fn load_table(disk: &dyn Disk, dir: &Path, sealed: &Sealed) -> Result<Option<Table>, OpenError> {
+    if sealed.table_len == 0 {
+        return Ok(Table::decode_log(&[]));
+    }
+    let path = dir.join(Kind::Table.name(sealed.number));
+    let file = match disk.open(&path, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(OpenError::Io { file: path, action: "open", error }),
+    };
+    let mut bytes = vec![0; sealed.table_len as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(OpenError::io(&path, "read"))?;
+    let whole = read == bytes.len() && crc32fast::hash(&bytes) == sealed.table_checksum;
+    Ok(if whole { Table::decode_log(&bytes) } else { None })
+}
+
+/// Reads the table of a file of copied blobs.
+pub(crate) fn load_blob_table(file: &dyn File, path: &Path, named: &BlobFile) -> Result<Table, OpenError> {
+    let first = named.ranges.first().map(|range| range.0);
+    let damaged = || OpenError::damaged(path, named.data_len, first, "the table of blobs is damaged");
+    let found = file.len().map_err(OpenError::io(path, "read"))?;
+    if found < named.data_len + named.table_len {
+        return Err(damaged());
+    }
+    let mut bytes = vec![0; named.table_len as usize];
+    read_exact_at(file, &mut bytes, named.data_len).map_err(OpenError::io(path, "read"))?;
+    if crc32fast::hash(&bytes) != named.table_checksum {
+        return Err(damaged());
+    }
+    Table::decode_blobs(&bytes).ok_or_else(damaged)
+}
+
+fn is_ours(name: &str) -> bool {
+    name == MANIFEST || Kind::parse(name).is_some()
+}
+
+/// Without a manifest, files of a journal mean that it was lost. A journal's very first manifest comes after its first segment.
+fn refuse_orphans(dir: &Path, names: &[String]) -> Result<(), OpenError> {
+    let lost = names
+        .iter()
+        .find(|name| Kind::parse(name).is_some_and(|(kind, number)| kind != Kind::Log || number > 1));
+    match lost {
+        None => Ok(()),
+        Some(name) => {
+            let what = format!("the manifest is missing, though {name} is there");
+            Err(OpenError::damaged(&dir.join(MANIFEST), 0, None, what))
+        }
+    }
+}
+
+fn pick_identity(given: u64) -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    if given == 0 { RandomState::new().build_hasher().finish() } else { given }
+}
+
+/// Takes the reserve, and looks how much room there is.
+fn take_room(shared: &Shared) -> io::Result<()> {
+    shared.find_reserve()?;
+    shared.look_at_space()?;
+    let missing = shared.options.reserve_bytes.saturating_sub(shared.space.reserve.load(Relaxed));
+    if shared.space.free.load(Relaxed) > missing.saturating_add(shared.options.full_margin_bytes) {
+        shared.take_reserve()?;
+        shared.look_at_space()?;
+    }
+    Ok(())
+}
+
+/// Zeros to write ahead into the first segment of a run.
+pub(crate) fn first_prefill(options: &Options) -> u64 {
+    match options.durability {
+        Durability::Always => options.segment_bytes.min(FIRST_PREFILL),
+        Durability::Interval(_) | Durability::Os => 0,
+    }
+}

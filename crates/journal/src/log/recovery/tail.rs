@@ -1,0 +1,336 @@
+//! The end of the log, where it may be torn.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::batch::Records;
+use crate::disk::{Disk, File, OpenMode};
+use crate::log::file::Handle;
+use crate::log::header::{HEADER, Header, Position};
+use crate::log::manifest::{Kind, Link, Manifest, Sealed};
+use crate::log::recovery::{first_prefill, open_named};
+use crate::log::replay::Stretch;
+use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
+use crate::log::table::{LogTable, Table};
+use crate::options::Options;
+use crate::status::{Cut, OpenError};
+
+/// Bytes gathered for one write.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// The open segments, as far as they are good.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    identity: u64,
+    term: u64,
+    dir: PathBuf,
+    /// The open segments with their files, in order.
+    files: Vec<(u64, Arc<dyn File>, PathBuf)>,
+    /// The good part of each segment that has one, in order.
+    pub(crate) parts: Vec<Stretch>,
+    /// Where the good part ends.
+    pub(crate) end: Position,
+    /// The chain there.
+    pub(crate) link: Link,
+    /// Up to where the log is known to have been durable.
+    pub(crate) synced_to: Position,
+}
+
+/// What rewriting the end of the log has given.
+#[derive(Debug)]
+pub(crate) struct Rewritten {
+    /// Segments that were sealed where they stand.
+    pub(crate) sealed: Vec<(Sealed, Stretch, LogTable)>,
+    /// The new segment, and what was copied into it.
+    pub(crate) handle: Handle,
+    pub(crate) stretch: Stretch,
+    pub(crate) table: LogTable,
+    pub(crate) start: Link,
+    pub(crate) end: Link,
+    pub(crate) offset: u64,
+    pub(crate) prefilled: u64,
+}
+
+/// Follows the open segments to the end of what is good.
+pub(crate) fn follow(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Tail, OpenError> {
+    let mut tail = Tail {
+        identity: manifest.identity,
+        term: manifest.term,
+        dir: dir.to_owned(),
+        files: Vec::new(),
+        parts: Vec::new(),
+        end: Position { segment: manifest.open.first().copied().unwrap_or(0), offset: 0 },
+        link: manifest.open_start,
+        synced_to: manifest.synced_to,
+    };
+    for number in &manifest.open {
+        let (file, path) = open_named(disk, dir, Kind::Log, *number)?;
+        tail.files.push((*number, file, path));
+    }
+    for at in 0..tail.files.len() {
+        // A segment goes on where the one before it ends: an empty one says that the log has ended before.
+        if !tail.follow_segment(at)? {
+            break;
+        }
+    }
+    tail.look_behind()?;
+    Ok(tail)
+}
+
+impl Tail {
+    /// Follows one segment; `false` when it has not a single good batch.
+    fn follow_segment(&mut self, at: usize) -> Result<bool, OpenError> {
+        let (number, file, path) = &self.files[at];
+        let len = file.len().map_err(OpenError::io(path, "read"))?;
+        let mut scanner = Scanner::new(file.clone(), *number, self.identity, self.term, self.link, len);
+        let start = self.link;
+        while let Some(found) = scanner.next_batch().map_err(OpenError::io(path, "read"))? {
+            self.synced_to = self.synced_to.max(found.header.synced_to);
+            self.link = scanner.link;
+            self.end = scanner.at;
+        }
+        if scanner.at.offset == 0 {
+            return Ok(false);
+        }
+        self.parts.push(Stretch {
+            number: *number,
+            file: file.clone(),
+            path: path.clone(),
+            start,
+            end: scanner.link,
+            len: scanner.at.offset,
+        });
+        Ok(true)
+    }
+
+    /// Looks behind the good part for heads that tell of more.
+    fn look_behind(&mut self) -> Result<(), OpenError> {
+        for (number, file, path) in &self.files {
+            if *number < self.end.segment {
+                continue;
+            }
+            let from = if *number == self.end.segment { self.end.offset } else { 0 };
+            let found = highest_synced(file, *number, self.identity, from);
+            let found = found.map_err(OpenError::io(path, "read"))?;
+            self.synced_to = self.synced_to.max(found.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Damage below what was synced is never skipped.
+    pub(crate) fn refuse_damage(&self) -> Result<(), OpenError> {
+        if self.synced_to <= self.end {
+            return Ok(());
+        }
+        let path = self.dir.join(Kind::Log.name(self.end.segment));
+        let what = format!(
+            "the batch here is not whole, though the log was synced up to byte {} of {}",
+            self.synced_to.offset,
+            Kind::Log.name(self.synced_to.segment)
+        );
+        Err(OpenError::damaged(&path, self.end.offset, Some(self.link.next_index), what))
+    }
+
+    /// What will be cut: bytes after the good part.
+    pub(crate) fn cut(&self) -> Result<Option<Cut>, OpenError> {
+        let mut cut = None;
+        for (number, file, path) in self.files.iter().filter(|(number, ..)| *number >= self.end.segment) {
+            let offset = if *number == self.end.segment { self.end.offset } else { 0 };
+            let end = content_end(file, offset).map_err(OpenError::io(path, "read"))?;
+            if end > offset && cut.is_none() {
+                let index = self.link.next_index;
+                cut = Some(Cut { file: path.clone(), offset, index, bytes: end - offset });
+            }
+        }
+        Ok(cut)
+    }
+
+    /// Seals what is durable, copies the rest of the good part, and makes it the manifest's.
+    pub(crate) fn rewrite(
+        self,
+        disk: &dyn Disk,
+        options: &Options,
+        manifest: &mut Manifest,
+    ) -> Result<Rewritten, OpenError> {
+        let number = manifest.take_number();
+        let path = options.dir.join(Kind::Log.name(number));
+        // A start that was interrupted here may have left the file; no manifest has named it.
+        remove_if_there(disk, &path)?;
+        let file = disk.open(&path, OpenMode::CreateNew).map_err(OpenError::io(&path, "make"))?;
+        let handle = Handle { number, file: file.clone(), path: Arc::new(path.clone()) };
+        let mut copy = Copy::new(&self, handle.clone());
+        let mut sealed = Vec::new();
+        for part in &self.parts {
+            if let Some(done) = self.split(part, &mut copy)? {
+                sealed.push(done);
+            }
+        }
+        copy.flush()?;
+        let prefilled = prefill(&*file, copy.offset, first_prefill(options))
+            .and_then(|filled| file.sync_data().map(|()| filled))
+            .map_err(OpenError::io(&path, "write"))?;
+        manifest.term += 1;
+        for (segment, _, table) in &mut sealed {
+            let bytes = Table::Log(table.clone()).encode();
+            segment.table_len = bytes.len() as u64;
+            segment.table_checksum = crc32fast::hash(&bytes);
+            write_table(disk, &options.dir, segment.number, &bytes)?;
+            manifest.sealed.push(*segment);
+        }
+        manifest.open = vec![number];
+        manifest.open_start = copy.start;
+        manifest.synced_to = Position { segment: number, offset: copy.offset };
+        disk.sync_dir(&options.dir)
+            .and_then(|()| manifest.store(disk, &options.dir))
+            .map_err(OpenError::io(&options.dir, "write to"))?;
+        for (segment, ..) in &sealed {
+            let path = options.dir.join(Kind::Log.name(segment.number));
+            disk.open(&path, OpenMode::Write)
+                .and_then(|file| file.set_len(segment.len))
+                .map_err(OpenError::io(&path, "shorten"))?;
+        }
+        let (start, end, offset, table) = (copy.start, copy.link, copy.offset, copy.table);
+        let stretch = Stretch { number, file, path, start, end, len: offset };
+        Ok(Rewritten { sealed, handle, stretch, table, start, end, offset, prefilled })
+    }
+
+    /// Divides a good part where the durable ends: what is before is sealed, the rest copied.
+    fn split(
+        &self,
+        part: &Stretch,
+        copy: &mut Copy,
+    ) -> Result<Option<(Sealed, Stretch, LogTable)>, OpenError> {
+        let mut table = LogTable::new(part.start.next_index);
+        let mut scanner = part.scanner(self.identity, self.term);
+        let (mut end, mut len) = (part.start, 0);
+        while scanner.link != part.end {
+            let found = part.next_batch(&mut scanner)?;
+            if scanner.at <= self.synced_to {
+                table.push(&found.records, found.records_offset());
+                (end, len) = (scanner.link, scanner.at.offset);
+                copy.begin_at(end);
+            } else {
+                copy.add(&found)?;
+            }
+        }
+        if len == 0 {
+            return Ok(None);
+        }
+        let sealed =
+            Sealed { number: part.number, start: part.start, end, len, table_len: 0, table_checksum: 0 };
+        let stretch = Stretch {
+            number: part.number,
+            file: part.file.clone(),
+            path: part.path.clone(),
+            start: part.start,
+            end,
+            len,
+        };
+        Ok(Some((sealed, stretch, table)))
+    }
+}
+
+impl Found {
+    /// Where its records lie.
+    pub(crate) fn records_offset(&self) -> u64 {
+        self.header.at.offset + HEADER as u64
+    }
+
+    /// How many blobs its records have.
+    pub(crate) fn blobs(&self) -> u64 {
+        Records::new(&self.records).map(|record| u64::from(record.blob_count())).sum()
+    }
+}
+
+/// The new segment while batches are copied into it.
+struct Copy {
+    identity: u64,
+    synced_to: Position,
+    handle: Handle,
+    start: Link,
+    link: Link,
+    offset: u64,
+    table: LogTable,
+    buffer: Vec<u8>,
+    buffer_at: u64,
+}
+
+impl Copy {
+    fn new(tail: &Tail, handle: Handle) -> Copy {
+        let start = tail.parts.first().map_or(tail.link, |part| part.start);
+        Copy {
+            identity: tail.identity,
+            synced_to: tail.synced_to,
+            handle,
+            start,
+            link: start,
+            offset: 0,
+            table: LogTable::new(start.next_index),
+            buffer: Vec::new(),
+            buffer_at: 0,
+        }
+    }
+
+    /// Nothing was copied yet, and what comes first continues this.
+    fn begin_at(&mut self, link: Link) {
+        (self.start, self.link) = (link, link);
+        self.table = LogTable::new(link.next_index);
+    }
+
+    fn add(&mut self, found: &Found) -> Result<(), OpenError> {
+        let records = &found.records;
+        let header = Header {
+            at: Position { segment: self.handle.number, offset: self.offset },
+            synced_to: self.synced_to,
+            previous: self.link.previous,
+            ..found.header
+        };
+        let previous = header.encode(self.identity, &mut self.buffer);
+        self.buffer.extend_from_slice(records);
+        self.table.push(records, self.offset + HEADER as u64);
+        self.offset = header.end();
+        self.link = Link {
+            next_index: header.first_index + u64::from(header.records),
+            previous,
+            term: header.term,
+            time_us: header.time_us,
+        };
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), OpenError> {
+        let written = self.handle.file.write_at(&self.buffer, self.buffer_at);
+        written.map_err(OpenError::io(&self.handle.path, "write"))?;
+        self.buffer_at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Writes zeros from the next sector on. Gives where they end; 0 when none were asked for.
+fn prefill(file: &dyn File, offset: u64, bytes: u64) -> std::io::Result<u64> {
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let from = next_sector(offset);
+    file.write_at(&vec![0; bytes as usize], from)?;
+    Ok(from + bytes)
+}
+
+fn write_table(disk: &dyn Disk, dir: &Path, number: u64, bytes: &[u8]) -> Result<(), OpenError> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let name = Kind::Table.name(number);
+    crate::log::manifest::write_whole(disk, dir, &name, bytes)
+        .map_err(OpenError::io(&dir.join(name), "write"))
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<(), OpenError> {
+    match disk.remove(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(OpenError::Io { file: path.to_owned(), action: "remove", error })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,103 @@
+//! Committed batches, given again after a start.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::batch::Records;
+use crate::disk::File;
+use crate::log::manifest::Link;
+use crate::log::scan::{Found, Scanner};
+use crate::seam::Committed;
+use crate::status::OpenError;
+
+/// A stretch of the log in one segment, from its first batch on.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub(crate) number: u64,
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) path: PathBuf,
+    pub(crate) start: Link,
+    pub(crate) end: Link,
+    pub(crate) len: u64,
+}
+
+/// Committed batches after the snapshot, in order.
+#[derive(Debug)]
+pub struct Replay {
+    identity: u64,
+    term: u64,
+    applied_index: u64,
+    stretches: VecDeque<Stretch>,
+    scanner: Option<Scanner>,
+}
+
+impl Replay {
+    pub(crate) fn new(identity: u64, term: u64, applied_index: u64, stretches: Vec<Stretch>) -> Replay {
+        let stretches = stretches.into_iter().filter(|s| s.end.next_index > applied_index + 1).collect();
+        Replay { identity, term, applied_index, stretches, scanner: None }
+    }
+
+    /// The next batch; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<Committed>, OpenError> {
+        while let Some(stretch) = self.stretches.front() {
+            let scanner = self.scanner.get_or_insert_with(|| stretch.scanner(self.identity, self.term));
+            if scanner.link == stretch.end {
+                self.scanner = None;
+                self.stretches.pop_front();
+                continue;
+            }
+            let found = stretch.next_batch(scanner)?;
+            if let Some(committed) = after(found, self.applied_index) {
+                return Ok(Some(committed));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Stretch {
+    pub(crate) fn scanner(&self, identity: u64, term: u64) -> Scanner {
+        Scanner::new(self.file.clone(), self.number, identity, term, self.start, self.len)
+    }
+
+    /// The next batch, which must be there.
+    pub(crate) fn next_batch(&self, scanner: &mut Scanner) -> Result<Found, OpenError> {
+        let found = scanner.next_batch().map_err(OpenError::io(&self.path, "read"))?;
+        found.ok_or_else(|| {
+            let what = "the batch here is not whole, or does not continue the one before it";
+            OpenError::damaged(&self.path, scanner.at.offset, Some(scanner.link.next_index), what)
+        })
+    }
+
+    /// Reads all batches, each of which must be whole.
+    pub(crate) fn verify(
+        &self,
+        identity: u64,
+        term: u64,
+        mut each: impl FnMut(&Found),
+    ) -> Result<(), OpenError> {
+        let mut scanner = self.scanner(identity, term);
+        while scanner.link != self.end {
+            each(&self.next_batch(&mut scanner)?);
+        }
+        Ok(())
+    }
+}
+
+/// The records of a batch after this index; `None` when there are none.
+fn after(found: Found, applied_index: u64) -> Option<Committed> {
+    let Found { header, records } = found;
+    let skip = (applied_index + 1).saturating_sub(header.first_index);
+    if skip >= u64::from(header.records) {
+        return None;
+    }
+    let skipped: usize = Records::new(&records).take(skip as usize).map(|record| record.encoded_len()).sum();
+    Some(Committed {
+        first_index: header.first_index + skip,
+        time_us: header.time_us,
+        bytes: Bytes::from(records).slice(skipped..),
+    })
+}

@@ -1,0 +1,177 @@
+//! Reads the batches of a segment in order.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::batch::Records;
+use crate::disk::File;
+use crate::log::header::{HEADER, Header, MAGIC, Position, checksum};
+use crate::log::manifest::Link;
+
+/// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
+/// bytes that were already synced.
+pub(crate) const SECTOR: u64 = 512;
+
+/// Bytes read from the file at once.
+const WINDOW: usize = 256 << 10;
+
+/// Rounds up to a sector's beginning.
+pub(crate) fn next_sector(offset: u64) -> u64 {
+    offset.next_multiple_of(SECTOR)
+}
+
+/// A file seen through a buffer.
+#[derive(Debug)]
+pub(crate) struct Window {
+    file: Arc<dyn File>,
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+impl Window {
+    pub(crate) fn new(file: Arc<dyn File>) -> Window {
+        Window { file, buffer: Vec::new(), start: 0 }
+    }
+
+    /// The bytes at this place; fewer at the end of the file.
+    pub(crate) fn get(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
+        let held = self.start..=self.start + self.buffer.len() as u64;
+        if !held.contains(&offset) || !held.contains(&(offset + len as u64)) {
+            self.buffer.resize(len.max(WINDOW), 0);
+            let read = self.file.read_at(&mut self.buffer, offset)?;
+            self.buffer.truncate(read);
+            self.start = offset;
+        }
+        let from = (offset - self.start) as usize;
+        let to = (from + len).min(self.buffer.len());
+        Ok(&self.buffer[from.min(to)..to])
+    }
+}
+
+/// One batch as found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) header: Header,
+    pub(crate) records: Vec<u8>,
+}
+
+/// Follows the chain of batches through a segment.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    window: Window,
+    identity: u64,
+    newest_term: u64,
+    /// Where the next batch may begin.
+    pub(crate) at: Position,
+    /// What the next batch must continue.
+    pub(crate) link: Link,
+    /// Bytes of the file that may be looked at.
+    end: u64,
+}
+
+impl Scanner {
+    /// Begins at the start of a segment.
+    pub(crate) fn new(
+        file: Arc<dyn File>,
+        number: u64,
+        identity: u64,
+        newest_term: u64,
+        link: Link,
+        end: u64,
+    ) -> Scanner {
+        let at = Position { segment: number, offset: 0 };
+        Scanner { window: Window::new(file), identity, newest_term, at, link, end }
+    }
+
+    /// The next batch; `None` when what follows does not continue the log.
+    pub(crate) fn next_batch(&mut self) -> io::Result<Option<Found>> {
+        if let Some(found) = self.read_at(self.at.offset)? {
+            return Ok(Some(found));
+        }
+        let sector = next_sector(self.at.offset);
+        if sector == self.at.offset { Ok(None) } else { self.read_at(sector) }
+    }
+
+    fn read_at(&mut self, offset: u64) -> io::Result<Option<Found>> {
+        let at = Position { offset, ..self.at };
+        let Some(header) = Header::decode(self.identity, at, self.window.get(offset, HEADER)?) else {
+            return Ok(None);
+        };
+        if header.end() > self.end || !self.continues(&header) {
+            return Ok(None);
+        }
+        let records = self.window.get(offset + HEADER as u64, header.len as usize)?;
+        if !is_whole(self.identity, &header, records) {
+            return Ok(None);
+        }
+        let records = records.to_vec();
+        self.at.offset = header.end();
+        self.link = Link {
+            next_index: header.first_index + u64::from(header.records),
+            previous: header.checksum,
+            term: header.term,
+            time_us: header.time_us,
+        };
+        Ok(Some(Found { header, records }))
+    }
+
+    fn continues(&self, header: &Header) -> bool {
+        header.first_index == self.link.next_index
+            && header.previous == self.link.previous
+            && (self.link.term..=self.newest_term).contains(&header.term)
+            && header.time_us >= self.link.time_us
+    }
+}
+
+/// Whether the records are those that the head tells of.
+pub(crate) fn is_whole(identity: u64, header: &Header, records: &[u8]) -> bool {
+    if records.len() != header.len as usize || checksum(identity, records) != header.records_checksum {
+        return false;
+    }
+    let mut reader = Records::new(records);
+    reader.by_ref().count() == header.records as usize && reader.rest().is_empty()
+}
+
+/// The highest `synced_to` of any head in a file from this offset on, whole batch or not.
+pub(crate) fn highest_synced(
+    file: &Arc<dyn File>,
+    number: u64,
+    identity: u64,
+    from: u64,
+) -> io::Result<Option<Position>> {
+    let mut window = Window::new(file.clone());
+    let mut highest = None;
+    let mut offset = from;
+    loop {
+        let bytes = window.get(offset, WINDOW)?;
+        if bytes.len() < HEADER {
+            return Ok(highest);
+        }
+        for at in 0..=bytes.len() - HEADER {
+            if bytes[at..at + 4] != MAGIC {
+                continue;
+            }
+            let position = Position { segment: number, offset: offset + at as u64 };
+            if let Some(header) = Header::decode(identity, position, &bytes[at..]) {
+                highest = highest.max(Some(header.synced_to));
+            }
+        }
+        offset += (bytes.len() - HEADER + 1) as u64;
+    }
+}
+
+/// Where the last byte that is not zero ends, from this offset on; `from` when there is none.
+pub(crate) fn content_end(file: &Arc<dyn File>, from: u64) -> io::Result<u64> {
+    let mut window = Window::new(file.clone());
+    let (mut end, mut offset) = (from, from);
+    loop {
+        let bytes = window.get(offset, WINDOW)?;
+        if bytes.is_empty() {
+            return Ok(end);
+        }
+        if let Some(at) = bytes.iter().rposition(|byte| *byte != 0) {
+            end = offset + at as u64 + 1;
+        }
+        offset += bytes.len() as u64;
+    }
+}

@@ -1,0 +1,214 @@
+//! Snapshots: the state in pieces, written beside the log and put in place as a whole.
+//!
+//! A file is: magic, `u64` applied index, `u64` time; per piece `u32` length (not 0), `u32` checksum and the bytes; then a `u32`
+//! 0, `u32` checksum of all pieces' checksums and the head, `u64` number of pieces. The manifest tells its length.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::disk::{File, read_exact_at};
+use crate::log::codec::{Put, Reader};
+use crate::log::header::checksum;
+use crate::log::manifest::SnapshotFile;
+use crate::log::shared::lock;
+use crate::status::OpenError;
+
+const MAGIC: [u8; 8] = *b"SLUICESN";
+const HEAD: usize = 24;
+const PIECE_HEAD: usize = 8;
+const TAIL: usize = 16;
+
+/// Bytes of pieces that wait to be written; beyond, [`Pipe::push`] gives back.
+const PIPE_BYTES: usize = 8 << 20;
+
+/// Largest piece (1 GiB).
+const PIECE_MAX: usize = 1 << 30;
+
+/// Hands a snapshot from the shard to maintenance.
+#[derive(Debug, Default)]
+pub(crate) struct Pipe(Mutex<PipeState>);
+
+#[derive(Debug, Default)]
+struct PipeState {
+    work: VecDeque<Work>,
+    bytes: usize,
+}
+
+/// What is to be done for a snapshot, in order.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Begin { applied_index: u64, time_us: u64 },
+    Piece(Vec<u8>),
+    Finish,
+    Abort,
+}
+
+impl Pipe {
+    /// Queues a piece, or gives it back while too much waits.
+    pub(crate) fn push_piece(&self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        let mut state = lock(&self.0);
+        if state.bytes > 0 && state.bytes + piece.len() > PIPE_BYTES {
+            return Err(piece);
+        }
+        state.bytes += piece.len();
+        state.work.push_back(Work::Piece(piece));
+        Ok(())
+    }
+
+    pub(crate) fn push(&self, work: Work) {
+        lock(&self.0).work.push_back(work);
+    }
+
+    pub(crate) fn pop(&self) -> Option<Work> {
+        let mut state = lock(&self.0);
+        let work = state.work.pop_front();
+        if let Some(Work::Piece(piece)) = &work {
+            state.bytes -= piece.len();
+        }
+        work
+    }
+}
+
+/// Builds the bytes of a snapshot.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    identity: u64,
+    sums: crc32fast::Hasher,
+    pieces: u64,
+}
+
+impl Encoder {
+    pub(crate) fn begin(identity: u64, applied_index: u64, time_us: u64, out: &mut Vec<u8>) -> Encoder {
+        out.extend_from_slice(&MAGIC);
+        out.put_u64(applied_index);
+        out.put_u64(time_us);
+        let mut sums = crc32fast::Hasher::new();
+        sums.update(&out[out.len() - HEAD..]);
+        Encoder { identity, sums, pieces: 0 }
+    }
+
+    pub(crate) fn piece(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        // A piece of length 0 would look like the end, and brings nothing.
+        for part in piece.chunks(PIECE_MAX) {
+            let sum = checksum(self.identity, part);
+            out.put_u32(part.len() as u32);
+            out.put_u32(sum);
+            out.extend_from_slice(part);
+            self.sums.update(&sum.to_le_bytes());
+            self.pieces += 1;
+        }
+    }
+
+    pub(crate) fn finish(&self, out: &mut Vec<u8>) {
+        out.put_u32(0);
+        out.put_u32(self.sums.clone().finalize());
+        out.put_u64(self.pieces);
+    }
+}
+
+/// The latest snapshot, in the pieces that were given.
+#[derive(Debug)]
+pub struct SnapshotReader {
+    /// Index of the last record that it holds.
+    pub applied_index: u64,
+    /// The time given with it, in microseconds since the Unix epoch.
+    pub time_us: u64,
+    identity: u64,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    offset: u64,
+    len: u64,
+    sums: crc32fast::Hasher,
+    pieces: u64,
+}
+
+impl SnapshotReader {
+    pub(crate) fn new(
+        identity: u64,
+        file: Arc<dyn File>,
+        path: PathBuf,
+        named: &SnapshotFile,
+    ) -> Result<SnapshotReader, OpenError> {
+        let mut head = [0; HEAD];
+        let found = file.len().map_err(OpenError::io(&path, "read"))?;
+        if found < named.len || named.len < (HEAD + TAIL) as u64 {
+            let what = format!("the snapshot has {found} bytes, and the manifest says {}", named.len);
+            return Err(OpenError::damaged(&path, found, Some(named.applied_index), what));
+        }
+        read_exact_at(&*file, &mut head, 0).map_err(OpenError::io(&path, "read"))?;
+        let mut expected = Vec::new();
+        Encoder::begin(identity, named.applied_index, named.time_us, &mut expected);
+        if head[..] != expected[..] {
+            let what = "the snapshot is not the one that the manifest names";
+            return Err(OpenError::damaged(&path, 0, Some(named.applied_index), what));
+        }
+        let mut sums = crc32fast::Hasher::new();
+        sums.update(&head);
+        Ok(SnapshotReader {
+            applied_index: named.applied_index,
+            time_us: named.time_us,
+            identity,
+            file,
+            path,
+            offset: HEAD as u64,
+            len: named.len,
+            sums,
+            pieces: 0,
+        })
+    }
+
+    /// The next piece, verified; `None` at the end.
+    pub fn next_piece(&mut self) -> Result<Option<Vec<u8>>, OpenError> {
+        if self.offset + TAIL as u64 > self.len {
+            return if self.offset == self.len { Ok(None) } else { Err(self.damage("it ends early")) };
+        }
+        let mut head = [0; TAIL];
+        self.read(&mut head, self.offset)?;
+        let mut fields = Reader(&head);
+        let (len, sum) = (fields.u32().unwrap_or(0) as u64, fields.u32().unwrap_or(0));
+        if len == 0 {
+            return self.finish(sum, fields.u64().unwrap_or(0));
+        }
+        if self.offset + PIECE_HEAD as u64 + len + TAIL as u64 > self.len {
+            return Err(self.damage("a piece is longer than the snapshot"));
+        }
+        let mut piece = vec![0; len as usize];
+        self.read(&mut piece, self.offset + PIECE_HEAD as u64)?;
+        if checksum(self.identity, &piece) != sum {
+            return Err(self.damage("a piece does not match its checksum"));
+        }
+        self.sums.update(&sum.to_le_bytes());
+        self.offset += PIECE_HEAD as u64 + len;
+        self.pieces += 1;
+        Ok(Some(piece))
+    }
+
+    /// Reads everything, and stands at the beginning again.
+    pub(crate) fn verify(&mut self) -> Result<(), OpenError> {
+        while self.next_piece()?.is_some() {}
+        let mut head = [0; HEAD];
+        self.read(&mut head, 0)?;
+        self.sums = crc32fast::Hasher::new();
+        self.sums.update(&head);
+        (self.offset, self.pieces) = (HEAD as u64, 0);
+        Ok(())
+    }
+
+    fn finish(&mut self, sum: u32, pieces: u64) -> Result<Option<Vec<u8>>, OpenError> {
+        let whole = self.sums.clone().finalize() == sum && self.pieces == pieces;
+        if !whole || self.offset + TAIL as u64 != self.len {
+            return Err(self.damage("pieces are missing"));
+        }
+        self.offset = self.len;
+        Ok(None)
+    }
+
+    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
+        read_exact_at(&*self.file, buffer, offset).map_err(OpenError::io(&self.path, "read"))
+    }
+
+    fn damage(&self, what: &str) -> OpenError {
+        OpenError::damaged(&self.path, self.offset, Some(self.applied_index), format!("snapshot: {what}"))
+    }
+}

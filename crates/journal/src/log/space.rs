@@ -1,0 +1,131 @@
+//! Room on the disk: what may still be proposed, and the reserve.
+//!
+//! The reserve is a file that takes `reserve_bytes` of room (from [`Options::reserve_bytes`](crate::Options)). Growing batches are judged as though
+//! it were whole, so that they can never use it; when room runs out it is cut to nothing, and what then is free serves
+//! draining batches, a snapshot and a compaction. It is taken again as soon as there is room for it.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::disk::OpenMode;
+use crate::log::file::Handle;
+use crate::log::shared::{Shared, is_full, lock};
+use crate::seam::{Class, Refused};
+
+/// Name of the reserve.
+pub(crate) const RESERVE: &str = "reserve";
+
+/// Room that even draining batches leave, as a part of the margin.
+const DRAINING_MARGIN_PART: u64 = 16;
+
+/// Room on the disk, as last seen.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    pub(crate) free: AtomicU64,
+    /// Bytes proposed since `free` was seen.
+    pub(crate) taken: AtomicU64,
+    /// Bytes that the reserve takes now.
+    pub(crate) reserve: AtomicU64,
+    /// The writer waits for room.
+    pub(crate) stalled: AtomicBool,
+    file: Mutex<Option<Handle>>,
+}
+
+impl Shared {
+    /// Whether a batch of this size may be proposed.
+    pub(crate) fn room_for(&self, class: Class, bytes: u64) -> Result<(), Refused> {
+        let space = &self.space;
+        let free = space.free.load(Relaxed).saturating_sub(space.taken.load(Relaxed));
+        let reserve = space.reserve.load(Relaxed);
+        let margin = self.options.full_margin_bytes;
+        let room = match class {
+            Class::Growing if space.stalled.load(Relaxed) => 0,
+            Class::Growing => (free + reserve).saturating_sub(self.options.reserve_bytes + margin),
+            Class::Draining => (free + reserve).saturating_sub(margin / DRAINING_MARGIN_PART),
+        };
+        if room <= bytes {
+            return Err(Refused::Full { free_bytes: free });
+        }
+        Ok(())
+    }
+
+    /// Looks how much is free, gives up the reserve when it is needed, and takes it again when it is not.
+    pub(crate) fn look_at_space(&self) -> io::Result<()> {
+        let space = &self.space;
+        // Before looking: what is proposed meanwhile is counted twice rather than not at all.
+        space.taken.store(0, Relaxed);
+        let free = self.disk.free_bytes(&self.options.dir)?;
+        space.free.store(free, Relaxed);
+        let margin = self.options.full_margin_bytes;
+        let missing = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
+        if free < margin / 2 {
+            self.release_reserve();
+        } else if missing > 0 && free > missing + 2 * margin {
+            self.take_reserve()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the reserve's room back to the disk. Whether there was any.
+    pub(crate) fn release_reserve(&self) -> bool {
+        let file = lock(&self.space.file);
+        let Some(handle) = &*file else { return false };
+        if self.space.reserve.load(Relaxed) == 0 || handle.file.set_len(0).is_err() {
+            return false;
+        }
+        let freed = self.space.reserve.swap(0, Relaxed);
+        self.space.free.fetch_add(freed, Relaxed);
+        true
+    }
+
+    /// Takes the reserve's room; that there is too little is no error.
+    pub(crate) fn take_reserve(&self) -> io::Result<()> {
+        let bytes = self.options.reserve_bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut file = lock(&self.space.file);
+        if file.is_none() {
+            *file = Some(self.open_reserve()?);
+        }
+        let Some(handle) = &*file else { return Ok(()) };
+        match handle.file.allocate(bytes) {
+            Ok(()) => self.space.reserve.store(bytes, Relaxed),
+            // A file system without preallocation has no reserve; growing batches leave its room free all the same.
+            Err(error) if is_full(&error) || error.kind() == io::ErrorKind::Unsupported => {
+                handle.file.set_len(0)?;
+                self.space.reserve.store(0, Relaxed);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Learns what an earlier run has left of the reserve.
+    pub(crate) fn find_reserve(&self) -> io::Result<()> {
+        let path = self.options.dir.join(RESERVE);
+        match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(file) => {
+                let len = file.len()?.min(self.options.reserve_bytes);
+                file.set_len(len)?;
+                self.space.reserve.store(len, Relaxed);
+                *lock(&self.space.file) = Some(Handle { number: 0, file, path: path.into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn open_reserve(&self) -> io::Result<Handle> {
+        let path = self.options.dir.join(RESERVE);
+        let file = match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.disk.open(&path, OpenMode::CreateNew)?
+            }
+            other => other?,
+        };
+        Ok(Handle { number: 0, file, path: path.into() })
+    }
+}

@@ -1,0 +1,244 @@
+//! Where blobs lie in a file.
+//!
+//! A log segment's table is dense by record: finding a blob is two reads. On disk (`N.table`): `u64` index of the first
+//! record, `u32` records, `u32` blobs, then per record the `u32` ordinal of its first blob (and one more for the end), then
+//! per blob `u32` offset and `u32` length. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
+//! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
+
+use crate::batch::Records;
+use crate::log::codec::{Put, Reader};
+use crate::seam::BlobKey;
+
+/// Bytes of one blob in the table of a file of copied blobs.
+pub(crate) const BLOB_ENTRY: usize = 20;
+
+/// Where one blob lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+}
+
+/// Blobs of a log segment.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct LogTable {
+    first_index: u64,
+    /// Per record the ordinal of its first blob.
+    ordinals: Vec<u32>,
+    places: Vec<Place>,
+}
+
+impl LogTable {
+    pub(crate) fn new(first_index: u64) -> LogTable {
+        LogTable { first_index, ..LogTable::default() }
+    }
+
+    /// Adds a batch whose records lie at this offset of the file.
+    pub(crate) fn push(&mut self, records: &[u8], offset: u64) {
+        let mut at = offset as u32;
+        for record in Records::new(records) {
+            self.ordinals.push(self.places.len() as u32);
+            for item in 0..record.blob_count() {
+                let (start, end) = record.encoded_blob_range(item).unwrap_or_default();
+                self.places.push(Place { offset: at + start as u32, len: (end - start) as u32 });
+            }
+            at += record.encoded_len() as u32;
+        }
+    }
+
+    fn ordinal(&self, key: BlobKey) -> Option<u32> {
+        let record = key.index.checked_sub(self.first_index)? as usize;
+        let first = *self.ordinals.get(record)?;
+        let end = self.ordinals.get(record + 1).map_or(self.places.len() as u32, |ordinal| *ordinal);
+        let ordinal = first.checked_add(key.item)?;
+        (ordinal < end).then_some(ordinal)
+    }
+
+    fn key(&self, ordinal: u32) -> BlobKey {
+        let record = self.ordinals.partition_point(|first| *first <= ordinal) - 1;
+        BlobKey { index: self.first_index + record as u64, item: ordinal - self.ordinals[record] }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + self.ordinals.len() * 4 + self.places.len() * 8);
+        out.put_u64(self.first_index);
+        out.put_u32(self.ordinals.len() as u32);
+        out.put_u32(self.places.len() as u32);
+        self.ordinals.iter().for_each(|ordinal| out.put_u32(*ordinal));
+        for place in &self.places {
+            out.put_u32(place.offset);
+            out.put_u32(place.len);
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<LogTable> {
+        let mut reader = Reader(bytes);
+        let mut table = LogTable::new(reader.u64()?);
+        let (records, blobs) = (reader.u32()? as usize, reader.u32()? as usize);
+        if records.checked_mul(4)?.checked_add(blobs.checked_mul(8)?)? != reader.0.len() {
+            return None;
+        }
+        table.ordinals = (0..records).map(|_| reader.u32()).collect::<Option<_>>()?;
+        let ends = table.ordinals.iter().copied().chain([blobs as u32]);
+        if !ends.is_sorted() {
+            return None;
+        }
+        table.places = (0..blobs)
+            .map(|_| Some(Place { offset: reader.u32()?, len: reader.u32()? }))
+            .collect::<Option<_>>()?;
+        Some(table)
+    }
+}
+
+/// Blobs of a file that compaction has written.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct BlobTable {
+    keys: Vec<BlobKey>,
+    places: Vec<Place>,
+}
+
+impl BlobTable {
+    /// Adds a blob; keys must come in order.
+    pub(crate) fn push(&mut self, key: BlobKey, place: Place) {
+        debug_assert!(self.keys.last().is_none_or(|last| *last < key), "keys come in order");
+        self.keys.push(key);
+        self.places.push(place);
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(4 + self.keys.len() * BLOB_ENTRY);
+        out.put_u32(self.keys.len() as u32);
+        for (key, place) in self.keys.iter().zip(&self.places) {
+            out.put_u64(key.index);
+            out.put_u32(key.item);
+            out.put_u32(place.offset);
+            out.put_u32(place.len);
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<BlobTable> {
+        let mut reader = Reader(bytes);
+        let count = reader.count(BLOB_ENTRY)?;
+        let mut table = BlobTable::default();
+        for _ in 0..count {
+            table.keys.push(BlobKey { index: reader.u64()?, item: reader.u32()? });
+            table.places.push(Place { offset: reader.u32()?, len: reader.u32()? });
+        }
+        (reader.0.is_empty() && table.keys.is_sorted()).then_some(table)
+    }
+}
+
+/// A table of either kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Table {
+    Log(LogTable),
+    Blobs(BlobTable),
+}
+
+impl Table {
+    /// How many blobs.
+    pub(crate) fn len(&self) -> u32 {
+        self.places().len() as u32
+    }
+
+    /// Number of a blob within the file.
+    pub(crate) fn ordinal(&self, key: BlobKey) -> Option<u32> {
+        match self {
+            Table::Log(table) => table.ordinal(key),
+            Table::Blobs(table) => table.keys.binary_search(&key).ok().map(|at| at as u32),
+        }
+    }
+
+    /// The blob with this number, which must be below [`Table::len`].
+    pub(crate) fn key(&self, ordinal: u32) -> BlobKey {
+        match self {
+            Table::Log(table) => table.key(ordinal),
+            Table::Blobs(table) => table.keys[ordinal as usize],
+        }
+    }
+
+    /// Where the blob with this number lies, which must be below [`Table::len`].
+    pub(crate) fn place(&self, ordinal: u32) -> Place {
+        self.places()[ordinal as usize]
+    }
+
+    fn places(&self) -> &[Place] {
+        match self {
+            Table::Log(table) => &table.places,
+            Table::Blobs(table) => &table.places,
+        }
+    }
+
+    /// The table's bytes for the disk; empty when a log segment has no blobs.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Table::Log(table) if table.places.is_empty() => Vec::new(),
+            Table::Log(table) => table.encode(),
+            Table::Blobs(table) => table.encode(),
+        }
+    }
+
+    /// Reads a log segment's table.
+    pub(crate) fn decode_log(bytes: &[u8]) -> Option<Table> {
+        if bytes.is_empty() {
+            return Some(Table::Log(LogTable::default()));
+        }
+        LogTable::decode(bytes).map(Table::Log)
+    }
+
+    /// Reads a blob file's table.
+    pub(crate) fn decode_blobs(bytes: &[u8]) -> Option<Table> {
+        BlobTable::decode(bytes).map(Table::Blobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Batch;
+
+    fn key(index: u64, item: u32) -> BlobKey {
+        BlobKey { index, item }
+    }
+
+    #[test]
+    fn a_log_table_finds_each_blob() {
+        let mut batch = Batch::new();
+        let mut record = batch.record(2);
+        record.body(b"x");
+        record.blob(&[b"one"]);
+        record.blob(&[b"three"]);
+        drop(record);
+        batch.record(0).body(b"bare");
+        batch.record(1).blob(&[b"four"]);
+        let (bytes, _) = batch.take();
+        let mut log = LogTable::new(10);
+        log.push(&bytes, 1000);
+        let table = Table::Log(log);
+        for (key, text) in [(key(10, 0), "one"), (key(10, 1), "three"), (key(12, 0), "four")] {
+            let ordinal = table.ordinal(key).unwrap();
+            let place = table.place(ordinal);
+            let start = place.offset as usize - 1000;
+            assert_eq!(&bytes[start..start + place.len as usize], text.as_bytes());
+            assert_eq!(table.key(ordinal), key);
+        }
+        for missing in [key(9, 0), key(10, 2), key(11, 0), key(12, 1), key(13, 0)] {
+            assert_eq!(table.ordinal(missing), None, "{missing:?}");
+        }
+        assert_eq!(Table::decode_log(&table.encode()), Some(table.clone()));
+        assert_eq!(Table::decode_log(&table.encode()[1..]), None);
+    }
+
+    #[test]
+    fn a_blob_table_finds_each_blob() {
+        let mut blobs = BlobTable::default();
+        blobs.push(key(3, 1), Place { offset: 4, len: 5 });
+        blobs.push(key(9, 0), Place { offset: 13, len: 2 });
+        let table = Table::Blobs(blobs);
+        assert_eq!(table.ordinal(key(9, 0)), Some(1));
+        assert_eq!(table.ordinal(key(4, 0)), None);
+        assert_eq!(Table::decode_blobs(&table.encode()), Some(table));
+    }
+}

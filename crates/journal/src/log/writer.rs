@@ -1,0 +1,386 @@
+//! The writer: takes everything queued, writes it at once, syncs once, tells the shard.
+//!
+//! No room on the disk is not a failure here: nothing of the group was acknowledged, so the same bytes are written again
+//! at the same place, first with the reserve given up, then at later steps until there is room. Every other failed
+//! write, and every failed sync, ends the journal's life.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Instant;
+
+use crate::batch::seal_blobs;
+use crate::disk::File;
+use crate::log::file::Handle;
+use crate::log::header::{HEADER, Header, Position, checksum};
+use crate::log::manifest::{Kind, Link};
+use crate::log::scan::next_sector;
+use crate::log::shared::{Note, Proposal, Shared, is_full, lock};
+use crate::options::Durability;
+use crate::seam::Committed;
+
+/// Most bytes that are gathered for one write, unless one batch alone is larger.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Memory that the write buffer keeps between steps.
+const BUFFER_KEPT: usize = 1 << 20;
+
+/// Writes and syncs what has been proposed. Clones share the work, and any thread may step.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    shared: Arc<Shared>,
+    state: Arc<Mutex<State>>,
+}
+
+/// Where the writer stands.
+#[derive(Debug)]
+pub(crate) struct State {
+    segment: Handle,
+    prefilled: u64,
+    /// Where the next batch is encoded to.
+    offset: u64,
+    /// The chain after the last batch encoded.
+    link: Link,
+    written: Position,
+    synced: Position,
+    /// End of the last batch with records.
+    last_batch: Position,
+    /// The `synced_to` that was last written.
+    marked: Position,
+    /// Complete segments that were not synced since.
+    unsynced: Vec<Arc<dyn File>>,
+    todo: VecDeque<Proposal>,
+    buffer: Vec<u8>,
+    buffer_at: u64,
+    /// What to tell when the buffer is written.
+    staged: Vec<Note>,
+    /// What to tell when that is durable enough.
+    ready: Vec<Note>,
+}
+
+impl State {
+    /// Begins where recovery has left off: after what is synced in this segment.
+    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> State {
+        let synced = Position { segment: segment.number, offset };
+        State {
+            segment,
+            prefilled,
+            offset: next_sector(offset),
+            link,
+            written: synced,
+            synced,
+            last_batch: synced,
+            marked: synced,
+            unsynced: Vec::new(),
+            todo: VecDeque::new(),
+            buffer: Vec::new(),
+            buffer_at: 0,
+            staged: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    fn idle(&self) -> bool {
+        self.todo.is_empty() && self.buffer.is_empty() && self.ready.is_empty()
+    }
+
+    /// Appends a batch to the buffer, at the writing place.
+    fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) {
+        if self.buffer.is_empty() {
+            self.buffer_at = self.offset;
+        }
+        let head = self.buffer.len();
+        let body = head + HEADER;
+        self.buffer.resize(body, 0);
+        self.buffer.extend_from_slice(records);
+        let first_index = self.link.next_index;
+        seal_blobs(&mut self.buffer[body..], first_index);
+        let header = Header {
+            checksum: 0,
+            at: Position { segment: self.segment.number, offset: self.offset },
+            first_index,
+            term: shared.term,
+            time_us,
+            synced_to: self.synced,
+            len: records.len() as u32,
+            records: count,
+            records_checksum: checksum(shared.identity, &self.buffer[body..]),
+            previous: self.link.previous,
+        };
+        let mut bytes = Vec::with_capacity(HEADER);
+        let previous = header.encode(shared.identity, &mut bytes);
+        self.buffer[head..body].copy_from_slice(&bytes);
+        self.offset = header.end();
+        self.link = Link { next_index: first_index + u64::from(count), previous, term: shared.term, time_us };
+        self.marked = self.synced;
+    }
+
+    /// Before a sync: what is written later shares no sector with what is synced.
+    fn align(&mut self) {
+        if self.buffer.is_empty() {
+            self.offset = next_sector(self.offset);
+        }
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>, state: State) -> Writer {
+        Writer { shared, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Takes all queued batches, writes, syncs as the durability says, publishes. Tells whether anything came of it;
+    /// `false` at once when another thread is in a step (which takes what is queued before it ends).
+    pub fn step(&self) -> bool {
+        let mut progress = false;
+        while self.shared.failure().is_none() && !lock(&self.shared.queue).is_empty() || self.is_stalled() {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return progress,
+            };
+            let queued = std::mem::take(&mut *lock(&self.shared.queue));
+            state.todo.extend(queued);
+            match self.run(&mut state) {
+                Ok(true) => progress = true,
+                Ok(false) => return progress,
+                Err(what) => {
+                    self.shared.poison(what);
+                    return true;
+                }
+            }
+        }
+        progress
+    }
+
+    /// Waits until something is queued or [`Writer::notify`] is called; `false` after [`Writer::stop`].
+    pub fn wait(&self) -> bool {
+        self.shared.writer_signal.wait(None)
+    }
+
+    /// Wakes the thread that waits.
+    pub fn notify(&self) {
+        self.shared.writer_signal.notify();
+    }
+
+    /// Makes everything written so far durable. Blocks. An error has ended the journal's life.
+    pub fn sync(&self) -> Result<(), String> {
+        if let Some(what) = self.shared.failure() {
+            return Err(what.clone());
+        }
+        let (files, older, upto) = {
+            let mut state = lock(&self.state);
+            if state.synced == state.written {
+                return Ok(());
+            }
+            state.align();
+            let mut files = state.unsynced.clone();
+            files.push(state.segment.file.clone());
+            (files, state.unsynced.len(), state.written)
+        };
+        for file in &files {
+            self.sync_file(file).inspect_err(|what| self.shared.poison(what.clone()))?;
+        }
+        let mut state = lock(&self.state);
+        state.synced = state.synced.max(upto);
+        state.unsynced.retain(|file| !files[..older].iter().any(|synced| Arc::ptr_eq(file, synced)));
+        Ok(())
+    }
+
+    /// Makes waiting in writer and maintenance end with `false`.
+    pub fn stop(&self) {
+        self.shared.writer_signal.stop();
+        self.shared.maintenance_signal.stop();
+    }
+
+    /// Whether there are batches that were written and not yet synced.
+    pub(crate) fn has_unsynced(&self) -> bool {
+        let state = lock(&self.state);
+        state.last_batch > state.synced
+    }
+
+    /// Where everything before is durable.
+    pub(crate) fn synced_to(&self) -> Position {
+        lock(&self.state).synced
+    }
+
+    /// How full the current segment is, in bytes written and bytes that fit.
+    pub(crate) fn fill(&self) -> (u64, u64) {
+        let state = lock(&self.state);
+        let fits = if state.prefilled > 0 { state.prefilled } else { self.shared.options.segment_bytes };
+        (state.offset, fits)
+    }
+
+    /// Writes an idle marker when the last batch is synced and no later batch tells so. Nobody waits for it.
+    pub(crate) fn mark(&self) -> Result<bool, String> {
+        let mut state = lock(&self.state);
+        let due = state.idle() && state.last_batch <= state.synced && state.last_batch > state.marked;
+        if !due || state.offset + HEADER as u64 > self.shared.options.segment_bytes {
+            return Ok(false);
+        }
+        let time_us = state.link.time_us;
+        state.encode(&self.shared, &[], 0, time_us);
+        self.write(&mut state)?;
+        Ok(true)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.shared.space.stalled.load(Relaxed) && self.shared.failure().is_none()
+    }
+
+    /// Writes what is to do; `false` when there was nothing or no room.
+    fn run(&self, state: &mut MutexGuard<'_, State>) -> Result<bool, String> {
+        if state.idle() {
+            self.shared.space.stalled.store(false, Relaxed);
+            return Ok(false);
+        }
+        let mut room = true;
+        while room && !(state.buffer.is_empty() && state.todo.is_empty()) {
+            if state.buffer.is_empty() {
+                room = self.gather(state)?;
+            }
+            room = room && self.write(state)?;
+        }
+        self.shared.space.stalled.store(!room, Relaxed);
+        if !room {
+            self.shared.maintenance_signal.notify();
+        }
+        let published = !state.ready.is_empty();
+        if published && self.shared.options.durability == Durability::Always {
+            self.sync_held(state)?;
+        }
+        self.publish(state);
+        Ok(published && room)
+    }
+
+    /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of room.
+    fn gather(&self, state: &mut State) -> Result<bool, String> {
+        while let Some(proposal) = state.todo.front() {
+            let bytes = HEADER + proposal.bytes.len();
+            let at = state.offset;
+            if at > 0 && at + bytes as u64 > self.limit(state) {
+                if !state.buffer.is_empty() {
+                    break;
+                }
+                if !self.begin_segment(state)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if !state.buffer.is_empty() && state.buffer.len() + bytes > GROUP_BYTES {
+                break;
+            }
+            let Some(proposal) = state.todo.pop_front() else { break };
+            self.stage(state, proposal);
+        }
+        Ok(true)
+    }
+
+    fn stage(&self, state: &mut State, proposal: Proposal) {
+        let Proposal { first_index, records, time_us, bytes } = proposal;
+        debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
+        let offset = state.offset + HEADER as u64;
+        state.encode(&self.shared, &bytes, records, time_us);
+        let committed = Committed { first_index, time_us, bytes };
+        state.staged.push(Note::Batch { committed, records, offset });
+    }
+
+    /// Bytes that fit into the current segment: no more than were prefilled when another prefilled one waits.
+    fn limit(&self, state: &State) -> u64 {
+        let fresh = lock(&self.shared.fresh);
+        match &*fresh {
+            Some(fresh) if fresh.prefilled > 0 => state.prefilled,
+            _ => self.shared.options.segment_bytes,
+        }
+    }
+
+    /// Goes on to the next segment, the one made ahead or one made now; `false` when there is no room for one.
+    fn begin_segment(&self, state: &mut State) -> Result<bool, String> {
+        // Held until the new one is named, so that numbers grow in the order of the log.
+        let mut ahead = lock(&self.shared.fresh);
+        let (handle, prefilled) = match ahead.take() {
+            Some(fresh) => (fresh.handle, fresh.prefilled),
+            None => match add_segment(&self.shared) {
+                Ok(handle) => (handle, 0),
+                Err(error) if is_full(&error) => return Ok(false),
+                Err(error) => return Err(format!("a new segment could not be made: {error}")),
+            },
+        };
+        let finished_len = state.offset;
+        let old = std::mem::replace(&mut state.segment, handle.clone());
+        state.unsynced.push(old.file);
+        state.offset = 0;
+        state.prefilled = prefilled;
+        state.staged.push(Note::Segment { handle, start: state.link, finished_len });
+        self.shared.maintenance_signal.notify();
+        Ok(true)
+    }
+
+    /// Writes the buffer; `false` when there is no room.
+    fn write(&self, state: &mut State) -> Result<bool, String> {
+        let mut result = state.segment.file.write_at(&state.buffer, state.buffer_at);
+        if result.as_ref().is_err_and(is_full) && self.shared.release_reserve() {
+            result = state.segment.file.write_at(&state.buffer, state.buffer_at);
+        }
+        match result {
+            Ok(()) => {}
+            Err(error) if is_full(&error) => return Ok(false),
+            Err(error) => return Err(failed("write to", &state.segment, &error)),
+        }
+        self.shared.counters.log_bytes.fetch_add(state.buffer.len() as u64, Relaxed);
+        state.buffer.clear();
+        state.buffer.shrink_to(BUFFER_KEPT);
+        state.written = Position { segment: state.segment.number, offset: state.offset };
+        if !state.staged.is_empty() {
+            state.last_batch = state.written;
+        }
+        let State { staged, ready, .. } = state;
+        ready.append(staged);
+        Ok(true)
+    }
+
+    fn sync_held(&self, state: &mut State) -> Result<(), String> {
+        for file in state.unsynced.drain(..) {
+            self.sync_file(&file)?;
+        }
+        self.sync_file(&state.segment.file)?;
+        state.synced = state.written;
+        state.align();
+        Ok(())
+    }
+
+    fn sync_file(&self, file: &Arc<dyn File>) -> Result<(), String> {
+        let begun = Instant::now();
+        file.sync_data().map_err(|error| format!("fdatasync of the log failed: {error}"))?;
+        self.shared.counters.last_fdatasync_us.store(begun.elapsed().as_micros() as u64, Relaxed);
+        self.shared.count_syncs(1);
+        Ok(())
+    }
+
+    fn publish(&self, state: &mut State) {
+        if state.ready.is_empty() {
+            return;
+        }
+        // What a backup may copy ends where what was told ends.
+        *lock(&self.shared.committed) = state.written;
+        lock(&self.shared.notes).extend(state.ready.drain(..));
+        self.shared.wake_shard();
+    }
+}
+
+/// Makes a segment and lets the manifest name it.
+pub(crate) fn add_segment(shared: &Shared) -> io::Result<Handle> {
+    let handle = shared.create(Kind::Log)?;
+    let named =
+        shared.sync_dir().and_then(|()| shared.change_manifest(|manifest| manifest.open.push(handle.number)));
+    if let Err(error) = named {
+        // What no manifest names is removed when opening; this only saves the room until then.
+        let _ = shared.disk.remove(&handle.path);
+        return Err(error);
+    }
+    Ok(handle)
+}
+
+fn failed(action: &str, handle: &Handle, error: &io::Error) -> String {
+    format!("cannot {action} {}: {error}", handle.path.display())
+}

@@ -1,0 +1,1 @@
+//! Torn ends, damage, and what an operator reads about them.

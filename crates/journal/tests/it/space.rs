@@ -1,0 +1,1 @@
+//! A disk that fills up.
