@@ -175,7 +175,7 @@ impl Engine {
 
     /// When a `Tick` is due, in microseconds; a time that is past while work in slices goes on. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        if self.work.is_empty() { self.wheel.next_us() } else { Some(self.now_us) }
+        if self.work.is_empty() { self.wheel.next_us(&self.messages) } else { Some(self.now_us) }
     }
 
     /// Index of the latest record applied.

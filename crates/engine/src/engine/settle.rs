@@ -130,11 +130,11 @@ impl Engine {
                 reason: format!("{receipt} belongs to another namespace than the request"),
             };
         }
-        if self.tokens.is_settled(receipt.token) {
-            return Error::AlreadySettled { receipt: receipt.to_string() };
-        }
         if !self.was_given(receipt.id) {
             return Error::MessageNotFound { id: receipt.id.to_string() };
+        }
+        if self.tokens.is_settled(receipt.token) {
+            return Error::AlreadySettled { receipt: receipt.to_string() };
         }
         Error::LeaseLost { receipt: receipt.to_string() }
     }

@@ -5,14 +5,15 @@ use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::{AttemptEnd, State};
 use crate::state::message::Reason;
+use crate::state::wheel::FIRE_COST;
 
 impl Engine {
     pub(super) fn tick(&mut self, out: &mut Outcome) {
-        let mut budget = SLICE_ITEMS;
+        let mut budget = SLICE_ITEMS * FIRE_COST;
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
         }
-        self.do_work(budget, out);
+        self.do_work(budget / FIRE_COST, out);
     }
 
     fn fire(&mut self, slot: u32, out: &mut Outcome) {

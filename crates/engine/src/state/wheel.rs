@@ -6,13 +6,15 @@
 
 use super::Messages;
 use super::list::List;
-use super::message::PLACE;
+use super::message::{Message, PLACE};
 use crate::wire::{Put, Reader};
 
 const LEVELS: usize = 7;
 const DIGIT_BITS: u32 = 6;
 const BUCKETS: usize = 1 << DIGIT_BITS;
 const TICK_US: u64 = 1_000;
+/// What the firing of a timer costs, in moves down.
+pub(crate) const FIRE_COST: usize = 4;
 /// Ticks beyond the year 2109 are one.
 const TICK_MAX: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
 
@@ -50,7 +52,7 @@ impl Wheel {
 
     fn place(&mut self, messages: &mut Messages, slot: u32) {
         let message = messages.get_mut(slot);
-        let tick = message.time_us.div_ceil(TICK_US).clamp(self.tick, TICK_MAX);
+        let tick = tick_of(message).max(self.tick);
         let differing = (tick ^ self.tick) | (BUCKETS as u64 - 1);
         let level = differing.ilog2() / DIGIT_BITS;
         let digit = (tick >> (level * DIGIT_BITS)) as usize % BUCKETS;
@@ -76,8 +78,14 @@ impl Wheel {
     }
 
     /// When the wheel has to turn next, in microseconds; no timer fires before.
-    pub(crate) fn next_us(&self) -> Option<u64> {
-        self.next_bucket().map(|(_, tick)| tick * TICK_US)
+    pub(crate) fn next_us(&self, messages: &Messages) -> Option<u64> {
+        let (bucket, tick) = self.next_bucket()?;
+        let List { head, tail } = self.buckets[bucket];
+        // One that waits alone need not be moved down level by level; but a bucket which is being moved down holds what
+        // is left of many.
+        let alone = head == tail && tick > self.tick;
+        let tick = if alone { tick_of(messages.get(head)).max(tick) } else { tick };
+        Some(tick * TICK_US)
     }
 
     /// The bucket that comes next, and its first tick. One that is being moved down comes before all others: it is the
@@ -93,8 +101,8 @@ impl Wheel {
         Some((level * BUCKETS + digit as usize, above | u64::from(digit) << shift))
     }
 
-    /// The next message whose time has come; it stays in the wheel until it is removed. Counts each message touched
-    /// against `budget`; `None` when it is used up or nothing more is due.
+    /// The next message whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for it off
+    /// `budget`, and 1 for each message moved down; `None` when that is used up or nothing more is due.
     pub(crate) fn due(&mut self, messages: &mut Messages, now_us: u64, budget: &mut usize) -> Option<u32> {
         let now_tick = (now_us / TICK_US).min(TICK_MAX);
         while *budget > 0 {
@@ -103,11 +111,12 @@ impl Wheel {
                 return None;
             };
             self.tick = self.tick.max(tick);
-            *budget -= 1;
             let slot = self.buckets[bucket].head;
             if bucket < BUCKETS {
+                *budget = budget.saturating_sub(FIRE_COST);
                 return Some(slot);
             }
+            *budget -= 1;
             self.unlink(messages, slot);
             self.place(messages, slot);
         }
@@ -143,12 +152,16 @@ impl Wheel {
     }
 }
 
+/// The first tick at which a message's time has come.
+fn tick_of(message: &Message) -> u64 {
+    message.time_us.div_ceil(TICK_US).min(TICK_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::mix;
     use crate::query::State;
-    use crate::state::message::Message;
     use crate::store::slab::Slot;
 
     fn timer(messages: &mut Messages, time_us: u64) -> u32 {
@@ -169,7 +182,7 @@ mod tests {
             wheel.insert(&mut messages, slot, start);
             waiting += 1;
         }
-        while let Some(now) = wheel.next_us() {
+        while let Some(now) = wheel.next_us(&messages) {
             let mut budget = 7;
             while let Some(slot) = wheel.due(&mut messages, now, &mut budget) {
                 wheel.remove(&mut messages, slot);
@@ -198,6 +211,6 @@ mod tests {
             fired.push(slot);
         }
         assert_eq!(fired, slots.iter().copied().skip(1).step_by(2).collect::<Vec<_>>());
-        assert_eq!(wheel.next_us(), None);
+        assert_eq!(wheel.next_us(&messages), None);
     }
 }

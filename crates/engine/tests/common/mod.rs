@@ -6,6 +6,7 @@ use sluice_engine::command::RecordSink;
 use sluice_engine::{BlobRef, Command, Engine, Outcome};
 
 /// One record, as a journal would keep it.
+#[allow(dead_code)]
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     pub(crate) now_us: u64,

@@ -1,0 +1,241 @@
+//! From lines to commands.
+
+use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use sluice_engine::{BlobRef, Command, Limits};
+
+use super::{Player, START_US};
+
+/// One command: a verb, words and options.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) verb: &'a str,
+    pub(super) words: Vec<&'a str>,
+    options: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(text: &'a str) -> Line<'a> {
+        let mut words = text.split_whitespace();
+        let verb = words.next().expect("a verb");
+        let (options, words): (Vec<_>, Vec<_>) = words.partition(|word| word.contains('='));
+        let options = options.into_iter().filter_map(|option| option.split_once('=')).collect();
+        Line { verb, words, options }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'a str> {
+        self.options.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.get(key).map(|value| value.parse().unwrap_or_else(|_| panic!("{key}={value} is no number")))
+    }
+
+    fn quotas(&self) -> Quotas {
+        let number = |key| self.number(key).unwrap_or(0);
+        Quotas { queues: number("queues"), messages: number("messages"), bytes: number("bytes") }
+    }
+}
+
+pub(super) fn epoch_and_count(text: &str) -> u64 {
+    let (epoch, count) = text.split_once('.').unwrap_or_else(|| panic!("{text} is not EPOCH.COUNT"));
+    epoch.parse::<u64>().unwrap() << EPOCH_SHIFT | count.parse::<u64>().unwrap()
+}
+
+/// `KIND:BASE:CAP:JITTER`
+fn backoff(text: &str) -> Backoff {
+    let parts: Vec<&str> = text.split(':').collect();
+    let kind = match parts[0] {
+        "none" => BackoffKind::None,
+        "fixed" => BackoffKind::Fixed,
+        "linear" => BackoffKind::Linear,
+        _ => BackoffKind::Exponential,
+    };
+    let number = |at: usize| parts.get(at).map_or(0, |part| part.parse().unwrap());
+    Backoff { kind, base_ms: number(1), cap_ms: number(2), jitter_percent: number(3) as u8 }
+}
+
+impl Player {
+    pub(super) fn command(&mut self, line: &Line<'_>) -> Vec<String> {
+        let namespace = self.namespace(line);
+        match (line.verb, line.words.as_slice()) {
+            ("send", [queue, payloads @ ..]) => self.send(line, queue, payloads),
+            ("receive", queues) => self.receive(line, queues),
+            ("ack" | "nack" | "release" | "reject" | "settle", items) => self.settle(line, items),
+            ("extend", receipts) => {
+                let lease_ms = line.number("lease_ms").unwrap_or(0);
+                let items: Vec<_> =
+                    receipts.iter().map(|receipt| (self.receipt(receipt), lease_ms)).collect();
+                self.run(&Command::Extend { namespace, items: &items })
+            }
+            ("tick", []) => self.run(&Command::Tick),
+            ("epoch", [number]) => self.run(&Command::Epoch {
+                number: number.parse().unwrap(),
+                behaviour: line.number("behaviour").unwrap_or(1) as u16,
+            }),
+            ("configure", []) => self.run(&Command::Configure(self.limits(line))),
+            ("hold", [id]) => {
+                let id = self.message_id(id);
+                let blob = self
+                    .driver
+                    .engine
+                    .message(id)
+                    .map_or(BlobRef { index: 0, item: 0, len: 0 }, |view| view.blob);
+                self.run(&Command::HoldDamaged { id, blob })
+            }
+            ("queue", [what, queue]) => {
+                let command = match *what {
+                    "purge" => Command::QueuePurge { namespace, queue },
+                    "delete" => Command::QueueDelete { namespace, queue },
+                    what => {
+                        Command::QueueSet { namespace, queue, patch: patch(line), create: what == "create" }
+                    }
+                };
+                self.run(&command)
+            }
+            ("dead", [what, queue, ids @ ..]) => {
+                let ids: Vec<MessageId> = ids.iter().map(|id| self.message_id(id)).collect();
+                let ids = ids.as_slice();
+                self.run(&match *what {
+                    "redrive" => Command::DeadRedrive { namespace, queue, ids },
+                    _ => Command::DeadDelete { namespace, queue, ids },
+                })
+            }
+            ("namespace", [what, name, force @ ..]) => {
+                let quotas = line.quotas();
+                let command = match *what {
+                    "create" => {
+                        let number = line.number("number").map(|number| NamespaceId(number as u32));
+                        let shard = line.number("shard").unwrap_or(0) as u32;
+                        Command::NamespaceCreate { number, name, shard, quotas }
+                    }
+                    "set" => Command::NamespaceSet { namespace: self.namespace_named(name), quotas },
+                    _ => {
+                        let namespace = self.namespace_named(name);
+                        Command::NamespaceDelete { namespace, force: force.first() == Some(&"force") }
+                    }
+                };
+                self.run(&command)
+            }
+            _ => panic!("{line:?} is no command"),
+        }
+    }
+
+    fn send(&mut self, line: &Line<'_>, queue: &str, payloads: &[&str]) -> Vec<String> {
+        let sized = line.number("size").map(|size| vec![b'x'; size as usize]);
+        let header = line.get("header").map(|header| [header.split_once(':').unwrap_or((header, ""))]);
+        let deliver = match (line.number("delay_ms"), line.get("at_ms")) {
+            (Some(delay_ms), _) => Deliver::AfterMs(delay_ms),
+            (_, Some(at_ms)) => {
+                Deliver::AtUs(START_US.saturating_add_signed(at_ms.parse::<i64>().unwrap() * 1_000))
+            }
+            _ => Deliver::Now,
+        };
+        let item = SendItem {
+            content_type: line.get("type").unwrap_or(""),
+            headers: header.as_ref().map_or(&[], |header| header),
+            priority: line.number("priority").unwrap_or(0) as u8,
+            deliver,
+            max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
+            backoff: line.get("backoff").map(backoff),
+            payload: sized.as_deref().unwrap_or(b""),
+        };
+        let mut items: Vec<SendItem<'_>> = payloads
+            .iter()
+            .map(|payload| SendItem {
+                payload: sized.as_deref().unwrap_or(payload.as_bytes()),
+                ..item.clone()
+            })
+            .collect();
+        items.extend(std::iter::repeat_n(item, line.number("copies").unwrap_or(0) as usize));
+        self.run(&Command::Send(Send {
+            namespace: self.namespace(line),
+            queue,
+            idempotency_key: line.get("key").unwrap_or("").as_bytes(),
+            request_digest: line.number("digest").unwrap_or(0),
+            items: &items,
+        }))
+    }
+
+    fn receive(&mut self, line: &Line<'_>, queues: &[&str]) -> Vec<String> {
+        let weighted = |queue: &&'_ str| -> (String, u16) {
+            let (name, weight) = queue.split_once(':').unwrap_or((queue, "0"));
+            (name.to_owned(), weight.parse().unwrap())
+        };
+        let queues: Vec<(String, u16)> = queues.iter().map(weighted).collect();
+        let queues: Vec<(&str, u16)> = queues.iter().map(|(name, weight)| (name.as_str(), *weight)).collect();
+        self.run(&Command::Receive(Receive {
+            namespace: self.namespace(line),
+            queues: &queues,
+            max_messages: line.number("max").unwrap_or(1) as u32,
+            max_bytes: line.number("bytes").unwrap_or(1 << 20) as u32,
+            lease_ms: line.number("lease_ms").unwrap_or(0),
+            consumer: line.get("consumer").unwrap_or(""),
+        }))
+    }
+
+    /// Items are deliveries; of `settle`, each with its end: `ack:d1 nack:d2`.
+    fn settle(&mut self, line: &Line<'_>, items: &[&str]) -> Vec<String> {
+        let error = line.get("error").unwrap_or("").replace('_', " ");
+        let delay_ms = line.number("delay_ms");
+        let item = |text: &&str| -> SettleItem<'_> {
+            let (verb, receipt) = match line.verb {
+                "settle" => text.split_once(':').expect("END:DELIVERY"),
+                verb => (verb, *text),
+            };
+            let settlement = match verb {
+                "ack" => Settlement::Ack,
+                "nack" => Settlement::Nack { delay_ms },
+                "release" => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+                _ => Settlement::Reject,
+            };
+            SettleItem { receipt: self.receipt(receipt), settlement, error: &error }
+        };
+        let items: Vec<SettleItem<'_>> = items.iter().map(item).collect();
+        self.run(&Command::Settle { namespace: self.namespace(line), items: &items })
+    }
+
+    fn limits(&self, line: &Line<'_>) -> Limits {
+        let mut limits = self.driver.engine.limits().clone();
+        let small =
+            |key: &str, place: &mut u32| *place = line.number(key).map_or(*place, |value| value as u32);
+        small("payload_bytes", &mut limits.payload_bytes);
+        small("headers", &mut limits.headers);
+        small("headers_bytes", &mut limits.headers_bytes);
+        small("batch_items", &mut limits.batch_items);
+        small("batch_bytes", &mut limits.batch_bytes);
+        small("receive_messages", &mut limits.receive_messages);
+        small("queues", &mut limits.queues);
+        small("namespaces", &mut limits.namespaces);
+        small("idempotency_keys", &mut limits.idempotency_keys);
+        limits.messages = line.number("messages").unwrap_or(limits.messages);
+        limits.idempotency_window_ms =
+            line.number("idempotency_window_ms").unwrap_or(limits.idempotency_window_ms);
+        limits.auto_create = line.get("auto_create").map_or(limits.auto_create, |value| value == "true");
+        limits
+    }
+
+    /// Remembers the deliveries of the last command under their names.
+    pub(super) fn name_deliveries(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        let receipts: Vec<Receipt> =
+            self.driver.out.deliveries.iter().map(|delivery| delivery.receipt).collect();
+        for receipt in receipts {
+            self.deliveries.push(receipt);
+            let name = format!("d{}", self.deliveries.len());
+            self.names.insert(name.clone(), receipt);
+            names.push(name);
+        }
+        names
+    }
+}
+
+fn patch(line: &Line<'_>) -> QueuePatch {
+    QueuePatch {
+        lease_ms: line.number("lease_ms"),
+        max_attempts: line.number("max_attempts").map(|value| value as u16),
+        max_deliveries: line.number("max_deliveries").map(|value| value as u16),
+        backoff: line.get("backoff").map(backoff),
+    }
+}

@@ -1,0 +1,228 @@
+//! From outcomes and views to lines.
+
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
+use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::query::{Counters, MessageView, NamespaceView, QueueView, State};
+use sluice_engine::settings::Backoff;
+
+use super::{Player, START_US};
+
+/// Blobs or deliveries that are listed one by one.
+const LISTED_MAX: usize = 12;
+
+impl Player {
+    /// What the last command brought about.
+    pub(super) fn outcome(&mut self) -> Vec<String> {
+        let names = self.name_deliveries();
+        let out = &self.driver.out;
+        let mut lines = Vec::new();
+        lines.extend(out.error.as_ref().map(|error| format!("error {}: {error}", error.code())));
+        lines.extend(self.reply(out.reply));
+        lines.extend(out.results.iter().map(|result| match result {
+            Ok(()) => "ok".into(),
+            Err(error) => format!("{}: {error}", error.code()),
+        }));
+        if names.len() > LISTED_MAX {
+            lines.push(format!("{} to {}", names[0], names[names.len() - 1]));
+        } else {
+            lines.extend(
+                names.iter().zip(&out.deliveries).map(|(name, delivery)| self.delivery(name, delivery)),
+            );
+        }
+        if !out.released.is_empty() {
+            lines.push(format!("released {}", blobs(&out.released)));
+        }
+        if !out.ready.is_empty() {
+            let names: Vec<_> = out.ready.iter().map(|queue| self.driver.engine.queue_name(*queue)).collect();
+            let names: Vec<_> = names.into_iter().map(|name| name.unwrap_or("(gone)")).collect();
+            lines.push(format!("ready {}", names.join(" ")));
+        }
+        lines
+    }
+
+    fn reply(&self, reply: Reply) -> Option<String> {
+        Some(match reply {
+            Reply::None => return None,
+            Reply::Sent { first, count, duplicate } => {
+                let what = if duplicate { "sent before" } else { "sent" };
+                let last = MessageId { sequence: first.sequence + u64::from(count) - 1, ..first };
+                if count == 1 {
+                    format!("{what} {}", id(first))
+                } else {
+                    format!("{what} {} to {}", id(first), id(last))
+                }
+            }
+            Reply::Queue { queue, created } => {
+                format!("{} queue {}", if created { "created" } else { "set" }, queue.0)
+            }
+            Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
+            Reply::Count { messages } => format!("{messages} message(s)"),
+        })
+    }
+
+    fn delivery(&self, name: &str, delivery: &Delivery) -> String {
+        let queue = self.driver.engine.queue_name(delivery.queue).unwrap_or("(gone)");
+        format!(
+            "{name} = {}/{} from {queue}: {} attempt {}/{}, delivery {}, priority {}, lease until {}",
+            id(delivery.receipt.id),
+            sequence(delivery.receipt.token),
+            self.payload(&delivery.blob),
+            delivery.attempt,
+            delivery.max_attempts,
+            delivery.deliveries,
+            delivery.priority,
+            self.time(delivery.lease_until_us),
+        )
+    }
+
+    /// Payload, content type and headers, as a journal still has them.
+    fn payload(&self, blob: &BlobRef) -> String {
+        let Some(bytes) = self.driver.blobs.get(blob) else { return "(blob is gone)".into() };
+        let Some(blob) = MessageBlob::parse(bytes) else { return "(blob is damaged)".into() };
+        let mut text = format!("{:?}", String::from_utf8_lossy(blob.payload));
+        if blob.payload.len() > 40 {
+            text = format!("({} bytes)", blob.payload.len());
+        }
+        if !blob.content_type.is_empty() {
+            text.push_str(&format!(" {}", blob.content_type));
+        }
+        for (name, value) in blob.headers() {
+            text.push_str(&format!(" {name}:{value}"));
+        }
+        text
+    }
+
+    /// Milliseconds since the beginning.
+    pub(super) fn time(&self, us: u64) -> String {
+        let us = us as i64 - START_US as i64;
+        if us % 1_000 == 0 { format!("{}", us / 1_000) } else { format!("{}", us as f64 / 1_000.0) }
+    }
+
+    pub(super) fn short_view(&self, view: &MessageView) -> String {
+        let mut text = format!("{} {} {}", id(view.id), view.state.name(), self.payload(&view.blob));
+        if let Some(reason) = view.reason {
+            text.push_str(&format!(" ({reason})"));
+        }
+        text
+    }
+
+    pub(super) fn full_view(&self, view: &MessageView) -> Vec<String> {
+        let mut first = self.short_view(view);
+        let deadline = view.deadline_us.map(|due| format!(" until {}", self.time(due)));
+        first.push_str(&deadline.unwrap_or_default());
+        let since = view.reason_at_us.map(|at| format!(" since {}", self.time(at)));
+        first.push_str(&since.unwrap_or_default());
+        let mut lines = vec![
+            first,
+            format!(
+                "attempts {}/{}, deliveries {}, priority {}, sent at {}, backoff {}",
+                view.attempts,
+                view.max_attempts,
+                view.deliveries,
+                view.priority,
+                self.time(view.sent_at_us),
+                backoff(&view.backoff),
+            ),
+        ];
+        for attempt in &view.history {
+            let error = attempt.error.as_ref().and_then(|error| self.driver.blobs.get(error));
+            let error = error.map(|error| format!(": {:?}", String::from_utf8_lossy(error)));
+            lines.push(format!(
+                "attempt {} from {} to {} {:?}{}",
+                attempt.number,
+                self.time(attempt.started_at_us),
+                self.time(attempt.ended_at_us),
+                attempt.end,
+                error.unwrap_or_default(),
+            ));
+        }
+        lines
+    }
+
+    pub(super) fn queue_view(&self, view: &QueueView) -> Vec<String> {
+        let settings = &view.settings;
+        let mut lines = vec![format!(
+            "queue {} lease_ms={} max_attempts={} max_deliveries={} backoff={}",
+            view.id.0,
+            settings.lease_ms,
+            settings.max_attempts,
+            settings.max_deliveries,
+            backoff(&settings.backoff)
+        )];
+        lines.extend(counters(&view.counters));
+        lines.extend(view.oldest_ready_at_us.map(|at| format!("first in line sent at {}", self.time(at))));
+        lines
+    }
+}
+
+fn sequence(sequence: u64) -> String {
+    format!("{}.{}", sequence >> EPOCH_SHIFT, sequence & ((1 << EPOCH_SHIFT) - 1))
+}
+
+fn id(id: MessageId) -> String {
+    match id.namespace {
+        NamespaceId::DEFAULT => sequence(id.sequence),
+        NamespaceId(number) => format!("{number}:{}", sequence(id.sequence)),
+    }
+}
+
+fn blobs(blobs: &[BlobRef]) -> String {
+    let mut listed: Vec<_> =
+        blobs.iter().take(LISTED_MAX).map(|blob| format!("{}#{}", blob.index, blob.item)).collect();
+    if blobs.len() > LISTED_MAX {
+        listed = vec![format!("{} blobs", blobs.len())];
+    }
+    listed.join(" ")
+}
+
+fn backoff(backoff: &Backoff) -> String {
+    format!(
+        "{}:{}:{}:{}",
+        format!("{:?}", backoff.kind).to_lowercase(),
+        backoff.base_ms,
+        backoff.cap_ms,
+        backoff.jitter_percent
+    )
+}
+
+pub(super) fn states(counters: &Counters) -> String {
+    let count = |state: State| format!("{} {}", state.name(), counters.states[state as usize]);
+    State::ALL.map(count).join(", ")
+}
+
+pub(super) fn counters(counters: &Counters) -> Vec<String> {
+    let c = counters;
+    vec![
+        format!("{}, bytes {}", states(c), c.bytes),
+        format!(
+            "sent {}, delivered {}, acked {}, nacked {}, released {}, rejected {}, expired {}, died {}, redriven {}, \
+             dropped {}",
+            c.sent,
+            c.delivered,
+            c.acked,
+            c.nacked,
+            c.released,
+            c.rejected,
+            c.expired,
+            c.died,
+            c.redriven,
+            c.dropped
+        ),
+    ]
+}
+
+pub(super) fn namespace(view: &NamespaceView) -> String {
+    format!(
+        "{} {} on shard {}: queues {}/{}, messages {}/{}, bytes {}/{}",
+        view.id.0,
+        view.name,
+        view.shard,
+        view.queues,
+        view.quotas.queues,
+        view.messages,
+        view.quotas.messages,
+        view.bytes,
+        view.quotas.bytes
+    )
+}
