@@ -79,6 +79,7 @@ impl Opening {
             Some(manifest) => manifest,
             None => {
                 refuse_orphans(&dir, &names)?;
+                sync_names_above(&*disk, &dir)?;
                 Manifest::fresh(pick_identity(options.identity))
             }
         };
@@ -318,6 +319,20 @@ fn refuse_orphans(dir: &Path, names: &[String]) -> Result<(), OpenError> {
             Err(OpenError::damaged(&dir.join(MANIFEST), 0, None, what))
         }
     }
+}
+
+/// The name of a new directory, and of those made above it, must survive a power loss like what will be in it. Those
+/// that this user may not open, or whose file system cannot sync a directory, were not made by us.
+fn sync_names_above(disk: &dyn Disk, dir: &Path) -> Result<(), OpenError> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    for above in dir.ancestors().skip(1) {
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match disk.sync_dir(above) {
+            Err(error) if matches!(error.kind(), PermissionDenied | InvalidInput | Unsupported) => {}
+            synced => synced.map_err(OpenError::io(above, "sync"))?,
+        }
+    }
+    Ok(())
 }
 
 fn pick_identity(given: u64) -> u64 {

@@ -306,7 +306,8 @@ impl Writer {
                 Err(error) => return Err(format!("a new segment could not be made: {error}")),
             },
         };
-        let finished_len = state.offset;
+        // Not the writing place: that may lie behind the file's end, where the next sector begins.
+        let finished_len = state.written.offset;
         let old = std::mem::replace(&mut state.segment, handle.clone());
         state.unsynced.push(old.file);
         state.offset = 0;
