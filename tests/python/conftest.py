@@ -1,0 +1,80 @@
+"""A server of its own for each test, and a few words to talk to it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def binary() -> str:
+    """SLUICE_BIN, else what cargo builds."""
+    if "SLUICE_BIN" in os.environ:
+        return os.environ["SLUICE_BIN"]
+    subprocess.run(["cargo", "build", "--quiet", "--package", "sluice"], cwd=ROOT, check=True)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return str(target / "debug" / "sluice")
+
+
+class Server:
+    """A running server, to be stopped, killed and started again."""
+
+    def __init__(self, directory: pathlib.Path):
+        self.directory = directory
+        # The settings of whoever runs the tests are not those of the server under test.
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        self.env["HOME"] = str(directory)
+        self.start()
+
+    def start(self):
+        command = [binary(), "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", "data"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=self.env, cwd=self.directory
+        )
+        self.url = json.loads(self.process.stdout.readline())["url"]
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        self.process.terminate()
+        return self.process.wait(40)
+
+    def kill(self):
+        """kill -9"""
+        self.process.kill()
+        self.process.wait()
+
+    def request(self, method, path, body=None, headers=None) -> tuple[int, bytes]:
+        """Status and body of the answer, whatever it is."""
+        request = urllib.request.Request(self.url + path, body, headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=70) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def call(self, method, path, body=None, headers=None) -> dict:
+        """JSON in and out; an error's answer fails the test."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        status, answer = self.request(method, path, data, headers)
+        assert status < 300, answer
+        return json.loads(answer)
+
+    def sluice(self, *arguments: str) -> subprocess.CompletedProcess:
+        """Runs the command line against this server."""
+        env = {**self.env, "SLUICE_SERVER": self.url}
+        command = [binary(), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=self.directory, env=env)
+
+
+@pytest.fixture
+def server(tmp_path):
+    started = Server(tmp_path)
+    yield started
+    if started.process.poll() is None:
+        assert started.stop() == 0
