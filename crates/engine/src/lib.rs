@@ -3,8 +3,14 @@
 //! What lives here: all behaviour. What does not: I/O, threads, clocks, randomness, hash order. `apply` is a pure
 //! function of the state, the time and the record, so that the same log gives the same state everywhere.
 //!
-//! Map: [`Engine`] the state and the door to it, [`blob`] content type, headers and payload as one blob, [`command`] what can be asked and its layout in the log, [`outcome`] what comes of it, [`query`] what can be
-//! read, [`settings`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things.
+//! The state lies in slabs of fixed chunks (`store`): a message is one slot of 96 bytes, linked into the list or timer
+//! that its state puts it on (`state`), and found by id through a sparse directory; a plain waiting message takes about
+//! 101 bytes of index in all. A history entry takes 56 bytes more, the first optional field of a message another 48.
+//!
+//! Map: [`Engine`] the state and the door to it, [`command`] what can be asked and `record` its layout in the log,
+//! [`outcome`] what comes of it, [`query`] what can be read, [`blob`] content type, headers and payload as one blob,
+//! [`settings`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
+//! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden/*.txt`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -16,7 +22,6 @@ mod hash;
 pub mod id;
 pub mod limits;
 pub mod outcome;
-
 pub mod query;
 mod record;
 pub mod settings;

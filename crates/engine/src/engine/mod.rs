@@ -1,8 +1,19 @@
 //! The engine: its state, and the door through which records come in.
 //!
-//! One file per concern: [`send`], [`receive`], [`settle`] and [`dead`] for messages, [`queues`] and [`namespaces`] for
-//! what holds them, [`transitions`] for how a message goes from one state into another, [`timers`] and [`sweep`] for
-//! what goes on by itself, [`read`] for those who look, [`snapshot`] and [`restore`], and [`recount`] for tests.
+//! One file per concern: `send`, `receive`, `settle` and `dead` for messages, `queues` and `namespaces` for what holds
+//! them, `transitions` for how a message goes from one state into another, `timers` and `sweep` for what goes on by
+//! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! for tests.
+//!
+//! Decided here:
+//!
+//! - A lease that ends by itself is a failed attempt, and the next is ready at once: the lease was its delay.
+//! - Releases alone count against `max_deliveries`; failed attempts end by `max_attempts`.
+//! - What is given back stands at the end of its priority's line.
+//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep` frees them.
+//!   Dead letters that are all redriven stay dead until their slice has come, since only then can they be taken.
+//! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
+//! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 mod damage;
 mod dead;

@@ -155,6 +155,9 @@ impl Engine {
     ) -> Page<MessageView> {
         let mut page = Page { items: Vec::new(), next: None };
         let Some(queue_slot) = self.queue_slot(queue) else { return page };
+        if let Some(state @ (State::Dead | State::Held)) = state {
+            return self.parked(queue_slot, state, cursor, limit);
+        }
         let mut at = match self.place_of(queue_slot, cursor) {
             Ok(slot) => slot,
             Err(next) => return Page { next: Some(next), ..page },
@@ -174,6 +177,27 @@ impl Engine {
                 page.items.push(self.message_view(at));
             }
             at = message.links[SIBLINGS].next;
+        }
+        page
+    }
+
+    /// Dead or held messages by id.
+    fn parked(&self, queue_slot: u32, state: State, cursor: Option<u64>, limit: usize) -> Page<MessageView> {
+        let mut page = Page { items: Vec::new(), next: None };
+        let queue = self.queues.get(queue_slot);
+        let directory = &self.namespaces.get(queue.namespace).directory;
+        let after = cursor.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last = cursor;
+        for (examined, &sequence) in queue.parked.range((after, Bound::Unbounded)).enumerate() {
+            if page.items.len() >= limit.clamp(1, PAGE_ITEMS_MAX) || examined >= PAGE_EXAMINED_MAX {
+                page.next = last;
+                break;
+            }
+            last = Some(sequence);
+            let Some(slot) = directory.get(sequence) else { continue };
+            if self.messages.get(slot).state == Some(state) && !self.is_stale(slot) {
+                page.items.push(self.message_view(slot));
+            }
         }
         page
     }

@@ -94,6 +94,9 @@ impl Engine {
             };
             list.iter(&self.messages).filter(fresh).count() as u64
         };
+        let parked = |at: &u32| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
+        let counted = queue.all.iter(&self.messages).filter(parked).count();
+        agree("parked", counted as u64, queue.parked.len() as u64)?;
         agree("listed held", listed(&queue.held, State::Held), queue.counters.states[State::Held as usize])?;
         agree("listed dead", listed(&queue.dead, State::Dead), queue.counters.states[State::Dead as usize])
     }

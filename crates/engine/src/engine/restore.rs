@@ -6,6 +6,7 @@ use super::Engine;
 use super::snapshot::{MAGIC, each_slab, section};
 use super::sweep::Work;
 use crate::error::Error;
+use crate::query::State;
 use crate::record::read_limits;
 use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
@@ -85,8 +86,11 @@ impl Engine {
         let queues: Vec<u32> = self.queues.iter().map(|(slot, _)| slot).collect();
         queues.into_iter().for_each(|slot| self.index_queue(slot));
         for (slot, message) in self.messages.iter() {
-            let namespace = self.queues.get(message.queue).namespace;
-            self.namespaces.get_mut(namespace).directory.insert(message.sequence, slot);
+            let queue = self.queues.get_mut(message.queue);
+            if matches!(message.state, Some(State::Dead | State::Held)) {
+                queue.parked.insert(message.sequence);
+            }
+            self.namespaces.get_mut(queue.namespace).directory.insert(message.sequence, slot);
         }
         self.idempotency.rebuild();
     }

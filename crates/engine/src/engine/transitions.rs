@@ -29,6 +29,7 @@ impl Engine {
         message.reason = reason;
         message.time_us = self.now_us;
         message.generation = queue.dead_generation;
+        queue.parked.insert(message.sequence);
         queue.dead.push_back(&mut self.messages, slot);
         queue.counters.died += 1;
         self.totals.died += 1;
@@ -44,6 +45,7 @@ impl Engine {
         message.reason = reason;
         message.time_us = self.now_us;
         message.generation = queue.waiting_generation;
+        queue.parked.insert(message.sequence);
         queue.held.push_back(&mut self.messages, slot);
         self.count_in(slot);
     }
@@ -179,12 +181,16 @@ impl Engine {
                     ready.occupied &= !(1 << priority);
                 }
             }
-            Some(State::Held) if self.queues.get(message.queue).is_stale(message) => {}
             Some(State::Held) => {
-                self.queues.get_mut(message.queue).held.unlink(&mut self.messages, slot);
+                let queue = self.queues.get_mut(message.queue);
+                queue.parked.remove(&message.sequence);
+                if !queue.is_stale(message) {
+                    queue.held.unlink(&mut self.messages, slot);
+                }
             }
             Some(State::Dead) => {
                 let queue = self.queues.get_mut(message.queue);
+                queue.parked.remove(&message.sequence);
                 if !queue.deleted {
                     queue.dead.unlink(&mut self.messages, slot);
                 }

@@ -20,6 +20,8 @@ pub(crate) struct Extras {
     next_vacant: Option<u32>,
 }
 
+const _: () = assert!(size_of::<Extras>() == 48);
+
 impl Slot for Extras {
     const BLOCK: usize = 64;
 
@@ -63,6 +65,8 @@ pub(crate) struct Entry {
     next: u32,
     vacant: bool,
 }
+
+const _: () = assert!(size_of::<Entry>() == 56);
 
 impl Slot for Entry {
     const BLOCK: usize = 64;

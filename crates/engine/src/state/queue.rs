@@ -1,5 +1,7 @@
 //! One queue: settings, counters, and the ends of its lists.
 
+use std::collections::BTreeSet;
+
 use super::list::List;
 use super::message::{Message, PLACE, SIBLINGS};
 use crate::limits::PRIORITY_MAX;
@@ -47,6 +49,8 @@ pub(crate) struct Queue {
     pub(crate) dead: List<PLACE>,
     /// All messages by id, the leftovers of a purge included.
     pub(crate) all: List<SIBLINGS>,
+    /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
+    pub(crate) parked: BTreeSet<u64>,
     /// Generation of what is ready, delayed or held; a purge begins a new one.
     pub(crate) waiting_generation: u32,
     /// Generation of dying messages; redriving or deleting all dead letters begins a new one.
@@ -80,6 +84,7 @@ impl Queue {
             held: List::default(),
             dead: List::default(),
             all: List::default(),
+            parked: BTreeSet::new(),
             waiting_generation: 0,
             dead_generation: 0,
             dead_deleted_below: 0,
