@@ -184,7 +184,7 @@ impl DiskJournal {
             damaged_blobs: counters.damaged_blobs.load(Relaxed),
             cache_bytes: self.cache.bytes(),
             cache_misses: self.cache_misses,
-            full: self.shared.room_for(Class::Growing, 0).is_err(),
+            full: self.shared.space.full.load(Relaxed),
             low: free < self.shared.options.low_water_bytes,
             reserve_bytes: self.shared.space.reserve.load(Relaxed),
         }

@@ -29,25 +29,39 @@ pub(crate) struct Space {
     pub(crate) reserve: AtomicU64,
     /// The writer waits for room.
     pub(crate) stalled: AtomicBool,
+    /// Growing batches have been refused, and it takes a little more room than that to take them again.
+    pub(crate) full: AtomicBool,
     file: Mutex<Option<Handle>>,
 }
 
 impl Shared {
     /// Whether a batch of this size may be proposed.
     pub(crate) fn room_for(&self, class: Class, bytes: u64) -> Result<(), Refused> {
-        let space = &self.space;
-        let free = space.free.load(Relaxed).saturating_sub(space.taken.load(Relaxed));
-        let reserve = space.reserve.load(Relaxed);
-        let margin = self.options.full_margin_bytes;
-        let room = match class {
-            Class::Growing if space.stalled.load(Relaxed) => 0,
-            Class::Growing => (free + reserve).saturating_sub(self.options.reserve_bytes + margin),
-            Class::Draining => (free + reserve).saturating_sub(margin / DRAINING_MARGIN_PART),
+        let refused = match class {
+            Class::Growing => {
+                let full = self.space.full.load(Relaxed) || self.room(class) <= bytes;
+                self.space.full.store(full, Relaxed);
+                full
+            }
+            Class::Draining => self.room(class) <= bytes,
         };
-        if room <= bytes {
-            return Err(Refused::Full { free_bytes: free });
+        if refused {
+            return Err(Refused::Full { free_bytes: self.space.free.load(Relaxed) });
         }
         Ok(())
+    }
+
+    /// Bytes that batches of this class may still take.
+    fn room(&self, class: Class) -> u64 {
+        let space = &self.space;
+        let free = space.free.load(Relaxed).saturating_sub(space.taken.load(Relaxed));
+        let left = free + space.reserve.load(Relaxed);
+        let margin = self.options.full_margin_bytes;
+        match class {
+            Class::Growing if space.stalled.load(Relaxed) => 0,
+            Class::Growing => left.saturating_sub(self.options.reserve_bytes + margin),
+            Class::Draining => left.saturating_sub(margin / DRAINING_MARGIN_PART),
+        }
     }
 
     /// Looks how much is free, gives up the reserve when it is needed, and takes it again when it is not.
@@ -58,6 +72,8 @@ impl Shared {
         let free = self.disk.free_bytes(&self.options.dir)?;
         space.free.store(free, Relaxed);
         let margin = self.options.full_margin_bytes;
+        let full = space.full.load(Relaxed);
+        space.full.store(full && self.room(Class::Growing) <= margin / 4, Relaxed);
         let missing = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
         if free < margin / 2 {
             self.release_reserve();

@@ -1,1 +1,303 @@
 //! Torn ends, damage, and what an operator reads about them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use sluice_journal::*;
+
+use crate::faulty::Faults;
+use crate::rig::{Rig, copy_dir, files, key, options};
+
+/// All files of a directory but the lock.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    files(dir, "")
+        .into_iter()
+        .filter(|path| !path.ends_with("lock"))
+        .map(|path| (path.strip_prefix(dir).unwrap().to_owned(), fs::read(&path).unwrap()))
+        .collect()
+}
+
+/// Three batches, of which nothing tells that the last one was synced; where that one begins and ends.
+fn three_batches(dir: &Path) -> (PathBuf, usize, usize) {
+    let mut rig = Rig::open(dir);
+    for text in [&b"one"[..], b"two", b"three"] {
+        rig.send(&[text, b"more"]);
+        rig.commit();
+    }
+    drop(rig);
+    let log = files(dir, ".log").pop().unwrap();
+    let bytes = fs::read(&log).unwrap();
+    let last = bytes.windows(4).rposition(|w| w == b"SLB1").unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    (log.strip_prefix(dir).unwrap().to_owned(), last, end)
+}
+
+#[test]
+fn a_last_batch_torn_anywhere_is_cut_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, last, end) = three_batches(dir.path());
+    let whole = fs::read(dir.path().join(&log)).unwrap();
+    for cut in last..end {
+        let mut zeros = whole.clone();
+        zeros[cut..].fill(0);
+        let mut garbage = whole.clone();
+        garbage[cut..end].fill(0xa5);
+        for bytes in [&whole[..cut], &zeros, &garbage] {
+            let copy = tempfile::tempdir().unwrap();
+            copy_dir(dir.path(), copy.path());
+            fs::write(copy.path().join(&log), bytes).unwrap();
+            let mut rig = Rig::open(copy.path());
+            assert_eq!(rig.applied, 2, "cut at {cut}");
+            assert_eq!(rig.journal.next_index(), 3);
+            let torn = bytes[last..].iter().any(|byte| *byte != 0);
+            assert_eq!(rig.report.cut.is_some(), torn, "cut at {cut}");
+            if let Some(cut) = &rig.report.cut {
+                assert_eq!(
+                    (cut.offset as usize, cut.index),
+                    (last.next_multiple_of(512).min(cut.offset as usize), 3)
+                );
+            }
+            rig.send(&[b"instead"]);
+            rig.commit();
+            drop(rig);
+            let mut rig = Rig::open(copy.path());
+            assert_eq!(rig.live[&key(3, 0)], b"instead");
+            assert!(rig.report.cut.is_none());
+            rig.read_all();
+        }
+    }
+}
+
+#[test]
+fn a_torn_batch_below_what_was_synced_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, last, _) = three_batches(dir.path());
+    let path = dir.path().join(&log);
+    let mut bytes = fs::read(&path).unwrap();
+    let second = bytes[..last].windows(4).rposition(|w| w == b"SLB1").unwrap();
+    bytes[second + 100] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let before = contents(dir.path());
+    let error = Rig::try_open(options(dir.path())).err().expect("refused");
+    let OpenError::Damaged(damage) = &error else { panic!("{error}") };
+    assert_eq!((&damage.file, damage.record), (&path, Some(2)));
+    assert!(error.to_string().contains("sluice restore"), "{error}");
+    assert_eq!(contents(dir.path()), before, "nothing was changed");
+    assert_eq!(check(&FsDisk, dir.path()).unwrap().problems.len(), 1);
+}
+
+#[test]
+fn an_idle_marker_covers_the_last_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.send(&[b"last"]);
+    rig.commit();
+    rig.settle_down();
+    let log_bytes = rig.journal.status().log_bytes;
+    rig.settle_down();
+    assert_eq!(rig.journal.status().log_bytes, log_bytes, "one marker is enough");
+    drop(rig);
+    let path = files(dir.path(), ".log").pop().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(4).rposition(|w| w == b"last").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(Rig::try_open(options(dir.path())), Err(OpenError::Damaged(_))));
+}
+
+/// A directory with every kind of file.
+fn every_kind(dir: &Path) -> BTreeMap<BlobKey, Vec<u8>> {
+    copy_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1"), dir);
+    Rig::open(dir).live
+}
+
+#[test]
+fn a_flipped_byte_in_any_file_is_never_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = every_kind(dir.path());
+    for (name, bytes) in contents(dir.path()) {
+        if name.ends_with("reserve") {
+            continue;
+        }
+        let step = if bytes.len() > 500 { 41 } else { 2 };
+        for at in (0..bytes.len()).step_by(step) {
+            let copy = tempfile::tempdir().unwrap();
+            copy_dir(dir.path(), copy.path());
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            fs::write(copy.path().join(&name), &flipped).unwrap();
+            believe_nothing_wrong(copy.path(), &name, at, &live);
+        }
+    }
+}
+
+/// Opening fails and names the file, or what comes out is right, or a blob is found damaged when it is read.
+fn believe_nothing_wrong(dir: &Path, name: &Path, at: usize, live: &BTreeMap<BlobKey, Vec<u8>>) {
+    let before = contents(dir);
+    match Rig::try_open(options(dir)) {
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains(&*name.to_string_lossy()), "{name:?} at {at}: {text}");
+            assert_eq!(contents(dir), before, "{name:?} at {at}: nothing was changed");
+        }
+        Ok(mut rig) => {
+            assert_eq!(&rig.live, live, "{name:?} at {at}");
+            for (key, blob) in live {
+                match rig.journal.read(*key) {
+                    BlobRead::OnDisk(location) => match location.read() {
+                        Ok(bytes) => assert_eq!(&bytes[..], &blob[..]),
+                        Err(BlobError::Damaged(_)) => {}
+                        Err(BlobError::Io(error)) => panic!("{error}"),
+                    },
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_refused_or_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = every_kind(dir.path());
+    for name in contents(dir.path()).into_keys() {
+        let copy = tempfile::tempdir().unwrap();
+        copy_dir(dir.path(), copy.path());
+        fs::remove_file(copy.path().join(&name)).unwrap();
+        match Rig::try_open(options(copy.path())) {
+            Err(error) => assert!(error.to_string().contains(&*name.to_string_lossy()), "{name:?}: {error}"),
+            Ok(mut rig) => {
+                let derived = name.ends_with("reserve") || name.extension().is_some_and(|e| e == "table");
+                assert!(derived, "{name:?}");
+                assert_eq!(rig.live, live);
+                rig.read_all();
+                drop(rig);
+                let rig = Rig::open(copy.path());
+                assert_eq!(rig.report.notes, [""; 0], "it is there again");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_directory_in_use_names_the_holder() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rig = Rig::open(dir.path());
+    let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
+    assert!(error.contains(&format!("pid {}", std::process::id())), "{error}");
+    assert!(matches!(check(&FsDisk, dir.path()), Err(OpenError::InUse { .. })));
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    every_kind(dir.path());
+    let path = dir.path().join("manifest");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[8] = 2;
+    fs::write(&path, &bytes).unwrap();
+    let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
+    assert!(error.contains("format version 2") && error.contains("newer sluice"), "{error}");
+}
+
+#[test]
+fn a_read_only_a_full_and_an_impossible_directory_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Rig::open(dir.path()));
+    let (faults, disk) = Faults::new();
+    faults.read_only.store(true, Relaxed);
+    let error = Rig::try_open_on(disk, options(dir.path())).err().expect("refused").to_string();
+    assert!(error.contains("mount the disk for writing"), "{error}");
+    let (faults, disk) = Faults::new();
+    faults.free.store(100, Relaxed);
+    let error = Rig::try_open_on(disk, options(dir.path())).err().expect("refused").to_string();
+    assert!(error.contains("free some space"), "{error}");
+    assert!(Rig::try_open(options(dir.path())).is_ok(), "nothing was harmed");
+    let file = dir.path().join("manifest");
+    let error = Rig::try_open(options(&file)).err().expect("refused").to_string();
+    assert!(error.contains("manifest"), "{error}");
+    let error = Rig::try_open(Options { segment_bytes: 5, ..options(dir.path()) }).err().expect("refused");
+    assert!(error.to_string().contains("segment_bytes is 5"), "{error}");
+}
+
+#[test]
+fn a_failed_sync_ends_it_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let mut rig = Rig::try_open_on(disk, options(dir.path())).unwrap();
+    rig.send(&[b"synced"]);
+    rig.commit();
+    faults.fail_sync.store(true, Relaxed);
+    rig.send(&[b"not synced"]);
+    rig.writer.step();
+    assert!(matches!(rig.journal.poll(), Some(Event::Failed(what)) if what.contains("planted")));
+    assert!(rig.journal.poll().is_none(), "told once");
+    faults.fail_sync.store(false, Relaxed);
+    assert!(!rig.writer.step());
+    assert!(rig.writer.sync().is_err());
+    assert!(matches!(rig.propose(b"", &[], Class::Draining), Err(Refused::Failed(_))));
+    assert!(!rig.maintenance.step(1));
+    assert!(rig.journal.poll().is_none());
+}
+
+#[test]
+fn a_half_finished_start_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("000000000001.log"), b"left over").unwrap();
+    fs::write(dir.path().join("manifest.tmp"), b"left over").unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.send(&[b"blob"]);
+    rig.commit();
+    drop(rig);
+    fs::write(dir.path().join("000000000099.snapshot"), b"left over").unwrap();
+    fs::write(dir.path().join("mine.txt"), b"kept").unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.read_all();
+    assert!(files(dir.path(), ".snapshot").is_empty() && files(dir.path(), ".tmp").is_empty());
+    assert_eq!(files(dir.path(), ".txt").len(), 1);
+}
+
+#[test]
+fn many_restarts_do_not_add_up() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..20u8 {
+        let mut rig = Rig::open(dir.path());
+        rig.send(&[&[round; 100]]);
+        rig.commit();
+        rig.settle_down();
+        rig.snapshot();
+        rig.read_all();
+        assert_eq!(rig.live.len(), usize::from(round) + 1);
+        assert!(rig.journal.status().segments < 6, "{:?}", rig.journal.status());
+    }
+}
+
+#[test]
+fn check_reads_everything_and_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = every_kind(dir.path());
+    let before = contents(dir.path());
+    let report = check(&FsDisk, dir.path()).unwrap();
+    assert_eq!(report.problems, []);
+    assert!(report.blobs >= live.len() as u64);
+    assert!(report.files.len() >= 5, "{report:?}");
+    assert_eq!(contents(dir.path()), before);
+    let missing = dir.path().join("nowhere");
+    assert!(check(&FsDisk, &missing).is_err());
+    assert!(!missing.exists());
+}
+
+#[test]
+fn a_wait_ends_when_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = DiskJournal::open(Arc::new(FsDisk), options(dir.path())).unwrap();
+    let writer = opened.writer.clone();
+    let thread = std::thread::spawn(move || while writer.wait() {});
+    opened.writer.notify();
+    opened.writer.stop();
+    thread.join().unwrap();
+    assert!(!opened.maintenance.wait(std::time::Duration::from_secs(60)));
+}

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use sluice_journal::*;
 
+use crate::faulty::Faults;
+
 pub(crate) struct Rig {
     pub(crate) journal: DiskJournal,
     pub(crate) writer: Writer,
@@ -41,7 +43,7 @@ impl Rig {
     }
 
     pub(crate) fn try_open(options: Options) -> Result<Rig, OpenError> {
-        Rig::try_open_on(Arc::new(FsDisk), options)
+        Rig::try_open_on(Faults::new().1, options)
     }
 
     pub(crate) fn try_open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Rig, OpenError> {

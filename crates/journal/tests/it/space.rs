@@ -1,1 +1,90 @@
 //! A disk that fills up.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use sluice_journal::*;
+
+use crate::faulty::Faults;
+use crate::rig::{Rig, key, options};
+
+fn full(refused: Result<u64, Refused>) -> bool {
+    matches!(refused, Err(Refused::Full { .. }))
+}
+
+#[test]
+fn draining_goes_on_when_growing_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    faults.free.store(1 << 20, Relaxed);
+    let settings = Options { durability: Durability::Os, ..options(dir.path()) };
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    assert_eq!(rig.journal.status().reserve_bytes, 64 << 10);
+    let mut keys = Vec::new();
+    loop {
+        match rig.propose(b"send", &[&[3; 2000]], Class::Growing) {
+            Ok(index) => keys.push(key(index, 0)),
+            Err(Refused::Full { .. }) => break,
+            Err(other) => panic!("{other:?}"),
+        }
+        rig.commit();
+        rig.now_us += 10_000;
+        rig.maintenance.step(rig.now_us);
+    }
+    assert!(keys.len() > 200, "{}", keys.len());
+    assert!(rig.journal.status().full);
+    assert!(faults.free.load(Relaxed) > 0, "refused before the disk is really full");
+    for key in keys {
+        rig.settle(key);
+        rig.commit();
+        rig.maintenance.step(rig.now_us);
+        rig.poll();
+    }
+    rig.snapshot();
+    rig.settle_down();
+    let status = rig.journal.status();
+    assert!(!status.full, "{status:?}");
+    assert_eq!(status.reserve_bytes, 64 << 10);
+    rig.send(&[b"again"]);
+    rig.commit();
+    rig.read_all();
+}
+
+#[test]
+fn a_disk_filled_by_others_holds_replies_back_until_there_is_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let settings = Options { durability: Durability::Os, ..options(dir.path()) };
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    rig.send(&[b"before"]);
+    rig.commit();
+    faults.free.store(0, Relaxed);
+    rig.send(&[&[1; 100 << 10]]);
+    rig.send(&[b"behind"]);
+    rig.commit();
+    assert_eq!(rig.applied, 1, "neither committed nor failed");
+    assert!(full(rig.propose(b"send", &[b"more"], Class::Growing)));
+    rig.settle_down();
+    assert_eq!(rig.applied, 1);
+    faults.free.store(1 << 30, Relaxed);
+    rig.settle_down();
+    assert_eq!(rig.applied, 3);
+    rig.send(&[b"after"]);
+    rig.commit();
+    rig.read_all();
+    let live = rig.live.clone();
+    drop(rig);
+    assert_eq!(Rig::open(dir.path()).live, live);
+}
+
+#[test]
+fn low_water_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let settings = Options { low_water_bytes: 1 << 30, ..options(dir.path()) };
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    assert!(!rig.journal.status().low);
+    faults.free.store(1 << 29, Relaxed);
+    rig.settle_down();
+    let status = rig.journal.status();
+    assert!(status.low && !status.full);
+}

@@ -1,15 +1,17 @@
 //! What goes in comes out: blobs, snapshots, compaction, backups.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use sluice_journal::*;
 
+use crate::faulty::Faults;
 use crate::rig::{Rig, copy_dir, files, key, options};
 
 #[test]
 fn what_was_committed_is_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let mut rig = Rig::open(dir.path());
+    let mut rig = Rig::try_open_on(Arc::new(FsDisk), options(dir.path())).unwrap();
     assert!(rig.report.fresh);
     assert_eq!(rig.journal.next_index(), 1);
     for i in 0..100u32 {
@@ -267,16 +269,17 @@ fn a_damaged_or_cut_backup_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let rig = busy(dir.path());
     let stream = backup(&rig);
+    let (_, disk) = Faults::new();
     let target = tempfile::tempdir().unwrap();
     for round in 0..40 {
         let at = stream.len() * round / 40;
         let path = target.path().join(format!("cut{round}"));
-        assert!(restore(&mut &stream[..at], &path).is_err(), "cut at {at}");
-        assert!(DiskJournal::open(std::sync::Arc::new(FsDisk), options(&path)).is_err(), "cut at {at}");
+        assert!(restore_on(&*disk, &mut &stream[..at], &path).is_err(), "cut at {at}");
+        assert!(DiskJournal::open(disk.clone(), options(&path)).is_err(), "cut at {at}");
         let mut flipped = stream.clone();
         flipped[at] ^= 4;
         let path = target.path().join(format!("flipped{round}"));
-        assert!(restore(&mut &flipped[..], &path).is_err(), "flipped at {at}");
+        assert!(restore_on(&*disk, &mut &flipped[..], &path).is_err(), "flipped at {at}");
     }
 }
 

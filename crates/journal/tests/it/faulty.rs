@@ -1,0 +1,107 @@
+//! The real file system without its syncs, which take most of the time, and with faults to switch on.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use sluice_journal::disk::{DirLock, Disk, File, FsDisk, LockError, OpenMode};
+
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) fail_sync: AtomicBool,
+    pub(crate) read_only: AtomicBool,
+    /// Bytes that can still be written; `u64::MAX / 2` and more: no limit.
+    pub(crate) free: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FaultyDisk(pub(crate) Arc<Faults>);
+
+#[derive(Debug)]
+struct FaultyFile(Arc<dyn File>, Arc<Faults>);
+
+impl Faults {
+    pub(crate) fn new() -> (Arc<Faults>, Arc<dyn Disk>) {
+        let faults = Arc::new(Faults::default());
+        faults.free.store(1 << 40, Relaxed);
+        (faults.clone(), Arc::new(FaultyDisk(faults)))
+    }
+
+    fn writable(&self) -> io::Result<()> {
+        if self.read_only.load(Relaxed) { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+    }
+
+    fn take(&self, bytes: u64) -> io::Result<()> {
+        let free = self.free.load(Relaxed);
+        if free < bytes {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.free.store(free - bytes, Relaxed);
+        Ok(())
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        FsDisk.create_dir(dir)
+    }
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        if mode != OpenMode::Read {
+            self.0.writable()?;
+        }
+        Ok(Arc::new(FaultyFile(FsDisk.open(path, mode)?, self.0.clone())))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.writable()?;
+        FsDisk.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.writable()?;
+        let len = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        FsDisk.remove(path)?;
+        self.0.free.fetch_add(len, Relaxed);
+        Ok(())
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        FsDisk.list(dir)
+    }
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
+        Ok(self.0.free.load(Relaxed))
+    }
+    fn lock(&self, dir: &Path) -> Result<Box<dyn DirLock>, LockError> {
+        self.0.writable().map_err(LockError::Io)?;
+        FsDisk.lock(dir)
+    }
+    fn is_locked(&self, dir: &Path) -> io::Result<bool> {
+        FsDisk.is_locked(dir)
+    }
+}
+
+impl File for FaultyFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let end = offset + bytes.len() as u64;
+        self.1.take(end.saturating_sub(self.0.len()?))?;
+        self.0.write_at(bytes, offset)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.1.free.fetch_add(self.0.len()?.saturating_sub(len), Relaxed);
+        self.0.set_len(len)
+    }
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.1.take(len.saturating_sub(self.0.len()?))?;
+        self.0.allocate(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        if self.1.fail_sync.load(Relaxed) { Err(io::Error::other("planted")) } else { Ok(()) }
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+}
