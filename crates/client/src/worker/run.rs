@@ -47,7 +47,8 @@ impl Worker {
         Fut: Future<Output = Settle> + Send + 'static,
     {
         let (settle, settled) = mpsc::channel(RECEIVE_MAX);
-        let settler = tokio::spawn(settler::run(self.client.clone(), settled, events.clone()));
+        let settler =
+            tokio::spawn(settler::run(self.client.clone(), settled, events.clone(), self.options.lease));
         let mut state = State::new(self, handler, settle, events);
         state.run(&stop).await;
         let failed = state.failed.take();

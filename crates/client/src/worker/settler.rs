@@ -1,16 +1,21 @@
 //! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next request.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
 
 use crate::client::Client;
+use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
 use crate::types::ItemResult;
 use crate::worker::options::{Summary, WorkerEvent};
 
 /// Most items of one request.
 const BATCH_MAX: usize = 1_000;
+/// Pause between two tries when the server does not answer, beyond the client's own patience.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A message to settle.
 #[derive(Debug)]
@@ -20,16 +25,18 @@ pub(super) struct Settled {
     pub(super) settle: Settle,
 }
 
-/// Runs until every sender is gone and everything is settled.
+/// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is tried for
+/// `patience`: as long as its leases may live.
 pub(super) async fn run(
     client: Client,
     mut incoming: mpsc::Receiver<Settled>,
     events: mpsc::UnboundedSender<WorkerEvent>,
+    patience: Duration,
 ) -> Summary {
     let mut summary = Summary::default();
     let mut batch = Vec::new();
     while incoming.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        settle(&client, &batch, &events, &mut summary).await;
+        settle(&client, &batch, &events, patience, &mut summary).await;
         batch.clear();
     }
     summary
@@ -39,13 +46,20 @@ async fn settle(
     client: &Client,
     batch: &[Settled],
     events: &mpsc::UnboundedSender<WorkerEvent>,
+    patience: Duration,
     summary: &mut Summary,
 ) {
     let items: Vec<SettleItem<'_>> = batch
         .iter()
         .map(|s| SettleItem { receipt: Cow::Borrowed(&s.receipt), settle: s.settle.clone() })
         .collect();
-    match client.settle(&items).await {
+    let give_up = Instant::now() + patience;
+    let mut result = client.settle(&items).await;
+    while result.as_ref().is_err_and(may_pass) && Instant::now() < give_up {
+        sleep(PAUSE).await;
+        result = client.settle(&items).await;
+    }
+    match result {
         Ok(results) => {
             for (settled, result) in batch.iter().zip(results) {
                 count(settled, result, events, summary);
@@ -57,6 +71,15 @@ async fn settle(
                 tell(settled, error.to_string(), events);
             }
         }
+    }
+}
+
+/// Whether the server may answer otherwise a little later.
+fn may_pass(error: &ClientError) -> bool {
+    match error {
+        ClientError::Transport { .. } => true,
+        ClientError::Server { status, .. } => *status >= 500 || *status == 429,
+        _ => false,
     }
 }
 
