@@ -1,2 +1,17 @@
-//! Placeholder.
-fn main() {}
+//! The binary: `serve`, and every verb of the command line.
+//!
+//! What lives here: what an operator or a developer types, and what they read. What does not: behaviour of queues
+//! (engine), durability (journal), the wire (front, client).
+//!
+//! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `work` the loop that
+//! runs a command for each message.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cli;
+mod config;
+mod serve;
+mod work;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,95 @@
+//! `sluice backup`.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use sluice_client::Download;
+
+use super::connect::{Connection, ServerFlags};
+use super::format::size;
+use super::progress::Progress;
+use super::{CliError, Out, Result};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sluice backup monday.sluice\n  sluice backup - | zstd > monday.sluice.zst\n\n\
+    The server goes on working. The copy is as of one moment. Restore it with `sluice restore`."
+)]
+pub(crate) struct BackupArgs {
+    /// File to write; it appears when it is complete. `-`: stdout.
+    file: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
+    let connection = args.server.connect()?;
+    let to_stdout = args.file == Path::new("-");
+    if !to_stdout && !args.overwrite && args.file.exists() {
+        return Err(CliError::usage(format!("{} exists: --overwrite replaces it", args.file.display())));
+    }
+    let mut download = connection.client.backup().await.map_err(|e| connection.error(&e))?;
+    let progress = Progress::bytes(out, None, "copied");
+    let result = if to_stdout {
+        copy(&connection, &mut download, &progress, |piece| out.bytes(piece)).await
+    } else {
+        to_file(&args.file, &connection, &mut download, &progress).await
+    };
+    progress.finish();
+    let bytes = result?;
+    if to_stdout {
+        return Ok(0);
+    }
+    let name = args.file.display();
+    out.show(&json!({"file": name.to_string(), "bytes": bytes}), |_| {
+        format!("wrote {name}, {}\n", size(bytes))
+    })?;
+    Ok(0)
+}
+
+/// Writes beside the file, syncs, and renames, so that the name only ever stands for a complete copy.
+async fn to_file(
+    path: &Path,
+    connection: &Connection,
+    download: &mut Download,
+    progress: &Progress,
+) -> Result<u64> {
+    let failed = |e: std::io::Error| CliError::failed(format!("cannot write {}: {e}", path.display()));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let mut file = File::create(&part).map_err(failed)?;
+    let copied = copy(connection, download, progress, |piece| file.write_all(piece).map_err(failed)).await;
+    let result = copied.and_then(|bytes| {
+        file.sync_all().and_then(|()| std::fs::rename(&part, path)).map_err(failed)?;
+        let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
+        Ok(bytes)
+    });
+    if result.is_err() {
+        // What is left of a failed copy is of no use; if it cannot be removed, the error above says where it is.
+        let _ = std::fs::remove_file(&part);
+    }
+    result
+}
+
+async fn copy(
+    connection: &Connection,
+    download: &mut Download,
+    progress: &Progress,
+    mut write: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let mut bytes = 0;
+    while let Some(piece) = download.next().await.map_err(|e| connection.error(&e))? {
+        write(&piece)?;
+        bytes += piece.len() as u64;
+        progress.add(piece.len() as u64);
+    }
+    Ok(bytes)
+}

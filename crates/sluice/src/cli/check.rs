@@ -1,0 +1,148 @@
+//! `sluice check`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use sluice_front::codes::exit;
+use sluice_journal::{CheckReport, FsDisk, OpenError, check};
+
+use super::error::FAILED;
+use super::format::{counted, size};
+use super::progress::Progress;
+use super::{CliError, Out, Result};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads every file to the last payload and writes nothing. Exit codes: 0 all is
+well, 1 damage was found, 2 this is no data directory, 4 a server uses it.")]
+pub(crate) struct CheckArgs {
+    /// The data directory of a server that does not run.
+    data_dir: PathBuf,
+}
+
+pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
+    let shards = shards(&args.data_dir)?;
+    let mut damaged = false;
+    for (at, dir) in shards.iter().enumerate() {
+        let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
+        let result = check(&FsDisk, dir);
+        progress.finish();
+        let shard = Shard::of(dir, at, result)?;
+        damaged |= shard.is_damaged();
+        out.show(&shard.to_json(), |_| shard.to_text())?;
+    }
+    if !damaged {
+        return Ok(0);
+    }
+    Err(CliError::failed(format!("{} is damaged", args.data_dir.display()))
+        .hint("Keep a copy of the directory before you change anything.")
+        .hint("Look for disk errors, and restore the latest backup with `sluice restore`.")
+        .exit_with(FAILED))
+}
+
+/// The directories of the shards, by number.
+fn shards(data_dir: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |e: std::io::Error| CliError::usage(format!("cannot read {}: {e}", data_dir.display()));
+    let mut found = Vec::new();
+    for entry in data_dir.read_dir().map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name.starts_with("shard-") {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        return Err(CliError::usage(format!("{} is no data directory of Sluice", data_dir.display()))
+            .hint("Give the directory that `sluice serve --data-dir` uses; it holds shard-000 and so on."));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What was found in one shard.
+struct Shard<'a> {
+    dir: &'a Path,
+    report: CheckReport,
+    /// What kept it from being verified at all.
+    fatal: Option<String>,
+}
+
+impl<'a> Shard<'a> {
+    /// `number`: which shard must stand here, so that a missing directory is noticed.
+    fn of(
+        dir: &'a Path,
+        number: usize,
+        result: std::result::Result<CheckReport, OpenError>,
+    ) -> Result<Shard<'a>> {
+        let missing = dir.with_file_name(format!("shard-{number:03}"));
+        let gone = (missing != dir && !missing.exists()).then(|| format!("{} is missing", missing.display()));
+        match result {
+            Ok(report) => Ok(Shard { dir, report, fatal: gone }),
+            Err(OpenError::InUse { .. }) => Err(CliError::failed(format!("a server uses {}", dir.display()))
+                .hint("Stop it first: a check of files that change would prove nothing.")
+                .exit_with(exit::CONFLICT)),
+            Err(e @ OpenError::Damaged(_)) => {
+                let fatal = Some(e.to_string());
+                Ok(Shard { dir, report: CheckReport::default(), fatal })
+            }
+            Err(e) => Err(CliError::usage(e.to_string())),
+        }
+    }
+
+    fn is_damaged(&self) -> bool {
+        self.fatal.is_some() || !self.report.problems.is_empty()
+    }
+
+    fn to_json(&self) -> Value {
+        let report = &self.report;
+        let files =
+            report.files.iter().map(|f| json!({"path": f.path.display().to_string(), "bytes": f.bytes}));
+        let problems = report.problems.iter().map(|p| {
+            json!({"file": p.file.display().to_string(), "offset": p.offset, "record": p.record, "what": p.what})
+        });
+        let cut = report.cut.as_ref().map(|c| {
+            json!({"file": c.file.display().to_string(), "offset": c.offset, "index": c.index, "bytes": c.bytes})
+        });
+        json!({
+            "shard": self.dir.display().to_string(),
+            "ok": !self.is_damaged(),
+            "starts": report.term,
+            "files": files.collect::<Vec<_>>(),
+            "batches": report.batches,
+            "records": report.records,
+            "blobs": report.blobs,
+            "snapshot_index": report.snapshot_index,
+            "next_index": report.next_index,
+            "cut": cut,
+            "error": self.fatal,
+            "problems": problems.collect::<Vec<_>>(),
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let report = &self.report;
+        let bytes = report.files.iter().map(|f| f.bytes).sum();
+        let verdict = if self.is_damaged() { "DAMAGED" } else { "ok" };
+        let mut text = format!(
+            "{}: {verdict}\n  {} in {}: {} batches, {}, {}\n",
+            self.dir.display(),
+            size(bytes),
+            counted(report.files.len() as u64, "file"),
+            report.batches,
+            counted(report.records, "record"),
+            counted(report.blobs, "payload")
+        );
+        if let Some(cut) = &report.cut {
+            text.push_str(&format!(
+                "  the next start will cut {} from the end of {}: it was never acknowledged as synced\n",
+                size(cut.bytes),
+                cut.file.display()
+            ));
+        }
+        for problem in self.fatal.iter().cloned().chain(report.problems.iter().map(ToString::to_string)) {
+            text.push_str(&format!("  {problem}\n"));
+        }
+        text
+    }
+}

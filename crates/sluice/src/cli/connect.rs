@@ -1,0 +1,145 @@
+//! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
+
+use std::time::Duration;
+
+use clap::Args;
+use sluice_client::{Client, ClientError, Options, TransportKind};
+
+use super::contexts::Contexts;
+use super::{CliError, Result, duration};
+
+/// The server when none is named.
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
+
+/// Flags of every verb that talks to a server.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerFlags {
+    /// Address of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Name of a server that `sluice context add` has kept [env: SLUICE_CONTEXT].
+    #[arg(long, value_name = "NAME", conflicts_with = "server")]
+    context: Option<String>,
+    /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+    /// How long to try again when the server is busy or cannot be reached [default: 10s if busy, 300ms if not
+    /// reached].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retry_for: Option<Duration>,
+}
+
+/// A client, and how its server was chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    server: String,
+    origin: String,
+}
+
+impl ServerFlags {
+    /// Chooses the server; nothing is sent yet.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        self.connect_with(Options::default())
+    }
+
+    /// The same, with options of which `--retry-for` overrides the patience.
+    pub(crate) fn connect_with(&self, options: Options) -> Result<Connection> {
+        let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
+        let retry_for = self.retry_for.unwrap_or(Duration::from_secs(10));
+        let connect_retry_for = self.retry_for.unwrap_or(Duration::from_millis(300));
+        let options = Options { retry_for, connect_retry_for, ..options };
+        let client = Client::with_options(&chosen.server, options)
+            .map_err(|e| CliError::client(&e).hint(format!("The address comes from {}.", chosen.origin)))?;
+        let client =
+            if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
+        Ok(Connection { client, namespace: chosen.namespace, server: chosen.server, origin: chosen.origin })
+    }
+}
+
+impl Connection {
+    /// Turns a client's error into words for a stranger.
+    pub(crate) fn error(&self, error: &ClientError) -> CliError {
+        let told = CliError::client(error);
+        match error {
+            ClientError::Transport { kind: TransportKind::Connect, .. } => told
+                .hint(format!("The address comes from {}.", self.origin))
+                .hint(if self.server == DEFAULT_SERVER {
+                    "Start a server with `sluice serve`, or name another with --server or SLUICE_SERVER.".to_owned()
+                } else {
+                    "Is the server running there? Name another with --server, or start one with `sluice serve`."
+                        .to_owned()
+                }),
+            ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
+            _ => told,
+        }
+    }
+}
+
+struct Chosen {
+    server: String,
+    namespace: String,
+    origin: String,
+}
+
+fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<Chosen> {
+    let mut chosen = if let Some(server) = &flags.server {
+        Chosen { server: server.clone(), namespace: String::new(), origin: "--server".to_owned() }
+    } else if let Some(name) = &flags.context {
+        named(&Contexts::load()?, name, "--context")?
+    } else if let Some(server) = env("SLUICE_SERVER") {
+        Chosen { server, namespace: String::new(), origin: "SLUICE_SERVER".to_owned() }
+    } else if let Some(name) = env("SLUICE_CONTEXT") {
+        named(&Contexts::load()?, &name, "SLUICE_CONTEXT")?
+    } else {
+        let contexts = Contexts::load()?;
+        match &contexts.current {
+            Some(name) => named(&contexts, name, "`sluice context use`")?,
+            None => Chosen {
+                server: DEFAULT_SERVER.to_owned(),
+                namespace: String::new(),
+                origin: "the default".to_owned(),
+            },
+        }
+    };
+    if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {
+        chosen.namespace = namespace;
+    }
+    if chosen.namespace.is_empty() {
+        chosen.namespace = "default".to_owned();
+    }
+    Ok(chosen)
+}
+
+fn named(contexts: &Contexts, name: &str, by: &str) -> Result<Chosen> {
+    let context = contexts.find(name)?;
+    Ok(Chosen {
+        server: context.server.clone(),
+        namespace: context.namespace.clone().unwrap_or_default(),
+        origin: format!("the context {name:?}, chosen by {by}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(server: Option<&str>) -> ServerFlags {
+        ServerFlags { server: server.map(str::to_owned), context: None, namespace: None, retry_for: None }
+    }
+
+    #[test]
+    fn the_flag_stands_above_the_environment() {
+        let env = |name: &str| match name {
+            "SLUICE_SERVER" => Some("http://env:1".to_owned()),
+            "SLUICE_NAMESPACE" => Some("shop".to_owned()),
+            _ => None,
+        };
+        let chosen = choose(&flags(Some("http://flag:1")), env).unwrap();
+        assert_eq!((chosen.server.as_str(), chosen.origin.as_str()), ("http://flag:1", "--server"));
+        assert_eq!(chosen.namespace, "shop");
+        assert_eq!(choose(&flags(None), env).unwrap().origin, "SLUICE_SERVER");
+    }
+}

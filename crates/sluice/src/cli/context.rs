@@ -1,0 +1,96 @@
+//! `sluice context`.
+
+use clap::Subcommand;
+use serde_json::json;
+use sluice_client::Client;
+
+use super::contexts::{Context, Contexts};
+use super::output::Table;
+use super::{CliError, Out, Result};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContextVerb {
+    /// Keep a name for a server, or change it. The first one is used from then on.
+    Add {
+        /// The name to keep.
+        name: String,
+        /// Address of the server.
+        #[arg(long, value_name = "URL")]
+        server: String,
+        /// Namespace of the queues.
+        #[arg(long, short, value_name = "NAME")]
+        namespace: Option<String>,
+    },
+    /// List names; the one in use is marked.
+    List,
+    /// Use this server when no other is named.
+    Use {
+        /// A name that `sluice context list` shows.
+        name: String,
+    },
+    /// Forget a name.
+    Remove {
+        /// A name that `sluice context list` shows.
+        name: String,
+    },
+}
+
+pub(super) fn run(verb: ContextVerb, out: Out) -> Result<u8> {
+    let mut contexts = Contexts::load()?;
+    match verb {
+        ContextVerb::Add { name, server, namespace } => {
+            Client::new(&server).map_err(|e| CliError::client(&e))?;
+            let first = contexts.contexts.is_empty();
+            let known = contexts.contexts.insert(name.clone(), Context { server: server.clone(), namespace });
+            if first {
+                contexts.current = Some(name.clone());
+            }
+            contexts.save()?;
+            let what = if known.is_some() { "changed" } else { "added" };
+            let used = if first { ", used from now on" } else { "" };
+            out.show(&json!({"context": name, "server": server}), |_| {
+                format!("{what} {name}: {server}{used}\n")
+            })?;
+        }
+        ContextVerb::List => list(&contexts, out)?,
+        ContextVerb::Use { name } => {
+            let server = contexts.find(&name)?.server.clone();
+            contexts.current = Some(name.clone());
+            contexts.save()?;
+            out.show(&json!({"context": name, "server": server}), |_| format!("using {name}: {server}\n"))?;
+        }
+        ContextVerb::Remove { name } => {
+            contexts.find(&name)?;
+            contexts.contexts.remove(&name);
+            if contexts.current.as_ref() == Some(&name) {
+                contexts.current = None;
+            }
+            contexts.save()?;
+            out.show(&json!({ "removed": name }), |_| format!("removed {name}\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn list(contexts: &Contexts, out: Out) -> Result<()> {
+    if contexts.contexts.is_empty() {
+        out.note("no contexts: sluice context add NAME --server URL");
+        return Ok(());
+    }
+    let in_use = |name: &str| contexts.current.as_deref() == Some(name);
+    if out.json {
+        return contexts.contexts.iter().try_for_each(|(name, context)| {
+            let namespace = context.namespace.as_deref().unwrap_or("default");
+            out.object(
+                &json!({"context": name, "server": context.server, "namespace": namespace, "current": in_use(name)}),
+            )
+        });
+    }
+    let mut table = Table::new(&["CONTEXT", "SERVER", "NAMESPACE", ""]);
+    for (name, context) in &contexts.contexts {
+        let used = if in_use(name) { "in use" } else { "" };
+        let namespace = context.namespace.as_deref().unwrap_or("default");
+        table.row([name.as_str(), context.server.as_str(), namespace, used].map(str::to_owned));
+    }
+    out.text(&table.render())
+}

@@ -1,0 +1,100 @@
+//! Times, durations and sizes for people.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Now, in milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
+
+/// `2026-11-21 04:44:36Z`
+pub(crate) fn time(ms: u64) -> String {
+    let (days, rest) = (ms / 86_400_000, ms / 1000 % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// The Gregorian date of a day since 1970-01-01: years begin in March, so that the leap day is the last of its year.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+}
+
+/// The two largest units of a length of time: `3m12s`.
+pub(crate) fn length(ms: u64) -> String {
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+    let Some(at) = units.iter().position(|(_, scale)| ms >= *scale) else { return format!("{ms}ms") };
+    let (unit, scale) = units[at];
+    let mut text = format!("{}{unit}", ms / scale);
+    if let Some((next, next_scale)) = units.get(at + 1) {
+        let rest = ms % scale / next_scale;
+        if rest > 0 {
+            text.push_str(&format!("{rest}{next}"));
+        }
+    }
+    text
+}
+
+/// `3m12s ago`, or `in 5s`.
+pub(crate) fn relative(ms: u64) -> String {
+    let now = now_ms();
+    if ms > now { format!("in {}", length(ms - now)) } else { format!("{} ago", length(now - ms)) }
+}
+
+/// A rounded size: `1.4 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut at) = (bytes as f64, 0);
+    while value >= 1024.0 && at + 1 < units.len() {
+        value /= 1024.0;
+        at += 1;
+    }
+    if at == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[at]) }
+}
+
+/// `1 message`, `2 messages`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// At most so many characters on one line, what is cut marked.
+pub(crate) fn line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == most {
+            line.push('…');
+            break;
+        }
+        line.push(if c.is_control() { ' ' } else { c });
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_calendar_dates() {
+        assert_eq!(time(0), "1970-01-01 00:00:00Z");
+        assert_eq!(time(951_782_400_000), "2000-02-29 00:00:00Z");
+        assert_eq!(time(1_767_225_599_000), "2025-12-31 23:59:59Z");
+        assert_eq!(time(1_798_761_600_000), "2027-01-01 00:00:00Z");
+    }
+
+    #[test]
+    fn lengths_and_sizes_are_short() {
+        assert_eq!(
+            [length(5), length(61_000), length(90_061_000), length(60_000)],
+            ["5ms", "1m1s", "1d1h", "1m"]
+        );
+        assert_eq!([size(5), size(1536), size(5 << 30)], ["5 B", "1.5 KiB", "5.0 GiB"]);
+        assert_eq!(line("a\nbcd", 3), "a b…");
+    }
+}

@@ -1,0 +1,247 @@
+//! `sluice message`.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use sluice_client::Stored;
+
+use super::connect::{Connection, ServerFlags};
+use super::format::{line, relative, size, time};
+use super::output::Table;
+use super::settle::printable;
+use super::{CliError, Out, Result};
+
+/// Characters of a payload in a list.
+const PREVIEW: usize = 60;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MessageVerb {
+    /// Show a message: fields, history, payload.
+    Show {
+        /// Id of the message.
+        id: String,
+        /// Print the payload only, as it is.
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Show the messages that are next in line, without taking them.
+    Peek {
+        /// Name of the queue.
+        queue: String,
+        /// Most messages.
+        #[arg(long, short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// List the messages of a queue by id, which is the order of sending.
+    List(ListArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Name of the queue.
+    queue: String,
+    /// Only messages in this state.
+    #[arg(long, short, value_parser = PossibleValuesParser::new(["delayed", "ready", "leased", "held", "dead"]))]
+    state: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
+    /// With payloads.
+    #[arg(long)]
+    payload: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Which part of a long list.
+#[derive(Debug, Args)]
+pub(crate) struct PageFlags {
+    /// Most messages.
+    #[arg(long, short, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Where an earlier list ended.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// Everything, however much it is.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+pub(super) async fn run(verb: MessageVerb, out: Out) -> Result<u8> {
+    match verb {
+        MessageVerb::Show { id, raw, server } => {
+            let connection = server.connect()?;
+            let message = connection.client.message(&id, true).await.map_err(|e| connection.error(&e))?;
+            if !raw {
+                out.show(&message, details)?;
+                return Ok(0);
+            }
+            match message.payload_bytes().map_err(|e| CliError::client(&e))? {
+                Some(payload) => out.bytes(&payload)?,
+                None => return Err(CliError::failed(format!("the payload of {id} cannot be read"))),
+            }
+        }
+        MessageVerb::Peek { queue, limit, server } => {
+            let connection = server.connect()?;
+            let messages = connection.client.peek(&queue, limit).await.map_err(|e| connection.error(&e))?;
+            if messages.is_empty() {
+                out.note(&format!("nothing is ready in {queue}"));
+                return Ok(0);
+            }
+            out.list(&messages, table)?;
+        }
+        MessageVerb::List(args) => {
+            let connection = args.server.connect()?;
+            let source = Source::Messages { state: args.state.as_deref(), payload: args.payload };
+            list(&connection, &args.queue, source, &args.page, out).await?;
+        }
+    }
+    Ok(0)
+}
+
+/// What is listed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source<'a> {
+    Messages { state: Option<&'a str>, payload: bool },
+    Dead,
+}
+
+/// Prints page after page until the limit or the end.
+pub(super) async fn list(
+    connection: &Connection,
+    queue: &str,
+    source: Source<'_>,
+    page: &PageFlags,
+    out: Out,
+) -> Result<()> {
+    let mut left = if page.all { u64::MAX } else { u64::from(page.limit) };
+    let mut cursor = page.cursor.clone();
+    let mut found = 0;
+    loop {
+        let limit = u32::try_from(left.min(500)).unwrap_or(500);
+        let answer = match source {
+            Source::Messages { state, payload } => {
+                connection.client.messages(queue, state, cursor.as_deref(), limit, payload).await
+            }
+            Source::Dead => connection.client.dead(queue, cursor.as_deref(), limit).await,
+        };
+        let answer = answer.map_err(|e| connection.error(&e))?;
+        if !answer.messages.is_empty() {
+            out.list(&answer.messages, if matches!(source, Source::Dead) { dead_table } else { table })?;
+        }
+        found += answer.messages.len();
+        left -= answer.messages.len() as u64;
+        cursor = answer.next;
+        if cursor.is_none() || left == 0 {
+            break;
+        }
+    }
+    match cursor {
+        Some(cursor) => out.note(&format!("there may be more: --cursor {cursor}, or --all")),
+        None if found == 0 => out.note(&format!("nothing to list in {queue}")),
+        None => {}
+    }
+    Ok(())
+}
+
+fn preview(message: &Stored) -> String {
+    match message.payload_bytes() {
+        Ok(Some(payload)) => match std::str::from_utf8(&payload) {
+            Ok(text) => line(text, PREVIEW),
+            Err(_) => format!("{} of binary data", size(payload.len() as u64)),
+        },
+        _ => String::new(),
+    }
+}
+
+fn table(messages: &[Stored]) -> String {
+    let mut table =
+        Table::new(&["ID", "STATE", ">PRIORITY", ">ATTEMPTS", ">SENT", ">DUE", ">SIZE", "PAYLOAD"]);
+    for m in messages {
+        table.row([
+            m.id.clone(),
+            m.state.clone(),
+            m.priority.to_string(),
+            format!("{}/{}", m.attempts, m.max_attempts),
+            relative(m.sent_at_ms),
+            m.deadline_ms.map_or_else(|| "-".to_owned(), relative),
+            size(m.size_bytes),
+            preview(m),
+        ]);
+    }
+    table.render()
+}
+
+fn dead_table(messages: &[Stored]) -> String {
+    let mut table = Table::new(&["ID", "REASON", ">ATTEMPTS", ">SENT", ">DIED", "LAST ERROR", "PAYLOAD"]);
+    for m in messages {
+        let error = m.history.iter().rev().find_map(|a| a.error.as_deref()).unwrap_or("-");
+        table.row([
+            m.id.clone(),
+            m.reason.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("{}/{}", m.attempts, m.max_attempts),
+            relative(m.sent_at_ms),
+            m.reason_at_ms.map_or_else(|| "-".to_owned(), relative),
+            line(error.trim(), PREVIEW),
+            preview(m),
+        ]);
+    }
+    table.render()
+}
+
+fn details(m: &Stored) -> String {
+    let mut table = Table::fields();
+    table.field("id", m.id.clone());
+    table.field("queue", m.queue.clone());
+    let state = m.reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
+    table.field("state", state);
+    table.field("priority", m.priority.to_string());
+    table.field("attempts", format!("{} of {}, {} deliveries", m.attempts, m.max_attempts, m.deliveries));
+    table.field("sent", format!("{} ({})", time(m.sent_at_ms), relative(m.sent_at_ms)));
+    if let Some(at) = m.deadline_ms {
+        let what = if m.state == "leased" { "lease ends" } else { "ready" };
+        table.field(what, format!("{} ({})", time(at), relative(at)));
+    }
+    if let Some(at) = m.reason_at_ms {
+        table.field("since", format!("{} ({})", time(at), relative(at)));
+    }
+    if let Some(receipt) = &m.receipt {
+        table.field("receipt", receipt.clone());
+    }
+    if let Some(content_type) = &m.content_type {
+        table.field("content type", printable(content_type));
+    }
+    for (name, value) in &m.headers {
+        table.field("header", printable(&format!("{name}: {value}")));
+    }
+    table.field("size", size(m.size_bytes));
+    let mut text = table.render();
+    if !m.history.is_empty() {
+        text.push('\n');
+        text.push_str(&history(m));
+    }
+    match m.payload_bytes() {
+        Ok(Some(payload)) => match std::str::from_utf8(&payload) {
+            Ok(payload) => text.push_str(&format!("\n{}\n", printable(payload))),
+            Err(_) => text.push_str("\nThe payload is binary: --raw prints it as it is.\n"),
+        },
+        _ => text.push_str("\nThe payload cannot be read.\n"),
+    }
+    text
+}
+
+fn history(m: &Stored) -> String {
+    let mut table = Table::new(&[">ATTEMPT", "END", "STARTED", ">TOOK", "ERROR"]);
+    for attempt in &m.history {
+        table.row([
+            attempt.attempt.to_string(),
+            attempt.end.clone(),
+            time(attempt.started_at_ms),
+            super::format::length(attempt.ended_at_ms.saturating_sub(attempt.started_at_ms)),
+            attempt.error.as_deref().map_or_else(|| "-".to_owned(), |e| line(e.trim(), 200)),
+        ]);
+    }
+    table.render()
+}

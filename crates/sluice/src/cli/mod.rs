@@ -1,0 +1,163 @@
+//! The command line: one file per group of verbs, and what they share.
+
+mod backup;
+mod check;
+mod completions;
+mod config;
+pub(crate) mod connect;
+mod context;
+mod contexts;
+mod dead;
+pub(crate) mod error;
+pub(crate) mod format;
+mod message;
+mod namespace;
+pub(crate) mod output;
+mod progress;
+mod queue;
+mod receive;
+mod restore;
+mod send;
+mod settle;
+mod values;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub(crate) use error::{CliError, Result};
+pub(crate) use output::Out;
+pub(crate) use values::{duration, queue_weight};
+
+/// A durable queue server, and everything to work with it.
+///
+/// Start a server with `sluice serve`; then, in other terminals, `sluice send emails hello` and
+/// `sluice work emails -- sh -c 'cat; echo'`.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 110, after_help = error::EXIT_CODES)]
+struct Cli {
+    /// Write JSON: one object, or one per line.
+    #[arg(long, global = true, help_heading = "Output")]
+    json: bool,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the server.
+    Serve(crate::serve::ServeArgs),
+    /// Send messages: an argument, a file, lines or JSON lines.
+    Send(send::SendArgs),
+    /// Receive messages and print them.
+    Receive(receive::ReceiveArgs),
+    /// Run a command for each message.
+    Work(crate::work::WorkArgs),
+    /// Settle messages: done.
+    Ack(settle::AckArgs),
+    /// Settle messages: failed, to be tried again.
+    Nack(settle::NackArgs),
+    /// Settle messages: given back; the attempt does not count.
+    Release(settle::ReleaseArgs),
+    /// Settle messages: never to be tried again; they become dead letters.
+    Reject(settle::RejectArgs),
+    /// Extend the leases of messages.
+    Extend(settle::ExtendArgs),
+    /// Look at queues, and change them.
+    #[command(subcommand)]
+    Queue(queue::QueueVerb),
+    /// Look at namespaces, and change them.
+    #[command(subcommand)]
+    Namespace(namespace::NamespaceVerb),
+    /// Look at messages without taking them.
+    #[command(subcommand)]
+    Message(message::MessageVerb),
+    /// Look at dead letters, and decide about them.
+    #[command(subcommand)]
+    Dead(dead::DeadVerb),
+    /// Show every setting of the server, its value, and where it comes from.
+    Config(config::ConfigArgs),
+    /// Verify a data directory while no server uses it.
+    Check(check::CheckArgs),
+    /// Copy everything from a running server into one file.
+    Backup(backup::BackupArgs),
+    /// Make a data directory from a backup.
+    Restore(restore::RestoreArgs),
+    /// Keep names for servers, and choose one.
+    #[command(subcommand)]
+    Context(context::ContextVerb),
+    /// Print completions for a shell.
+    Completions(completions::CompletionsArgs),
+}
+
+/// Parses, runs, and turns what went wrong into words and an exit code.
+pub(crate) fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // Read before parsing, so that mistakes of usage are told in the form that was asked for, too.
+    let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
+    let result = match Cli::try_parse_from(args) {
+        Ok(cli) => run(cli),
+        Err(e) if e.exit_code() == 0 => {
+            return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+        Err(e) if json => Err(CliError::usage(e.to_string().trim().trim_start_matches("error: "))),
+        Err(e) => {
+            let _ = e.print();
+            return ExitCode::from(error::USAGE);
+        }
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => error.report(json),
+    }
+}
+
+fn run(cli: Cli) -> Result<u8> {
+    let out = Out::new(cli.json);
+    match cli.verb {
+        Verb::Serve(args) => crate::serve::run(args, out),
+        Verb::Send(args) => talk(send::run(args, out)),
+        Verb::Receive(args) => talk(receive::run(args, out)),
+        Verb::Work(args) => talk(crate::work::run(args, out)),
+        Verb::Ack(args) => talk(args.run(out)),
+        Verb::Nack(args) => talk(args.run(out)),
+        Verb::Release(args) => talk(args.run(out)),
+        Verb::Reject(args) => talk(args.run(out)),
+        Verb::Extend(args) => talk(args.run(out)),
+        Verb::Queue(verb) => talk(queue::run(verb, out)),
+        Verb::Namespace(verb) => talk(namespace::run(verb, out)),
+        Verb::Message(verb) => talk(message::run(verb, out)),
+        Verb::Dead(verb) => talk(dead::run(verb, out)),
+        Verb::Config(args) => config::run(args, out),
+        Verb::Check(args) => check::run(&args, out),
+        Verb::Backup(args) => talk(backup::run(args, out)),
+        Verb::Restore(args) => restore::run(&args, out),
+        Verb::Context(verb) => context::run(verb, out),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
+    }
+}
+
+/// Runs a verb that talks to a server.
+fn talk(verb: impl Future<Output = Result<u8>>) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| CliError::failed(format!("cannot start: {e}")))?;
+    let result = runtime.block_on(verb);
+    // A read of the terminal cannot be interrupted; do not wait for it.
+    runtime.shutdown_background();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

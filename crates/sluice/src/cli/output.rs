@@ -1,0 +1,127 @@
+//! Writing results: tables for people, JSON for machines.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+
+use super::{CliError, Result};
+
+/// Where results go, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Out {
+    /// Whether JSON was asked for.
+    pub(crate) json: bool,
+}
+
+impl Out {
+    pub(crate) fn new(json: bool) -> Out {
+        Out { json }
+    }
+
+    /// Writes text as it is to stdout.
+    pub(crate) fn text(self, text: &str) -> Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes bytes as they are to stdout.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| CliError::output(&e))
+    }
+
+    /// Writes a line to stdout.
+    pub(crate) fn line(self, line: &str) -> Result<()> {
+        self.text(&format!("{line}\n"))
+    }
+
+    /// Writes one JSON object on a line to stdout.
+    pub(crate) fn object(self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(|e| CliError::failed(e.to_string()))?;
+        self.line(&text)
+    }
+
+    /// Writes an object, or what `human` makes of it.
+    pub(crate) fn show<T: Serialize>(self, value: &T, human: impl FnOnce(&T) -> String) -> Result<()> {
+        if self.json { self.object(value) } else { self.text(&human(value)) }
+    }
+
+    /// Writes an object per line, or what `human` makes of all.
+    pub(crate) fn list<T: Serialize>(self, values: &[T], human: impl FnOnce(&[T]) -> String) -> Result<()> {
+        if !self.json {
+            return self.text(&human(values));
+        }
+        values.iter().try_for_each(|value| self.object(value))
+    }
+
+    /// Tells people something beside the result, on stderr; machines are not told.
+    pub(crate) fn note(self, note: &str) {
+        if !self.json {
+            // There is nowhere left to tell that stderr is gone.
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
+    }
+}
+
+/// Lines of aligned columns.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<bool>,
+}
+
+impl Table {
+    /// Headings; one that begins with `>` is aligned to the right.
+    pub(crate) fn new(headings: &[&str]) -> Table {
+        let right = headings.iter().map(|h| h.starts_with('>')).collect();
+        let first = headings.iter().map(|h| h.trim_start_matches('>').to_owned()).collect();
+        Table { rows: vec![first], right }
+    }
+
+    /// Two columns without headings.
+    pub(crate) fn fields() -> Table {
+        Table { rows: Vec::new(), right: vec![false, false] }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// A row of [`Table::fields`].
+    pub(crate) fn field(&mut self, name: &str, value: impl Into<String>) {
+        self.rows.push(vec![name.to_owned(), value.into()]);
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for ((cell, width), right) in row.iter().zip(&widths).zip(&self.right) {
+                if !line.is_empty() || cell.is_empty() && *width > 0 {
+                    line.push_str("  ");
+                }
+                let gap = " ".repeat(width - cell.chars().count());
+                line.push_str(&if *right { format!("{gap}{cell}") } else { format!("{cell}{gap}") });
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new(&["QUEUE", ">READY"]);
+        table.row(["emails".to_owned(), "7".to_owned()]);
+        table.row(["a".to_owned(), "12345678".to_owned()]);
+        assert_eq!(table.render(), "QUEUE      READY\nemails         7\na       12345678\n");
+    }
+}

@@ -1,0 +1,107 @@
+//! `sluice receive`.
+
+use std::time::Duration;
+
+use clap::Args;
+use sluice_client::{Delivered, Receive};
+
+use super::connect::ServerFlags;
+use super::error::NOTHING;
+use super::format::{length, now_ms, relative};
+use super::{CliError, Out, Result, duration, queue_weight, settle};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
+    sluice receive urgent=3 emails=1 --max 10 --json\n\n\
+    Payloads go to stdout, everything else to stderr. A message that is not acked\n\
+    comes back when its lease ends: settle it with `sluice ack RECEIPT`, or use\n\
+    --ack. Nothing to receive is exit code 3.")]
+pub(crate) struct ReceiveArgs {
+    /// Queues, in the order in which they are looked at; or all with weights.
+    #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
+    queues: Vec<(String, u16)>,
+    /// Most messages.
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    max: u32,
+    /// How long to wait for a first message; at most 60s.
+    #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]
+    wait: Duration,
+    /// How long the messages may be held [default: the queue's].
+    #[arg(long, short, value_name = "DURATION", value_parser = duration)]
+    lease: Option<Duration>,
+    /// Ack each message once it is printed.
+    #[arg(long)]
+    ack: bool,
+    /// Print payloads only, with nothing between or after them.
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+    /// A name for those who look at the server.
+    #[arg(long, value_name = "NAME")]
+    consumer: Option<String>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
+    let connection = args.server.connect()?;
+    let mut receive =
+        Receive::from_queues(args.queues.clone()).max(args.max).wait(args.wait).lease(args.lease);
+    receive.consumer = args.consumer.clone().unwrap_or_default();
+    let messages = connection.client.receive(&receive).await.map_err(|e| connection.error(&e))?;
+    if messages.is_empty() {
+        let names: Vec<&str> = args.queues.iter().map(|(name, _)| name.as_str()).collect();
+        let waited = if args.wait.is_zero() {
+            "; --wait 20s would wait for one".to_owned()
+        } else {
+            format!(" after {}", length(args.wait.as_millis() as u64))
+        };
+        out.note(&format!("no message in {}{waited}", names.join(", ")));
+        return Ok(NOTHING);
+    }
+    for message in &messages {
+        print(&args, message, out)?;
+    }
+    if !args.ack {
+        return Ok(0);
+    }
+    let receipts: Vec<&str> = messages.iter().map(|m| m.receipt.as_str()).collect();
+    let results =
+        connection.client.ack_many(receipts.iter().copied()).await.map_err(|e| connection.error(&e))?;
+    match results.into_iter().find_map(|r| r.error) {
+        Some(e) => Err(CliError::server(&e.code, &e.message, &e.details).context("printed, but not acked")),
+        None => Ok(0),
+    }
+}
+
+fn print(args: &ReceiveArgs, message: &Delivered, out: Out) -> Result<()> {
+    if out.json {
+        return out.object(message);
+    }
+    out.note(&fields(message, args.ack));
+    out.bytes(&message.payload.0)?;
+    if args.raw { Ok(()) } else { out.text("\n") }
+}
+
+/// One line that tells where a message comes from, and how to settle it.
+fn fields(message: &Delivered, acked: bool) -> String {
+    let mut text = format!(
+        "{}  {}  priority {}  attempt {}/{}  sent {}",
+        message.id,
+        message.queue,
+        message.priority,
+        message.attempt,
+        message.max_attempts,
+        relative(message.sent_at_ms)
+    );
+    if let Some(content_type) = &message.content_type {
+        text.push_str(&format!("  {content_type}"));
+    }
+    for (name, value) in &message.headers {
+        text.push_str(&format!("\n  {name}: {value}"));
+    }
+    if !acked {
+        let left = length(message.lease_until_ms.saturating_sub(now_ms()));
+        text.push_str(&format!("\n  receipt {}, leased for {left}", message.receipt));
+    }
+    settle::printable(&text)
+}

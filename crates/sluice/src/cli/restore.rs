@@ -1,0 +1,91 @@
+//! `sluice restore`.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::format::size;
+use super::progress::Progress;
+use super::{CliError, Out, Result};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sluice restore monday.sluice ./sluice-data\n  zstd -d < monday.sluice.zst | sluice restore - ./sluice-data\n\n\
+    The directory appears when everything is in it. Start it with: sluice serve --data-dir DATA_DIR"
+)]
+pub(crate) struct RestoreArgs {
+    /// A file that `sluice backup` wrote; `-`: stdin.
+    file: PathBuf,
+    /// Directory to make; it must not exist, or be empty.
+    data_dir: PathBuf,
+}
+
+pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
+    let dir = &args.data_dir;
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(CliError::usage(format!("{} is not empty", dir.display()))
+            .hint("Restore into a new directory; nothing is ever overwritten."));
+    }
+    let (source, total): (Box<dyn Read>, Option<u64>) = if args.file == Path::new("-") {
+        (Box::new(io::stdin().lock()), None)
+    } else {
+        let name = args.file.display();
+        let failed = |e: io::Error| CliError::failed(format!("cannot read {name}: {e}"));
+        let file = File::open(&args.file).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        (Box::new(file), Some(bytes))
+    };
+    let progress = Progress::bytes(out, total, "restored");
+    let mut counted =
+        Counted { inner: BufReader::with_capacity(1 << 20, source), progress: &progress, bytes: 0 };
+    let result = restore(&mut counted, dir);
+    let bytes = counted.bytes;
+    progress.finish();
+    result?;
+    let name = dir.display();
+    out.show(&json!({"data_dir": name.to_string(), "bytes": bytes}), |_| {
+        format!("restored {} into {name}\nstart it with: sluice serve --data-dir {name}\n", size(bytes))
+    })?;
+    Ok(0)
+}
+
+/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.
+fn restore(source: &mut dyn Read, dir: &Path) -> Result<()> {
+    let failed = |what: &str| {
+        let what = format!("cannot {what} {}", dir.display());
+        move |e: io::Error| CliError::failed(format!("{what}: {e}"))
+    };
+    let mut name = dir.file_name().ok_or_else(|| CliError::usage("DATA_DIR has no name"))?.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = dir.with_file_name(name);
+    let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
+    let result = sluice_node::backup::restore(source, &part)
+        .map_err(|e| CliError::failed(e.to_string()))
+        .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
+    if result.is_err() {
+        // What is left of a failed restore is of no use; it is beside the wanted name and says so by its own.
+        let _ = std::fs::remove_dir_all(&part);
+    }
+    result?;
+    File::open(parent).and_then(|p| p.sync_all()).map_err(failed("sync the directory above"))
+}
+
+/// Counts what is read.
+struct Counted<'a, R> {
+    inner: R,
+    progress: &'a Progress,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes += count as u64;
+        self.progress.add(count as u64);
+        Ok(count)
+    }
+}

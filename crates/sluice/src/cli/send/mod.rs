@@ -1,0 +1,183 @@
+//! `sluice send`.
+
+mod input;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use serde_json::json;
+use sluice_client::{Backoff, Message};
+
+use super::connect::{Connection, ServerFlags};
+use super::format::counted;
+use super::progress::Progress;
+use super::values::{backoff, header};
+use super::{CliError, Out, Result, duration};
+use input::Input;
+
+/// Most messages of one request; a long input becomes many.
+const BATCH_MESSAGES: usize = 1_000;
+/// Payload bytes after which a request is sent.
+const BATCH_BYTES: usize = 4 << 20;
+
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("form").args(["lines", "jsonl"]),
+    after_help = "Examples:\n  sluice send emails 'hello'\n  sluice send emails --file body.json --content-type application/json\n  \
+    seq 1000 | sluice send numbers --lines\n  \
+    echo '{\"payload\":\"hi\",\"priority\":9}' | sluice send emails --jsonl\n\n\
+    The ids of the messages are printed, one per line. They are stored when the command ends."
+)]
+pub(crate) struct SendArgs {
+    /// Queue to send to; made when it does not exist.
+    queue: String,
+    /// The payload. Without it, or with `-`, all of stdin is the payload.
+    #[arg(conflicts_with_all = ["file", "lines", "jsonl"])]
+    payload: Option<String>,
+    /// Read the payload, or with --lines or --jsonl the messages, from this file.
+    #[arg(long, short, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Each line is the payload of a message.
+    #[arg(long)]
+    lines: bool,
+    /// Each line is a JSON object with the fields of a message, as in the HTTP API; flags fill in what it lacks.
+    #[arg(long)]
+    jsonl: bool,
+    /// A repeat with the same key within the server's window sends nothing and gets the first ids. When the input takes
+    /// several requests, they get this key and a number.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Do not print ids.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    fields: Fields,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Fields of each message.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Message")]
+struct Fields {
+    /// 0 to 9, higher first.
+    #[arg(long, short, value_parser = clap::value_parser!(u8).range(0..=9))]
+    priority: Option<u8>,
+    /// Deliver after so long.
+    #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "deliver_at_ms")]
+    delay: Option<Duration>,
+    /// Deliver at this time, in milliseconds since the Unix epoch.
+    #[arg(long, value_name = "MS")]
+    deliver_at_ms: Option<u64>,
+    /// Media type of the payload.
+    #[arg(long, value_name = "TYPE")]
+    content_type: Option<String>,
+    /// A header; may be given several times.
+    #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// Attempts before it becomes a dead letter.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    max_attempts: Option<u32>,
+    /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
+    /// exponential:1s:10m:10%.
+    #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
+    backoff: Option<Backoff>,
+}
+
+impl Fields {
+    fn message(&self, payload: Vec<u8>) -> Message<'static> {
+        Message {
+            payload: payload.into(),
+            content_type: self.content_type.clone().map(Into::into),
+            headers: self.header.iter().map(|(n, v)| (n.clone().into(), v.clone().into())).collect(),
+            priority: self.priority,
+            delay_ms: self.delay.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            deliver_at_ms: self.deliver_at_ms,
+            max_attempts: self.max_attempts,
+            backoff: self.backoff,
+        }
+    }
+}
+
+/// Sends everything, request after request, so that the order of the input is kept.
+pub(super) async fn run(args: SendArgs, out: Out) -> Result<u8> {
+    let connection = args.server.connect()?;
+    let many = args.lines || args.jsonl;
+    let mut input = Input::open(&args)?;
+    let progress = many.then(|| Progress::things(out, None, "sent"));
+    let mut sender = Sender { args: &args, connection, out, many, requests: 0, sent: 0, duplicates: 0 };
+    let result = sender.all(&mut input, progress.as_ref()).await;
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    let told = format!("sent {} to {}", counted(sender.sent, "message"), args.queue);
+    match result {
+        Ok(()) if many && sender.duplicates > 0 => {
+            out.note(&format!("{told}, {} of them before", sender.duplicates))
+        }
+        Ok(()) if many => out.note(&told),
+        Ok(()) if sender.duplicates > 0 => out.note("this was sent before; nothing was added"),
+        Ok(()) => {}
+        Err(error) if sender.sent > 0 => return Err(error.hint(format!("Before that, {told}."))),
+        Err(error) => return Err(error),
+    }
+    Ok(0)
+}
+
+struct Sender<'a> {
+    args: &'a SendArgs,
+    connection: Connection,
+    out: Out,
+    many: bool,
+    requests: u64,
+    sent: u64,
+    duplicates: u64,
+}
+
+impl Sender<'_> {
+    async fn all(&mut self, input: &mut Input, progress: Option<&Progress>) -> Result<()> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while let Some(message) = input.next(&self.args.fields)? {
+            bytes += message.payload.len();
+            batch.push(message);
+            if batch.len() == BATCH_MESSAGES || bytes >= BATCH_BYTES || !input.has_more() {
+                self.request(&batch).await?;
+                if let Some(progress) = progress {
+                    progress.add(batch.len() as u64);
+                }
+                batch.clear();
+                bytes = 0;
+            }
+        }
+        if batch.is_empty() { Ok(()) } else { self.request(&batch).await }
+    }
+
+    async fn request(&mut self, batch: &[Message<'_>]) -> Result<()> {
+        let client = &self.connection.client;
+        let key = match &self.args.idempotency_key {
+            Some(key) if self.many => format!("{key}-{}", self.requests),
+            Some(key) => key.clone(),
+            None => client.idempotency_key(),
+        };
+        let answer = client
+            .send_with_key(&self.args.queue, batch, &key)
+            .await
+            .map_err(|e| self.connection.error(&e))?;
+        let sent = answer.decode().map_err(|e| CliError::client(&e))?;
+        self.requests += 1;
+        self.sent += sent.ids.len() as u64;
+        if sent.duplicate {
+            self.duplicates += sent.ids.len() as u64;
+        }
+        if self.args.quiet {
+            return Ok(());
+        }
+        let line = |id: &&str| match self.out.json {
+            true => format!("{}\n", json!({"id": id, "duplicate": sent.duplicate})),
+            false => format!("{id}\n"),
+        };
+        self.out.text(&sent.ids.iter().map(line).collect::<String>())
+    }
+}

@@ -1,0 +1,167 @@
+//! `sluice ack`, `nack`, `release`, `reject`, `extend`.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use sluice_client::{ItemResult, Settle, SettleItem};
+
+use super::connect::ServerFlags;
+use super::{CliError, Out, Result, duration};
+
+/// Most receipts of one request.
+const BATCH: usize = 1_000;
+
+#[derive(Debug, Args)]
+struct Receipts {
+    /// Receipts, as `sluice receive` prints them; `-`: read them from stdin, one per line.
+    #[arg(required = true, value_name = "RECEIPT")]
+    receipts: Vec<String>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AckArgs {
+    #[command(flatten)]
+    receipts: Receipts,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NackArgs {
+    #[command(flatten)]
+    receipts: Receipts,
+    /// What went wrong, for the history of the message.
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
+    error: String,
+    /// Try again after so long [default: as the backoff says].
+    #[arg(long, short, value_name = "DURATION", value_parser = duration)]
+    delay: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    receipts: Receipts,
+    /// Ready again after so long [default: at once].
+    #[arg(long, short, value_name = "DURATION", value_parser = duration)]
+    delay: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    #[command(flatten)]
+    receipts: Receipts,
+    /// What is wrong with it, for the history of the message.
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
+    error: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExtendArgs {
+    #[command(flatten)]
+    receipts: Receipts,
+    /// The new lease, from now [default: the queue's].
+    #[arg(long, short, value_name = "DURATION", value_parser = duration)]
+    lease: Option<Duration>,
+}
+
+impl AckArgs {
+    pub(super) async fn run(self, out: Out) -> Result<u8> {
+        self.receipts.settle(&Settle::Ack, "acked", out).await
+    }
+}
+
+impl NackArgs {
+    pub(super) async fn run(self, out: Out) -> Result<u8> {
+        self.receipts.settle(&Settle::Nack { error: self.error, delay: self.delay }, "nacked", out).await
+    }
+}
+
+impl ReleaseArgs {
+    pub(super) async fn run(self, out: Out) -> Result<u8> {
+        self.receipts.settle(&Settle::Release { delay: self.delay }, "released", out).await
+    }
+}
+
+impl RejectArgs {
+    pub(super) async fn run(self, out: Out) -> Result<u8> {
+        self.receipts.settle(&Settle::Reject { error: self.error }, "rejected", out).await
+    }
+}
+
+impl ExtendArgs {
+    pub(super) async fn run(self, out: Out) -> Result<u8> {
+        let connection = self.receipts.server.connect()?;
+        let receipts = self.receipts.read()?;
+        let mut failed = None;
+        for batch in receipts.chunks(BATCH) {
+            let items = batch.iter().map(|r| (r.as_str(), self.lease));
+            let results = connection.client.extend_many(items).await.map_err(|e| connection.error(&e))?;
+            tell(batch, results, "extended", out, &mut failed)?;
+        }
+        failed.map_or(Ok(0), Err)
+    }
+}
+
+impl Receipts {
+    async fn settle(&self, settle: &Settle, done: &str, out: Out) -> Result<u8> {
+        let connection = self.server.connect()?;
+        let receipts = self.read()?;
+        let mut failed = None;
+        for batch in receipts.chunks(BATCH) {
+            let items: Vec<SettleItem<'_>> = batch
+                .iter()
+                .map(|r| SettleItem { receipt: Cow::Borrowed(r), settle: settle.clone() })
+                .collect();
+            let results = connection.client.settle(&items).await.map_err(|e| connection.error(&e))?;
+            tell(batch, results, done, out, &mut failed)?;
+        }
+        failed.map_or(Ok(0), Err)
+    }
+
+    fn read(&self) -> Result<Vec<String>> {
+        if self.receipts != ["-"] {
+            return Ok(self.receipts.clone());
+        }
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|e| CliError::failed(format!("cannot read stdin: {e}")))?;
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+/// A line for each receipt. The first failure becomes the verb's, the others are told here.
+fn tell(
+    receipts: &[String],
+    results: Vec<ItemResult>,
+    done: &str,
+    out: Out,
+    failed: &mut Option<CliError>,
+) -> Result<()> {
+    for (receipt, result) in receipts.iter().zip(results) {
+        if out.json {
+            let mut line = json!(result);
+            line["receipt"] = json!(receipt);
+            out.object(&line)?;
+        } else if result.ok {
+            let again = if result.already_settled { " before" } else { "" };
+            out.line(&format!("{done}{again} {receipt}"))?;
+        }
+        if let Some(e) = result.error {
+            let error = CliError::server(&e.code, &e.message, &e.details);
+            match failed {
+                None => *failed = Some(error),
+                Some(_) => out.note(&format!("error: {}", e.message)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Text that cannot steer the terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,89 @@
+//! Values of flags.
+
+use std::time::Duration;
+
+use crate::config::units;
+
+/// A duration such as `30s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text)
+}
+
+/// A size such as `64MiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    units::parse_size(text)
+}
+
+/// `QUEUE` or `QUEUE=WEIGHT`.
+pub(crate) fn queue_weight(text: &str) -> Result<(String, u16), String> {
+    let Some((name, weight)) = text.split_once('=') else { return Ok((text.to_owned(), 0)) };
+    match weight.parse() {
+        Ok(weight) if weight > 0 => Ok((name.to_owned(), weight)),
+        _ => Err(format!("{weight:?} is not a weight: expected QUEUE=WEIGHT with 1 to 65535")),
+    }
+}
+
+/// `NAME=VALUE` or `NAME: VALUE`.
+pub(crate) fn header(text: &str) -> Result<(String, String), String> {
+    let at = text.find(['=', ':']).filter(|at| *at > 0).ok_or("expected NAME=VALUE")?;
+    Ok((text[..at].trim().to_owned(), text[at + 1..].trim_start().to_owned()))
+}
+
+/// `none`, or `KIND[:BASE[:CAP[:JITTER%]]]`.
+pub(crate) fn backoff(text: &str) -> Result<sluice_client::Backoff, String> {
+    use sluice_client::BackoffKind;
+    let expected = "expected KIND[:BASE[:CAP[:JITTER]]] with KIND one of none, fixed, linear, exponential, \
+                    such as exponential:1s:10m:10%";
+    let mut backoff = sluice_client::Backoff::default();
+    let mut parts = text.split(':');
+    backoff.kind = match parts.next() {
+        Some("none") => BackoffKind::None,
+        Some("fixed") => BackoffKind::Fixed,
+        Some("linear") => BackoffKind::Linear,
+        Some("exponential") => BackoffKind::Exponential,
+        _ => return Err(expected.to_owned()),
+    };
+    let millis = |text: &str| units::parse_duration(text).map(|d| d.as_millis() as u64).map_err(|_| expected);
+    if let Some(base) = parts.next() {
+        backoff.base_ms = millis(base)?;
+        backoff.cap_ms = backoff.cap_ms.max(backoff.base_ms);
+    }
+    if let Some(cap) = parts.next() {
+        backoff.cap_ms = millis(cap)?;
+    }
+    if let Some(jitter) = parts.next() {
+        backoff.jitter_percent = jitter.trim_end_matches('%').parse().map_err(|_| expected)?;
+    }
+    if parts.next().is_some() { Err(expected.to_owned()) } else { Ok(backoff) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_may_have_weights() {
+        assert_eq!(queue_weight("a"), Ok(("a".to_owned(), 0)));
+        assert_eq!(queue_weight("b=3"), Ok(("b".to_owned(), 3)));
+        for bad in ["b=0", "b=", "b=x", "b=70000"] {
+            assert!(queue_weight(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn headers_come_with_equals_or_colon() {
+        assert_eq!(header("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(header("traceparent: 00-1"), Ok(("traceparent".to_owned(), "00-1".to_owned())));
+        assert!(header("a").is_err() && header("=b").is_err());
+    }
+
+    #[test]
+    fn backoffs_are_read_part_by_part() {
+        let full = backoff("linear:500ms:1m:20%").unwrap();
+        assert_eq!((full.base_ms, full.cap_ms, full.jitter_percent), (500, 60_000, 20));
+        assert_eq!(backoff("fixed:1h").unwrap().cap_ms, 3_600_000, "the cap is not below the base");
+        for bad in ["", "often", "fixed:5", "fixed:1s:1s:1:1"] {
+            assert!(backoff(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The table of settings as flags of a verb.
+
+use clap::error::Error;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::table::SETTINGS;
+
+/// What flags said: key and text, as given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingFlags {
+    pub(crate) given: Vec<(&'static str, String)>,
+}
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        SETTINGS.iter().fold(command, |command, setting| {
+            let help = format!("{} [default: {}; env: {}]", setting.doc, setting.default, setting.env());
+            let heading = match setting.section() {
+                None => "Settings",
+                Some("log") => "Settings of the log",
+                Some("limits") => "Settings: limits",
+                Some("http") => "Settings of HTTP",
+                Some(other) => other,
+            };
+            let arg = Arg::new(setting.key)
+                .long(setting.flag())
+                .value_name(setting.placeholder)
+                .help(help)
+                .help_heading(heading)
+                .action(ArgAction::Set)
+                .overrides_with(setting.key);
+            command.arg(if setting.is_switch() {
+                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+            } else {
+                arg
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut flags = SettingFlags::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.given = SETTINGS
+            .iter()
+            .filter_map(|s| matches.get_one::<String>(s.key).map(|text| (s.key, text.clone())))
+            .collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! The table of settings as a page of the documentation.
+
+use super::table::SETTINGS;
+
+/// The page `docs/configuration.md`.
+pub(crate) fn markdown() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n\
+        <!-- Written by `sluice config --markdown`; a test checks that it is up to date. -->\n\n\
+        Settings of `sluice serve` come from a TOML file (`--config FILE`, else `SLUICE_CONFIG`, else `./sluice.toml` if it\n\
+        is there), from the environment, and from flags; each overrides the one before. `sluice config` shows every value\n\
+        and where it comes from. When something is wrong, one error lists all of it.\n\n\
+        Durations are written `500ms`, `30s`, `5m`, `12h`, `1h30m`, `7d`; sizes `512KiB`, `64MiB`, `10MB`, or a number of\n\
+        bytes.\n\n\
+        ```toml\n\
+        # sluice.toml\n\
+        listen = \"127.0.0.1:7070\"\n\
+        data_dir = \"/var/lib/sluice\"\n\
+        durability = \"interval:1s\"\n\n\
+        [limits]\n\
+        payload = \"4MiB\"\n\
+        ```\n",
+    );
+    let mut section = Some("");
+    for setting in SETTINGS {
+        if setting.section() != section {
+            section = setting.section();
+            let title = section.map_or_else(|| "General".to_owned(), |s| format!("`[{s}]`"));
+            page.push_str(&format!(
+                "\n## {title}\n\n| setting | default | what it does | flag, environment |\n|---|---|---|---|\n"
+            ));
+        }
+        let placeholder = setting.placeholder.replace('|', "\\|");
+        let value = if setting.is_switch() { String::new() } else { format!(" {placeholder}") };
+        page.push_str(&format!(
+            "| `{}` | `{}` | {} | `--{}{value}`<br>`{}` |\n",
+            setting.key,
+            setting.default,
+            setting.doc,
+            setting.flag(),
+            setting.env()
+        ));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_committed_page_is_up_to_date() {
+        let committed = include_str!("../../../../docs/configuration.md");
+        assert!(
+            committed == super::markdown(),
+            "run: cargo run -- config --markdown > docs/configuration.md"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::json;
+use sluice_engine::query::State;
+use sluice_node::Node;
+
+use crate::cli::format::{counted, size};
+use crate::cli::{Out, Result};
+use crate::config::Loaded;
+
+/// The port without which clients need no address.
+const DEFAULT_PORT: u16 = 7070;
+
+/// What a start found in the data directory.
+struct Found {
+    fresh: bool,
+    queues: u64,
+    messages: u64,
+    dead: u64,
+    bytes: u64,
+    /// What an operator should read: cuts, and other notes of recovery.
+    notes: Vec<String>,
+}
+
+/// Prints it to stdout, for people or machines.
+pub(super) async fn print(
+    loaded: &Loaded,
+    address: SocketAddr,
+    node: &Node,
+    took: Duration,
+    out: Out,
+) -> Result<()> {
+    let found = look(node).await;
+    for note in &found.notes {
+        tracing::warn!("{note}");
+    }
+    let config = &loaded.config;
+    let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    if out.json {
+        return out.object(&json!({
+            "url": format!("http://{address}"),
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
+            "durability": super::shown(config),
+            "shards": config.shards.0,
+            "recovery": {
+                "fresh": found.fresh,
+                "queues": found.queues,
+                "messages": found.messages,
+                "dead": found.dead,
+                "bytes": found.bytes,
+                "took_ms": took.as_millis() as u64,
+                "notes": found.notes,
+            },
+        }));
+    }
+    let data = if config.memory {
+        "in memory: gone when this process ends".to_owned()
+    } else {
+        data_dir.display().to_string()
+    };
+    let mut text = format!("sluice {} is ready at http://{address}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
+    field("data", &data);
+    if !config.memory {
+        field("durability", durability(config.durability));
+    }
+    field("shards", &config.shards.0.to_string());
+    field("recovered", &recovered(&found, took));
+    for note in &found.notes {
+        field("note", note);
+    }
+    text.push_str(&next(address));
+    out.text(&text)
+}
+
+async fn look(node: &Node) -> Found {
+    let metrics = node.metrics().await;
+    let mut found = Found { fresh: true, queues: 0, messages: 0, dead: 0, bytes: 0, notes: Vec::new() };
+    for shard in &metrics.shards {
+        found.queues += shard.queues;
+        found.bytes += shard.counters.bytes;
+        for (state, count) in State::ALL.iter().zip(shard.counters.states) {
+            found.messages += count;
+            found.dead += if *state == State::Dead { count } else { 0 };
+        }
+    }
+    for (number, report) in node.recovery_reports().iter().enumerate() {
+        found.fresh &= report.fresh;
+        if let Some(cut) = &report.cut {
+            found.notes.push(format!(
+                "shard {number}: cut {} from the end of {} at byte {}, written and never acknowledged as synced",
+                size(cut.bytes),
+                cut.file.display(),
+                cut.offset
+            ));
+        }
+        found.notes.extend(report.notes.iter().map(|note| format!("shard {number}: {note}")));
+    }
+    found
+}
+
+fn durability(durability: sluice_node::Durability) -> &'static str {
+    match durability {
+        sluice_node::Durability::Always => "always: a reply means that the data is on the disk",
+        sluice_node::Durability::Interval(_) => {
+            "interval: a power loss may take what came since the last sync"
+        }
+        sluice_node::Durability::Os => "os: a power loss may take what the system had not written",
+    }
+}
+
+fn recovered(found: &Found, took: Duration) -> String {
+    if found.fresh {
+        return "nothing, this is a new start".to_owned();
+    }
+    format!(
+        "{} in {} ({}, {}) in {took:.1?}",
+        counted(found.messages, "message"),
+        counted(found.queues, "queue"),
+        counted(found.dead, "dead letter"),
+        size(found.bytes)
+    )
+}
+
+fn next(address: SocketAddr) -> String {
+    let server = if address.port() == DEFAULT_PORT && address.ip().is_loopback() {
+        String::new()
+    } else {
+        format!("  export SLUICE_SERVER=http://{address}\n")
+    };
+    format!(
+        "\nNext, in another terminal:\n{server}  sluice send emails hello\n  sluice work emails -- sh -c 'cat; echo'\n  \
+        sluice queue list\nThe API is described at http://{address}/docs. Ctrl-C stops the server.\n\n"
+    )
+}

@@ -1,0 +1,163 @@
+//! `sluice serve`: from settings to a server that runs until it is told to stop.
+//!
+//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `stopping` signals.
+
+mod address;
+mod banner;
+mod logging;
+mod stopping;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use sluice_engine::Limits;
+use sluice_front::codes::exit;
+use sluice_front::http::{HttpOptions, serve};
+use sluice_node::{Node, Options};
+use tokio::runtime::Runtime;
+
+use crate::cli::{CliError, Out, Result};
+use crate::config::{self, Config, Loaded, SettingFlags, Sources};
+use stopping::Stopping;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sluice serve\n  sluice serve --data-dir /var/lib/sluice --durability interval:1s\n  \
+    sluice serve --memory --listen 127.0.0.1:0\n\n\
+    The address is printed when the server is ready. SIGTERM or Ctrl-C: it\n\
+    finishes what is in flight and ends with 0. A second signal ends it at once,\n\
+    which loses nothing that was acknowledged. `sluice config` shows every setting."
+)]
+pub(crate) struct ServeArgs {
+    /// File to read settings from [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+/// Runs the server.
+pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
+    let loaded = config::load(&Sources::of_process(args.config, args.settings))
+        .map_err(|e| CliError::usage(e.to_string()))?;
+    logging::start(&loaded.config);
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("sluice-http")
+        .build()
+        .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
+    let result = serve_until_stopped(&runtime, &loaded, out);
+    // What still runs was given its time.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    result
+}
+
+fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u8> {
+    let config = &loaded.config;
+    // The port first: a second server on it must not touch the data.
+    let listener = runtime.block_on(address::bind(loaded))?;
+    let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
+    let began = Instant::now();
+    let node = Node::start(options(config))
+        .map_err(|e| CliError::failed(e.to_string()).context("cannot start").exit_with(exit::SERVER))?;
+    let took = began.elapsed();
+    runtime.block_on(async {
+        let stopping = Stopping::watch(node.clone())?;
+        banner::print(loaded, address, &node, took, out).await?;
+        let stopped = serve(listener, node.clone(), http_options(config), stopping.begun()).await;
+        finish(&node, config, &stopping, stopped.connections_cut).await
+    })
+}
+
+/// After the last connection: sync, and say how it went.
+async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -> Result<u8> {
+    if cut > 0 {
+        tracing::warn!("{cut} connections did not finish within the grace period and were cut");
+    }
+    if let Some(reason) = stopping.failure() {
+        tracing::error!("the journal has failed: {reason}");
+        return Err(CliError::failed(format!("the journal has failed: {reason}"))
+            .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again.")
+            .exit_with(exit::SERVER));
+    }
+    // The connections have had the grace period; this is for the journal's last sync.
+    let grace = config.grace.max(Duration::from_secs(1));
+    node.shutdown(grace).await.map_err(|e| CliError::failed(e.to_string()).exit_with(exit::SERVER))?;
+    tracing::info!("stopped");
+    Ok(0)
+}
+
+/// The settings as the node takes them.
+fn options(config: &Config) -> Options {
+    Options {
+        data_dir: (!config.memory).then(|| config.data_dir.clone()),
+        shards: config.shards.as_u32(),
+        durability: config.durability,
+        cache_bytes: config.cache.0,
+        limits: limits(config),
+        mailbox_requests: config.mailbox_requests.as_usize(),
+        waiting_receives: config.waiting_receives.as_usize(),
+        reserve_bytes: config.reserve.0,
+        low_water_bytes: config.low_water.0,
+        accept_clock_jump: config.accept_clock_jump,
+    }
+}
+
+/// The settings as the engine takes them.
+pub(crate) fn limits(config: &Config) -> Limits {
+    Limits {
+        payload_bytes: config.limit_payload.as_u32(),
+        headers: config.limit_headers.as_u32(),
+        headers_bytes: config.limit_headers_bytes.as_u32(),
+        batch_items: config.limit_batch_items.as_u32(),
+        batch_bytes: config.limit_batch_bytes.as_u32(),
+        receive_messages: config.limit_receive_messages.as_u32(),
+        queues: config.limit_queues.as_u32(),
+        namespaces: config.limit_namespaces.as_u32(),
+        messages: config.limit_messages.0,
+        idempotency_keys: config.limit_idempotency_keys.as_u32(),
+        idempotency_window_ms: u64::try_from(config.limit_idempotency_window.as_millis()).unwrap_or(u64::MAX),
+        auto_create: config.limit_auto_create,
+    }
+}
+
+/// The settings as the HTTP front takes them.
+fn http_options(config: &Config) -> HttpOptions {
+    HttpOptions {
+        connections_max: config.http_connections.as_usize(),
+        requests_max: config.http_requests.as_usize(),
+        bodies_bytes_max: config.http_bodies.as_usize(),
+        head_timeout: config.http_head_timeout,
+        body_timeout: config.http_body_timeout,
+        write_timeout: config.http_write_timeout,
+        idle_timeout: config.http_idle_timeout,
+        shutdown_grace: config.grace,
+        metrics_queues_max: config.http_metrics_queues.as_usize(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        durability: shown(config),
+    }
+}
+
+/// The durability as it is written in the configuration.
+fn shown(config: &Config) -> String {
+    use crate::config::SettingValue as _;
+    if config.memory { "memory".to_owned() } else { config.durability.show() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SETTINGS;
+
+    #[test]
+    fn the_defaults_are_those_of_the_http_front() {
+        let defaults = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
+        let ours = http_options(&Config::read(defaults).unwrap());
+        let theirs = HttpOptions { shutdown_grace: ours.shutdown_grace, ..HttpOptions::default() };
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+}

@@ -1,0 +1,146 @@
+//! `sluice work`: runs a command for each message.
+//!
+//! Map: `child` one command for one message, `environment` what it is told, `signals` what Ctrl-C does, `report` what
+//! is told about it all.
+
+mod child;
+mod environment;
+mod report;
+mod signals;
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use sluice_client::{Stop, Worker, WorkerOptions};
+use tokio::sync::mpsc;
+
+use crate::cli::connect::{Connection, ServerFlags};
+use crate::cli::{CliError, Out, Result, duration, queue_weight};
+use child::Setup;
+use report::Report;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The command gets the payload on stdin, and in its environment:
+  SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_RECEIPT, SLUICE_ATTEMPT,
+  SLUICE_MAX_ATTEMPTS, SLUICE_DELIVERIES, SLUICE_PRIORITY, SLUICE_SENT_AT_MS,
+  SLUICE_CONTENT_TYPE, SLUICE_HEADER_<NAME> for each header, and SLUICE_SERVER
+  and SLUICE_NAMESPACE, so that it can call sluice itself
+
+How it ends decides about the message:
+  exit code 0        ack
+  the --reject-code  reject: a dead letter, never tried again
+  any other, signal  nack: tried again after the backoff; the end of stderr
+                     goes into the message's history
+  over --timeout     it is ended, and the message nacked
+
+Ctrl-C or SIGTERM: no new messages, what runs may finish. Once more: the
+commands get the signal, after 5 s SIGKILL; their messages are released.
+SIGUSR1 and SIGUSR2 are passed on.
+
+Examples:
+  sluice work emails -- ./send-email
+  sluice work urgent=3 emails=1 --concurrency 8 --timeout 1m -- python3 job.py
+  sluice work numbers --until-empty -- sh -c 'read n; echo $((n * 2))'")]
+pub(crate) struct WorkArgs {
+    /// Queues, in the order in which they are looked at; or all with weights.
+    #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
+    queues: Vec<(String, u16)>,
+    /// Command with its arguments; it is not given to a shell.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+    /// Commands at once.
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    concurrency: u16,
+    /// Messages taken beforehand, so that the next command starts without asking the server. They are kept from other
+    /// workers.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    prefetch: u16,
+    /// How long after a crash of this worker its messages come back. The lease is extended while a command runs.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
+    lease: Duration,
+    /// End a command that runs longer, and nack its message.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Exit code by which a command rejects its message.
+    #[arg(long, value_name = "CODE", default_value_t = 65, value_parser = clap::value_parser!(u8).range(1..))]
+    reject_code: u8,
+    /// End when nothing has come for half a second and no command runs.
+    #[arg(long)]
+    until_empty: bool,
+    /// A name for those who look at the server.
+    #[arg(long, value_name = "NAME")]
+    consumer: Option<String>,
+    /// Tell of every message, not only of those that fail.
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+fn lease(text: &str) -> std::result::Result<Duration, String> {
+    let lease = duration(text)?;
+    if (Duration::from_secs(1)..=Duration::from_secs(12 * 3600)).contains(&lease) {
+        Ok(lease)
+    } else {
+        Err("expected 1s to 12h".to_owned())
+    }
+}
+
+/// Runs until a signal, the end of the queue, or an error that a retry cannot cure.
+pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
+    let connection = args.server.connect()?;
+    let (stop, kill) = (Stop::new(), signals::Kill::new());
+    let signals = signals::watch(stop.clone(), kill.clone(), out)?;
+    let report = Report::new(out, args.verbose);
+    let setup = Arc::new(Setup {
+        command: args.command.clone(),
+        server: format!("http://{}", connection.client.server()),
+        namespace: connection.namespace.clone(),
+        timeout: args.timeout,
+        reject_code: args.reject_code,
+        kill,
+        report,
+        cannot_start: Mutex::new(None),
+        stop: stop.clone(),
+    });
+    announce(&args, &connection, out);
+    let worker = Worker::new(connection.client.clone(), options(&args));
+    let (events, heard) = mpsc::unbounded_channel();
+    let telling = tokio::spawn(report::tell(report, connection.clone(), heard));
+    let run_one = {
+        let setup = Arc::clone(&setup);
+        move |job| child::run(Arc::clone(&setup), job)
+    };
+    let result = worker.run(stop, run_one, events).await;
+    signals.abort();
+    // Ends when the worker has dropped its sender, which it has.
+    let _ = telling.await;
+    let summary = result.map_err(|e| connection.error(&e))?;
+    report.summary(&summary);
+    let cannot_start = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner).take();
+    cannot_start.map_or(Ok(0), |reason| {
+        Err(CliError::usage(reason)
+            .hint("Its message was released: nothing is lost, no attempt was counted."))
+    })
+}
+
+fn options(args: &WorkArgs) -> WorkerOptions {
+    let mut options = WorkerOptions::new(args.queues.clone());
+    options.concurrency = usize::from(args.concurrency);
+    options.prefetch = usize::from(args.prefetch);
+    options.lease = args.lease;
+    options.consumer = args.consumer.clone().unwrap_or_default();
+    options.until_empty = args.until_empty;
+    options
+}
+
+fn announce(args: &WorkArgs, connection: &Connection, out: Out) {
+    let names: Vec<&str> = args.queues.iter().map(|(name, _)| name.as_str()).collect();
+    let at_once =
+        if args.concurrency == 1 { String::new() } else { format!(", {} at once", args.concurrency) };
+    let until = if args.until_empty { "until it is empty" } else { "until Ctrl-C" };
+    out.note(&format!("working on {} of {}{at_once}, {until}", names.join(", "), connection.client.server()));
+}

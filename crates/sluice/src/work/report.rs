@@ -1,0 +1,123 @@
+//! What a worker tells, on stderr: stdout belongs to the commands.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sluice_client::{Delivered, Settle, Summary, WorkerEvent};
+use tokio::sync::mpsc;
+
+use crate::cli::Out;
+use crate::cli::connect::Connection;
+use crate::cli::format::{counted, length, line};
+
+/// Tells people or machines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    out: Out,
+    verbose: bool,
+}
+
+impl Report {
+    pub(super) fn new(out: Out, verbose: bool) -> Report {
+        Report { out, verbose }
+    }
+
+    /// A command has ended.
+    pub(super) fn message(self, message: &Delivered, settle: &Settle, took: Duration) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let error = match settle {
+            Settle::Nack { error, .. } | Settle::Reject { error } => Some(error.as_str()),
+            Settle::Ack | Settle::Release { .. } => None,
+        };
+        if self.out.json {
+            return machine(&json!({"event": "message", "id": message.id, "queue": message.queue,
+                "attempt": message.attempt, "outcome": settle.name(), "took_ms": took_ms, "error": error}));
+        }
+        if *settle == Settle::Ack && !self.verbose {
+            return;
+        }
+        let error = error.map_or_else(String::new, |e| format!(": {}", line(e, 200)));
+        self.out.note(&format!(
+            "{} {} of {}, attempt {}/{}, after {}{error}",
+            settle.name(),
+            message.id,
+            message.queue,
+            message.attempt,
+            message.max_attempts,
+            length(took_ms)
+        ));
+    }
+
+    /// The worker has ended.
+    pub(super) fn summary(self, summary: &Summary) {
+        let Summary { acked, nacked, rejected, released, lost, unsettled } = *summary;
+        if self.out.json {
+            return machine(&json!({"event": "end", "acked": acked, "nacked": nacked, "rejected": rejected,
+                "released": released, "lost": lost, "unsettled": unsettled}));
+        }
+        let mut text = format!("{} acked", counted(acked, "message"));
+        let others = [
+            (nacked, "nacked"),
+            (rejected, "rejected"),
+            (released, "released"),
+            (lost, "lost to another worker"),
+            (unsettled, "not settled; they come back when their lease ends"),
+        ];
+        for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
+            text.push_str(&format!(", {count} {what}"));
+        }
+        self.out.note(&text);
+    }
+
+    fn event(self, connection: &Connection, event: &WorkerEvent, unreachable: &mut bool) {
+        let text = match event {
+            WorkerEvent::ReceiveFailed(error) => {
+                let error = connection.error(error);
+                if self.out.json {
+                    return machine(&json!({"event": "receive_failed", "error": error.to_json()["error"]}));
+                }
+                // Once in full; it is tried again and again.
+                if !std::mem::replace(unreachable, true) {
+                    error.report(false);
+                    self.out.note("  Trying again until it answers.");
+                }
+                return;
+            }
+            WorkerEvent::ReceiveRecovered => {
+                *unreachable = false;
+                ("receive_recovered", format!("{} answers again", connection.client.server()))
+            }
+            WorkerEvent::SettleFailed { id, outcome, reason } => {
+                ("settle_failed", format!("cannot {outcome} {id}: {reason}"))
+            }
+            WorkerEvent::LeaseLost(id) => (
+                "lease_lost",
+                format!("lost the lease of {id}: ending its command, another worker has the message"),
+            ),
+            other => ("other", format!("{other:?}")),
+        };
+        if self.out.json {
+            machine(&json!({"event": text.0, "message": text.1}));
+        } else {
+            self.out.note(&text.1);
+        }
+    }
+}
+
+/// Tells of events until the worker ends.
+pub(super) async fn tell(
+    report: Report,
+    connection: Connection,
+    mut events: mpsc::UnboundedReceiver<WorkerEvent>,
+) {
+    let mut unreachable = false;
+    while let Some(event) = events.recv().await {
+        report.event(&connection, &event, &mut unreachable);
+    }
+}
+
+fn machine(event: &Value) {
+    // There is nowhere left to tell that stderr is gone.
+    let _ = writeln!(std::io::stderr(), "{event}");
+}

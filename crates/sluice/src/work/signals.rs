@@ -1,0 +1,69 @@
+//! What signals do to a worker: the first to end it lets commands finish, the second ends them.
+
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use sluice_client::Stop;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinHandle;
+
+use crate::cli::{CliError, Out, Result};
+
+/// Tells running commands to end, and passes signals on to them.
+#[derive(Clone, Debug)]
+pub(super) struct Kill {
+    killed: Arc<watch::Sender<Option<Signal>>>,
+    passed_on: broadcast::Sender<Signal>,
+}
+
+impl Kill {
+    pub(super) fn new() -> Kill {
+        Kill { killed: Arc::new(watch::Sender::new(None)), passed_on: broadcast::channel(16).0 }
+    }
+
+    /// Resolves with the signal by which commands are to be ended.
+    pub(super) async fn killed(&self) -> Signal {
+        let mut killed = self.killed.subscribe();
+        let signal = killed.wait_for(Option::is_some).await.map(|signal| *signal);
+        match signal {
+            Ok(signal) => signal.unwrap_or(Signal::TERM),
+            // The sender lives as long as `self`.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Signals that are passed on as they are.
+    pub(super) fn passed_on(&self) -> broadcast::Receiver<Signal> {
+        self.passed_on.subscribe()
+    }
+}
+
+/// Watches until aborted.
+pub(super) fn watch(stop: Stop, kill: Kill, out: Out) -> Result<JoinHandle<()>> {
+    let open = |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
+    let mut interrupt = open(SignalKind::interrupt())?;
+    let mut terminate = open(SignalKind::terminate())?;
+    let mut hangup = open(SignalKind::hangup())?;
+    let mut user1 = open(SignalKind::user_defined1())?;
+    let mut user2 = open(SignalKind::user_defined2())?;
+    Ok(tokio::spawn(async move {
+        loop {
+            let ending = tokio::select! {
+                _ = interrupt.recv() => Signal::INT,
+                _ = terminate.recv() => Signal::TERM,
+                _ = hangup.recv() => Signal::HUP,
+                // Nobody may run to receive these.
+                _ = user1.recv() => { let _ = kill.passed_on.send(Signal::USR1); continue }
+                _ = user2.recv() => { let _ = kill.passed_on.send(Signal::USR2); continue }
+            };
+            if stop.is_stopped() {
+                out.note("ending the commands that run; their messages are released");
+                kill.killed.send_replace(Some(ending));
+            } else {
+                out.note("finishing what runs; once more ends it");
+                stop.stop();
+            }
+        }
+    }))
+}
