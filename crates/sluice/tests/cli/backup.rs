@@ -1,0 +1,57 @@
+use crate::support::{Done, Server, command};
+
+#[test]
+fn a_backup_under_load_restores_what_was_there() {
+    let server = Server::start();
+    let lines: String = (0..3_000).map(|n| format!("{n}\n")).collect();
+    let before = server.feed(&["send", "q", "--lines"], lines.as_bytes()).ok();
+    server.ok(&["receive", "q", "--max", "500", "--ack"]);
+    let sending = {
+        let mut command = server.command(&["send", "noise", "--lines", "--quiet"]);
+        command.stdin(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let text = lines.repeat(10);
+        std::thread::spawn(move || {
+            let _ = std::io::Write::write_all(&mut stdin, text.as_bytes());
+            drop(stdin);
+            child.wait().unwrap()
+        })
+    };
+    let told = server.ok(&["backup", "copy.sluice"]);
+    assert!(told.starts_with("wrote copy.sluice, "), "{told}");
+    sending.join().unwrap();
+    assert!(server.run(&["backup", "copy.sluice"]).fails(2).contains("--overwrite"));
+
+    let home = server.home.path().to_owned();
+    let run = |args: &[&str]| Done::of(command(&home, args).output().unwrap());
+    let told = run(&["restore", "copy.sluice", "restored"]).ok();
+    assert!(told.contains("sluice serve --data-dir restored"), "{told}");
+    assert!(run(&["restore", "copy.sluice", "restored"]).fails(2).contains("not empty"));
+    let dir = home.join("restored");
+    let restored = Server::with(&["--data-dir", dir.to_str().unwrap()]);
+    let queue = restored.one(&["queue", "show", "q"]);
+    assert_eq!((&queue["counts"]["ready"], &queue["totals"]["acked"]), (&2_500.into(), &500.into()));
+    let kept = restored.json(&["message", "list", "q", "--all", "--payload"]);
+    for (n, message) in kept.iter().enumerate() {
+        assert_eq!(message["payload"], (n + 500).to_string());
+        assert_eq!(message["id"], before.lines().nth(n + 500).unwrap());
+    }
+}
+
+#[test]
+fn a_backup_goes_through_a_pipe_and_a_cut_one_is_refused() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    let output = server.command(&["backup", "-"]).output().unwrap();
+    assert!(output.status.success());
+    let whole = output.stdout;
+    let mut restore = server.feed(&["restore", "-", "whole"], &whole);
+    assert_eq!(restore.code, Some(0), "{restore:?}");
+    for cut in [0, 5, whole.len() / 2, whole.len() - 1] {
+        restore = server.feed(&["restore", "-", "cut"], &whole[..cut]);
+        assert_eq!(restore.code, Some(1), "{cut}: {restore:?}");
+        assert!(restore.err.contains("backup"), "{cut}: {}", restore.err);
+        assert!(!server.path("cut").exists(), "{cut}: nothing half done");
+    }
+}

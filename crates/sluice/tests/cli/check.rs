@@ -1,0 +1,76 @@
+use std::path::{Path, PathBuf};
+
+use crate::support::{Done, Server, command};
+
+/// A data directory that a server has left in order, and the home it lies in.
+fn left_behind() -> (tempfile::TempDir, Server) {
+    let mut server = Server::start();
+    let lines: String = (0..300).map(|n| format!("payload number {n}\n")).collect();
+    server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).ok();
+    // What was written later tells that what came before was on the disk.
+    server.ok(&["send", "q", "one more"]);
+    server.signal("TERM");
+    assert!(server.wait().success());
+    (std::mem::replace(&mut server.home, tempfile::tempdir().unwrap()), server)
+}
+
+fn run(home: &Path, args: &[&str]) -> Done {
+    Done::of(command(home, args).output().unwrap())
+}
+
+/// The largest file, which holds the payloads.
+fn largest(dir: &Path) -> PathBuf {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "log"));
+    files.sort_by_key(|f| {
+        let bytes = std::fs::read(f).unwrap();
+        bytes.windows(14).filter(|w| w == b"payload number").count()
+    });
+    files.pop().unwrap()
+}
+
+#[test]
+fn what_is_whole_is_ok() {
+    let (home, _server) = left_behind();
+    let text = run(home.path(), &["check", "sluice-data"]).ok();
+    assert!(text.contains("shard-000: ok") && text.contains("301 payloads"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(home.path(), &["check", "sluice-data", "--json"]).ok()).unwrap();
+    assert_eq!((&json["ok"], &json["blobs"]), (&true.into(), &301.into()));
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_named() {
+    let (home, _server) = left_behind();
+    let file = largest(&home.path().join("sluice-data/shard-000"));
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(18).position(|w| w == b"payload number 150").unwrap();
+    bytes[at + 3] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let done = run(home.path(), &["check", "sluice-data"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.out.contains("DAMAGED") && done.out.contains("is damaged at byte"), "{done:?}");
+    assert!(done.err.contains("sluice restore"), "{done:?}");
+}
+
+#[test]
+fn a_missing_manifest_or_shard_is_damage() {
+    let (home, _server) = left_behind();
+    let data = home.path().join("sluice-data");
+    std::fs::rename(data.join("shard-000"), data.join("shard-001")).unwrap();
+    let done = run(home.path(), &["check", "sluice-data"]);
+    assert!(done.code == Some(1) && done.out.contains("shard-000 is missing"), "{done:?}");
+    std::fs::rename(data.join("shard-001"), data.join("shard-000")).unwrap();
+    std::fs::remove_file(data.join("shard-000/manifest")).unwrap();
+    let done = run(home.path(), &["check", "sluice-data"]);
+    assert!(done.code == Some(1) && done.out.contains("there is no manifest"), "{done:?}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let server = Server::start();
+    let error = server.run(&["check", "sluice-data"]).fails(4);
+    assert!(error.contains("a server uses"), "{error}");
+    assert!(server.run(&["check", "."]).fails(2).contains("is no data directory of Sluice"));
+    assert!(server.run(&["check", "nowhere"]).fails(2).contains("cannot read nowhere"));
+}

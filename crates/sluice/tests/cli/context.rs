@@ -1,0 +1,27 @@
+use crate::support::{Done, Server, alone, command};
+
+#[test]
+fn a_context_names_a_server() {
+    let server = Server::start();
+    let home = server.home.path().to_owned();
+    let run = |args: &[&str]| Done::of(command(&home, args).output().unwrap());
+    assert!(run(&["context", "list"]).err.contains("sluice context add NAME --server URL"));
+    run(&["context", "add", "local", "--server", &server.url]).ok();
+    run(&["context", "add", "nowhere", "--server", "http://127.0.0.1:1", "--namespace", "shop"]).ok();
+    run(&["send", "q", "x"]).ok();
+    let list = run(&["context", "list"]).ok();
+    assert!(list.lines().any(|l| l.starts_with("local") && l.ends_with("in use")), "{list}");
+    run(&["context", "use", "nowhere"]).ok();
+    let error = run(&["queue", "list"]).fails(7);
+    assert!(error.contains("the context \"nowhere\", chosen by `sluice context use`"), "{error}");
+    run(&["queue", "list", "--context", "local"]).ok();
+    assert!(run(&["queue", "list", "--context", "else"]).fails(2).contains("local, nowhere"));
+    run(&["context", "remove", "nowhere"]).ok();
+    assert_eq!(run(&["context", "list", "--json"]).ok().lines().count(), 1);
+}
+
+#[test]
+fn a_bad_address_is_refused_when_it_is_added() {
+    let error = alone(&["context", "add", "x", "--server", "https://a"]).fails(2);
+    assert!(error.contains("TLS is not supported yet"), "{error}");
+}

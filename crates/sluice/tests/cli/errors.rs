@@ -1,0 +1,77 @@
+//! What strangers read when something goes wrong.
+
+use std::process::Stdio;
+
+use crate::support::{Done, Server, alone, command};
+
+#[test]
+fn nobody_listens() {
+    let error = alone(&["queue", "list", "--server", "http://127.0.0.1:1"]).fails(7);
+    assert!(error.contains("cannot connect to 127.0.0.1:1: Connection refused"), "{error}");
+    assert!(error.contains("The address comes from --server."), "{error}");
+    assert!(error.contains("sluice serve"), "{error}");
+    let json = alone(&["queue", "list", "--server", "http://127.0.0.1:1", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.err).unwrap();
+    assert_eq!((json.code, &value["error"]["code"]), (Some(7), &"unreachable".into()));
+}
+
+#[test]
+fn the_address_is_not_one() {
+    for (url, part) in
+        [("https://a", "TLS"), ("http://a:b", "not a server address"), ("ftp://x", "expected http://")]
+    {
+        let error = alone(&["queue", "list", "--server", url]).fails(2);
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn something_else_listens() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let thread = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nnginx").unwrap();
+    });
+    let error = alone(&["queue", "list", "--server", &url]).fails(8);
+    assert!(error.contains("nginx") && error.contains("is this the address of a Sluice server?"), "{error}");
+    thread.join().unwrap();
+}
+
+#[test]
+fn usage_is_told_in_the_form_that_was_asked_for() {
+    assert!(alone(&["sned"]).fails(2).contains("similar subcommand exists: 'send'"));
+    let json = alone(&["queue", "list", "--sever", "x", "--json"]).fails(2);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["error"]["code"], "usage");
+    assert!(alone(&["--help"]).ok().contains("Exit codes:"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let server = Server::start();
+    let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+    let mut child = server
+        .command(&["send", "q", "--lines"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    let _ = std::io::Write::write_all(&mut stdin, lines.as_bytes());
+    drop(stdin);
+    let done = Done::of(child.wait_with_output().unwrap());
+    assert!(!done.err.contains("panic") && !done.err.contains("error"), "{done:?}");
+}
+
+#[test]
+fn completions_are_made_for_each_shell() {
+    let home = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = Done::of(command(home.path(), &["completions", shell]).output().unwrap()).ok();
+        assert!(script.contains("redrive"), "{shell}");
+    }
+}

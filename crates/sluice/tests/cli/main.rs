@@ -1,0 +1,18 @@
+//! The binary against a server of its own, as a person at two terminals would use it.
+#![allow(clippy::unwrap_used)]
+
+mod backup;
+mod check;
+mod config;
+mod context;
+mod dead;
+mod errors;
+mod message;
+mod namespace;
+mod queue;
+mod receive;
+mod send;
+mod serve;
+mod settle;
+mod support;
+mod work;

@@ -1,0 +1,72 @@
+use crate::support::Server;
+
+#[test]
+fn list_show_and_set() {
+    let server = Server::start();
+    assert!(server.run(&["queue", "list"]).err.contains("no queues in namespace default"));
+    server.ok(&["send", "mail", "x"]);
+    server.ok(&["send", "sms", "xyz"]);
+    let list = server.ok(&["queue", "list"]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(
+        lines[0].starts_with("QUEUE") && lines[1].starts_with("mail") && lines[2].starts_with("sms"),
+        "{list}"
+    );
+    assert_eq!(server.json(&["queue", "list", "s"]).len(), 1);
+    let set =
+        server.one(&["queue", "set", "mail", "--lease", "5m", "--max-attempts", "3", "--backoff", "none"]);
+    assert_eq!(set["settings"]["lease_ms"], 300_000);
+    assert_eq!(set["settings"]["max_attempts"], 3);
+    let show = server.ok(&["queue", "show", "mail"]);
+    for part in ["lease", "5m", "max attempts", "1 sent", "READY"] {
+        assert!(show.contains(part), "{part}: {show}");
+    }
+}
+
+#[test]
+fn more_queues_than_a_page_are_listed() {
+    let server = Server::start();
+    let client = sluice_client::Client::new(&server.url).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for n in 0..520 {
+            client.queue_set(&format!("q{n:04}"), &Default::default(), true).await.unwrap();
+        }
+    });
+    let names: Vec<String> =
+        server.json(&["queue", "list"]).iter().map(|q| q["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names.len(), 520);
+    assert!(names.is_sorted());
+}
+
+#[test]
+fn an_unknown_queue_is_not_made_by_looking_or_setting() {
+    let server = Server::start();
+    for args in [
+        &["queue", "show", "q"][..],
+        &["queue", "set", "q", "--lease", "1s"],
+        &["queue", "purge", "q", "--yes"],
+        &["queue", "delete", "q", "--yes"],
+        &["message", "peek", "q"],
+    ] {
+        let error = server.run(args).fails(3);
+        assert!(error.contains("queue \"q\" does not exist"), "{args:?}: {error}");
+    }
+    assert!(server.run(&["queue", "set", "q"]).fails(2).contains("nothing to set"));
+    assert!(server.ok(&["queue", "set", "q", "--create", "--lease", "1s"]).starts_with("created q\n"));
+    assert!(server.ok(&["queue", "set", "q", "--create", "--lease", "2s"]).starts_with("changed q\n"));
+}
+
+#[test]
+fn purge_and_delete_need_consent() {
+    let server = Server::start();
+    server.feed(&["send", "q", "--lines"], b"1\n2\n3\n").ok();
+    server.ok(&["receive", "q"]);
+    for verb in ["purge", "delete"] {
+        assert!(server.run(&["queue", verb, "q"]).fails(2).contains("confirm it with --yes"));
+    }
+    assert_eq!(server.one(&["queue", "purge", "q", "--yes"])["purged"], 2);
+    assert_eq!(server.count("q", "leased"), 1);
+    assert_eq!(server.ok(&["queue", "delete", "q", "--yes"]), "deleted q with 1 message\n");
+    server.run(&["queue", "show", "q"]).fails(3);
+}

@@ -1,0 +1,160 @@
+use std::io::Read as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::{Server, alone, command, signal_to, until, wait};
+
+#[test]
+fn it_says_what_it_does_and_where() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = command(home.path(), &["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the server", || home.path().join("sluice-data").exists());
+    std::thread::sleep(Duration::from_millis(500));
+    signal_to(&child, "TERM");
+    assert!(wait(&mut child).success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    for part in [
+        "is ready at http://127.0.0.1:",
+        "sluice-data",
+        "always",
+        "new start",
+        "sluice send emails hello",
+        "SLUICE_SERVER",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    let mut server = Server::start();
+    assert_eq!(server.ready["recovery"]["fresh"], true);
+    let lines: String = (0..500).map(|n| format!("{n}\n")).collect();
+    server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).ok();
+    server.ok(&["receive", "q", "--max", "100", "--ack"]);
+    let mut sending = server
+        .command(&["send", "during", "--lines"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = sending.stdin.take().unwrap();
+    let feeding = std::thread::spawn(move || {
+        for n in 0..2_000 {
+            if std::io::Write::write_all(&mut stdin, format!("{n}\n").as_bytes()).is_err() {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    });
+    std::thread::sleep(Duration::from_millis(400));
+    server = server.kill_and_restart();
+    let output = sending.wait_with_output().unwrap();
+    feeding.join().unwrap();
+    let acknowledged = String::from_utf8(output.stdout).unwrap();
+    assert!(acknowledged.lines().count() > 0, "the kill came too early to show anything");
+    let kept: Vec<String> = server
+        .json(&["message", "list", "during", "--all"])
+        .iter()
+        .map(|m| m["id"].as_str().unwrap().to_owned())
+        .collect();
+    for id in acknowledged.lines() {
+        assert!(kept.iter().any(|k| k == id), "{id} was acknowledged and is lost");
+    }
+    assert_eq!(server.ready["recovery"]["fresh"], false);
+    let queue = server.one(&["queue", "show", "q"]);
+    assert_eq!((&queue["counts"]["ready"], &queue["totals"]["acked"]), (&400.into(), &100.into()));
+}
+
+#[test]
+fn a_signal_ends_it_with_0_and_wakes_those_who_wait() {
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start();
+        let mut waiting = server
+            .command(&["receive", "q", "--wait", "60s", "--retry-for", "0"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let started = Instant::now();
+        server.signal(signal);
+        assert_eq!(server.wait().code(), Some(0));
+        wait(&mut waiting);
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn it_listens_beyond_this_machine_only_when_told() {
+    let error = alone(&["serve", "--listen", "0.0.0.0:0", "--memory"]).fails(2);
+    assert!(error.contains("0.0.0.0:0 (from flag --listen) can be reached from other machines"), "{error}");
+    assert!(error.contains("--insecure"), "{error}");
+    let server = Server::with(&["--memory", "--insecure", "--listen=0.0.0.0:0"]);
+    let _ = server;
+}
+
+#[test]
+fn the_port_or_the_directory_may_be_taken() {
+    let server = Server::start();
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let error = server.run(&["serve", "--listen", &address, "--data-dir", "other"]).fails(1);
+    assert!(error.contains("cannot listen at") && error.contains("Another server has this port"), "{error}");
+    assert!(!server.path("other").exists(), "the data is not touched before the port is taken");
+    let error = server.run(&["serve", "--listen", "127.0.0.1:0"]).fails(8);
+    assert!(error.contains("in use by another process"), "{error}");
+}
+
+#[test]
+fn memory_writes_no_file_and_several_shards_serve() {
+    let server = Server::with(&["--memory", "--shards", "3"]);
+    for name in ["a", "b", "c"] {
+        server.ok(&["namespace", "create", name]);
+        server.ok(&["send", "q", name, "-n", name]);
+    }
+    for name in ["a", "b", "c"] {
+        assert_eq!(server.ok(&["receive", "q", "-n", name]), format!("{name}\n"));
+    }
+    assert!(!server.path("sluice-data").exists());
+    assert_eq!(server.ready["data_dir"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("file"), "x").unwrap();
+    let mut serve = command(home.path(), &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file"]);
+    let output = serve.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(8), "{error}");
+    assert!(error.contains("file"), "{error}");
+}
+
+#[test]
+fn logs_are_json_when_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = command(
+        home.path(),
+        &["serve", "--json", "--memory", "--listen", "127.0.0.1:0", "--log-format", "json"],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut byte = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    signal_to(&child, "TERM");
+    wait(&mut child);
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.lines().count() > 0);
+    for line in log.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        assert!(entry["level"].is_string() && entry["timestamp"].is_string(), "{line}");
+    }
+}

@@ -1,0 +1,198 @@
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Done, Server, signal_to, until, wait};
+
+/// Starts a worker with its output kept.
+fn start(server: &Server, args: &[&str]) -> Child {
+    let mut command = server.command(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn dead_error(server: &Server) -> String {
+    let dead = server.json(&["dead", "list", "q"]);
+    dead[0]["history"].as_array().unwrap().last().unwrap()["error"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_command_gets_payload_and_fields_and_its_output_passes() {
+    let server = Server::start();
+    server.ok(&["send", "q", "hello", "-p", "3", "-H", "Trace-Id=t1", "--content-type", "text/plain"]);
+    let script = "cat; echo; echo $SLUICE_QUEUE $SLUICE_ATTEMPT/$SLUICE_MAX_ATTEMPTS $SLUICE_PRIORITY \
+                  $SLUICE_HEADER_TRACE_ID $SLUICE_CONTENT_TYPE ${#SLUICE_RECEIPT} ${#SLUICE_MESSAGE_ID} $SLUICE_NAMESPACE";
+    let done = server.run(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
+    assert_eq!(done.out, "hello\nq 1/5 3 t1 text/plain 32 20 default\n");
+    assert!(done.err.contains("1 message acked"), "{}", done.err);
+    assert_eq!(server.one(&["queue", "show", "q"])["totals"]["acked"], 1);
+}
+
+#[test]
+fn the_exit_code_decides() {
+    let server = Server::start();
+    server.ok(&["queue", "set", "q", "--create", "--backoff", "none", "--max-attempts", "2"]);
+    server.feed(&["send", "q", "--lines"], b"0\n65\n7\nsignal\n").ok();
+    let script = "read x; echo said $x >&2; if [ $x = signal ]; then kill -9 $$; fi; exit $x";
+    let done = server.run(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
+    assert!(done.err.contains("1 message acked, 4 nacked, 1 rejected"), "{}", done.err);
+    let dead = server.json(&["dead", "list", "q"]);
+    let errors: Vec<String> = dead
+        .iter()
+        .map(|m| {
+            format!(
+                "{} {}",
+                m["reason"].as_str().unwrap(),
+                m["history"].as_array().unwrap().last().unwrap()["error"].as_str().unwrap()
+            )
+        })
+        .collect();
+    for expected in [
+        "rejected exit code 65: said 65",
+        "max_attempts exit code 7: said 7",
+        "max_attempts killed by signal 9: said signal",
+    ] {
+        assert!(errors.iter().any(|e| e == expected), "{expected}: {errors:?}");
+    }
+    server.ok(&["send", "q", "9"]);
+    server.ok(&["work", "q", "--until-empty", "--reject-code", "9", "--", "sh", "-c", "read x; exit $x"]);
+    assert!(server.json(&["dead", "list", "q"]).iter().any(|m| m["history"][0]["error"] == "exit code 9"));
+}
+
+#[test]
+fn several_run_at_once_and_each_message_runs_once() {
+    let server = Server::start();
+    let lines: String = (0..60).map(|n| format!("{n}\n")).collect();
+    server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).ok();
+    let started = Instant::now();
+    let out = server.ok(&[
+        "work",
+        "q",
+        "-c",
+        "12",
+        "--until-empty",
+        "--",
+        "sh",
+        "-c",
+        "read -r n; echo $n; sleep 0.3",
+    ]);
+    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+    let mut seen: Vec<u32> = out.lines().map(|l| l.parse().unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..60).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_long_command_keeps_its_lease() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    server.ok(&["work", "q", "--lease", "1s", "--until-empty", "--", "sleep", "2.5"]);
+    let totals = server.one(&["queue", "show", "q"])["totals"].clone();
+    assert_eq!(
+        (&totals["acked"], &totals["expired"], &totals["delivered"]),
+        (&1.into(), &0.into(), &1.into())
+    );
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x", "--max-attempts", "1"]);
+    let started = Instant::now();
+    server.ok(&[
+        "work",
+        "q",
+        "--timeout",
+        "500ms",
+        "--until-empty",
+        "--",
+        "sh",
+        "-c",
+        "echo begun >&2; sleep 60; true",
+    ]);
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!(dead_error(&server), "timed out after 500ms: begun");
+}
+
+#[test]
+fn a_command_need_not_read_and_may_leave_children() {
+    let server = Server::start();
+    let big = vec![b'x'; 900_000];
+    server.feed(&["send", "q"], &big).ok();
+    server.ok(&["work", "q", "--until-empty", "--", "true"]);
+    server.ok(&["send", "q", "x"]);
+    let started = Instant::now();
+    server.ok(&["work", "q", "--until-empty", "--", "sh", "-c", "sleep 8 >/dev/null & exit 0"]);
+    assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
+    assert_eq!(server.one(&["queue", "show", "q"])["totals"]["acked"], 2);
+}
+
+#[test]
+fn a_command_that_does_not_exist_costs_no_attempt() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    let error = server.run(&["work", "q", "--", "no-such-command"]).fails(2);
+    assert!(error.contains("cannot run no-such-command: No such file"), "{error}");
+    let message = &server.json(&["message", "peek", "q"])[0];
+    assert_eq!((&message["state"], &message["attempts"]), (&"ready".into(), &0.into()));
+}
+
+#[test]
+fn the_first_signal_lets_commands_finish() {
+    for signal in ["INT", "TERM"] {
+        let server = Server::start();
+        server.feed(&["send", "q", "--lines"], b"1\n2\n3\n").ok();
+        let mut worker = start(&server, &["work", "q", "--", "sh", "-c", "touch begun; sleep 1; cat"]);
+        until("the command", || server.path("begun").exists());
+        signal_to(&worker, signal);
+        assert_eq!(wait(&mut worker).code(), Some(0));
+        let done = Done::of(worker.wait_with_output().unwrap());
+        assert_eq!(done.out, "1");
+        assert!(done.err.contains("finishing what runs; once more ends it"), "{}", done.err);
+        let queue = server.one(&["queue", "show", "q"]);
+        assert_eq!((&queue["counts"]["ready"], &queue["counts"]["leased"]), (&2.into(), &0.into()));
+        assert_eq!(queue["totals"]["acked"], 1);
+    }
+}
+
+#[test]
+fn the_second_signal_ends_commands_and_releases() {
+    let server = Server::start();
+    server.feed(&["send", "q", "--lines"], b"1\n2\n").ok();
+    let script = "trap 'touch trapped; exit 1' TERM; touch begun; sleep 60 & wait";
+    let mut worker = start(&server, &["work", "q", "--prefetch", "1", "--", "sh", "-c", script]);
+    until("the command", || server.path("begun").exists());
+    signal_to(&worker, "TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(worker.try_wait().unwrap().is_none(), "it waits for the command");
+    signal_to(&worker, "TERM");
+    assert_eq!(wait(&mut worker).code(), Some(0));
+    assert!(server.path("trapped").exists(), "the command got the signal");
+    let queue = server.one(&["queue", "show", "q"]);
+    assert_eq!((&queue["counts"]["ready"], &queue["totals"]["released"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn it_goes_on_when_the_server_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let data = home.path().join("data");
+    let flags = ["--listen", &port, "--data-dir", data.to_str().unwrap()];
+    // The flags that the server is started with come later and win.
+    let server = Server::with(&flags);
+    server.feed(&["send", "q", "--lines"], b"1\n2\n3\n4\n5\n6\n").ok();
+    let worker =
+        start(&server, &["work", "q", "--until-empty", "--lease", "10s", "--", "sh", "-c", "sleep 0.3; cat"]);
+    std::thread::sleep(Duration::from_millis(700));
+    let server = server.kill_and_restart();
+    let done = Done::of(worker.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    until("all to be acked", || server.one(&["queue", "show", "q"])["totals"]["acked"] == 6);
+}
+
+#[test]
+fn a_name_that_is_not_valid_ends_it() {
+    let server = Server::start();
+    let error = server.run(&["work", "bad name", "--", "true"]).fails(2);
+    assert!(error.contains("\"bad name\" is not valid"), "{error}");
+    let error = server.run(&["work", "q"]).fails(2);
+    assert!(error.contains("COMMAND"), "{error}");
+}
