@@ -100,7 +100,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
             .into());
     }
     if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX || !visible {
-        let reason = format!("expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes of visible ASCII");
+        let reason = format!("expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
         return Err(Fault::invalid(reason).inside("Idempotency-Key").into());
     }
     Ok(key)

@@ -124,15 +124,17 @@ async fn connection(context: Arc<Context>, stream: TcpStream, mut stopping: watc
     let mut look_after = context.options.head_timeout.min(context.options.idle_timeout);
     loop {
         tokio::select! {
+            // First, so that an answer that the stop brings about says `connection: close`.
+            biased;
+            _ = stopping.wait_for(|stopping| *stopping), if !closing => {
+                closing = true;
+                serving.as_mut().graceful_shutdown();
+            }
             result = serving.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!("connection ended: {error}");
                 }
                 return;
-            }
-            _ = stopping.wait_for(|stopping| *stopping), if !closing => {
-                closing = true;
-                serving.as_mut().graceful_shutdown();
             }
             () = sleep(look_after) => match activity.verdict(&context.options) {
                 Verdict::Keep(next) => look_after = next,
@@ -176,8 +178,7 @@ fn builder() -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEAD_FIELDS_MAX)
-        .pipeline_flush(true);
+        .max_headers(HEAD_FIELDS_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

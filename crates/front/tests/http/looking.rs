@@ -1,0 +1,190 @@
+//! Queues, messages, dead letters, namespaces, and the server itself.
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, receipt};
+
+#[tokio::test]
+async fn queues_are_made_changed_listed_and_deleted() {
+    let server = Server::start().await;
+    let made = server.call("PUT", "/v1/queues/a", r#"{"lease_ms":5000}"#).await;
+    assert_eq!((made.status, &made.json()["settings"]["lease_ms"]), (201, &json!(5_000)));
+    let body = r#"{"max_attempts":2,"backoff":{"kind":"linear","base_ms":5}}"#;
+    let changed = server.call("PUT", "/v1/queues/a", body).await;
+    assert_eq!(changed.status, 200);
+    assert_eq!(
+        changed.json()["settings"],
+        json!({"lease_ms": 5_000, "max_attempts": 2, "max_deliveries": 100,
+        "backoff": {"kind": "linear", "base_ms": 5, "cap_ms": 600_000, "jitter_percent": 10}})
+    );
+    let patched = server.call("PATCH", "/v1/queues/a", r#"{"max_deliveries":7}"#).await;
+    assert_eq!(patched.json()["settings"]["max_deliveries"], 7);
+    assert_eq!(server.call("PATCH", "/v1/queues/none", "{}").await.code(), "queue_not_found");
+    for name in ["b", "c", "ab"] {
+        server.call("PUT", &format!("/v1/queues/{name}"), "").await;
+    }
+    let names = |list: Value| {
+        let queues = list["queues"].as_array().unwrap();
+        queues.iter().map(|queue| queue["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(server.get("/v1/queues?prefix=a").await.json()), ["a", "ab"]);
+    let page = server.get("/v1/queues?limit=2").await.json();
+    assert_eq!(page["next"], "ab");
+    let rest = server.get("/v1/queues?after=ab&limit=2").await.json();
+    assert_eq!(rest.get("next"), None);
+    assert_eq!(names(rest), ["b", "c"]);
+    server.send("a", "x").await;
+    let queue = server.get("/v1/queues/a").await.json();
+    assert_eq!((&queue["counts"]["ready"], &queue["totals"]["sent"]), (&json!(1), &json!(1)));
+    assert!(queue["oldest_ready_age_ms"].as_u64().unwrap() < 60_000);
+    assert_eq!(server.post("/v1/queues/a/purge", "").await.json(), json!({"purged": 1}));
+    server.send("a", "y").await;
+    assert_eq!(server.call("DELETE", "/v1/queues/a", "").await.json(), json!({"deleted": 1}));
+    assert_eq!(server.get("/v1/queues/a").await.code(), "queue_not_found");
+}
+
+#[tokio::test]
+async fn messages_are_looked_at_without_being_taken() {
+    let server = Server::start().await;
+    let mut ids = Vec::new();
+    for text in ["a", "b", "c", "d", "e"] {
+        ids.push(server.send("q", text).await);
+    }
+    let peek = server.get("/v1/queues/q/peek?limit=2").await.json();
+    assert_eq!(peek["messages"][1]["payload"], "b");
+    let mut found = Vec::new();
+    let mut path = "/v1/queues/q/messages?limit=2&payload=true&state=ready".to_owned();
+    loop {
+        let page = server.get(&path).await.json();
+        for message in page["messages"].as_array().unwrap() {
+            found.push(message["id"].as_str().unwrap().to_owned());
+            assert!(message["payload"].is_string());
+        }
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/v1/queues/q/messages?limit=2&payload=true&state=ready&cursor={next}");
+    }
+    assert_eq!(found, ids);
+    let without = server.get("/v1/queues/q/messages").await.json();
+    assert_eq!(without["messages"][0].get("payload"), None);
+    let one = server.get(&format!("/v1/messages/{}", ids[0])).await.json();
+    assert_eq!((&one["payload"], &one["state"], &one["queue"]), (&json!("a"), &json!("ready"), &json!("q")));
+    let bare = server.get(&format!("/v1/messages/{}?payload=false", ids[0])).await.json();
+    assert_eq!(bare.get("payload"), None);
+    let taken = server.receive("q").await;
+    let leased = server.get(&format!("/v1/messages/{}", ids[0])).await.json();
+    assert_eq!(leased["receipt"], taken["receipt"]);
+}
+
+#[tokio::test]
+async fn large_pages_are_cut_by_size() {
+    let server = Server::start().await;
+    let payload = vec![b'x'; 1 << 20];
+    for _ in 0..20 {
+        server.call_with("POST", "/v1/queues/q/messages/raw", &[], &payload).await;
+    }
+    let page = server.get("/v1/queues/q/messages?payload=true").await;
+    let count = page.json()["messages"].as_array().unwrap().len();
+    assert!((10..=16).contains(&count), "{count}");
+    let next = page.json()["next"].as_str().unwrap().to_owned();
+    let rest = server.get(&format!("/v1/queues/q/messages?payload=true&cursor={next}")).await.json();
+    assert_eq!(rest["messages"].as_array().unwrap().len() + count, 20);
+    assert_eq!(rest.get("next"), None);
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_redriven_and_deleted() {
+    let server = Server::start().await;
+    let mut ids = Vec::new();
+    for text in ["a", "b", "c"] {
+        ids.push(server.send("q", text).await);
+        let message = server.receive("q").await;
+        server.post("/v1/reject", &receipt(&message)).await;
+    }
+    let list = server.get("/v1/queues/q/dead?limit=10").await.json();
+    assert_eq!(list["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(list["messages"][0]["reason"], "rejected");
+    let some = json!({"ids": [ids[0]]}).to_string();
+    assert_eq!(server.post("/v1/queues/q/dead/redrive", &some).await.json(), json!({"redriven": 1}));
+    let some = json!({"ids": [ids[1]]}).to_string();
+    assert_eq!(server.post("/v1/queues/q/dead/delete", &some).await.json(), json!({"deleted": 1}));
+    assert_eq!(
+        server.post("/v1/queues/q/dead/delete", r#"{"all":true}"#).await.json(),
+        json!({"deleted": 1})
+    );
+    assert_eq!(server.receive("q").await["payload"], "a");
+}
+
+#[tokio::test]
+async fn namespaces_are_made_changed_and_deleted() {
+    let server = Server::start().await;
+    let made = server.call("PUT", "/v1/namespaces/shop", r#"{"quotas":{"queues":1},"shard":1}"#).await;
+    assert_eq!((made.status, &made.json()["shard"]), (201, &json!(1)));
+    let again = server.call("PUT", "/v1/namespaces/shop", r#"{"quotas":{"messages":5}}"#).await;
+    assert_eq!(
+        (again.status, &again.json()["quotas"]),
+        (200, &json!({"queues": 1, "messages": 5, "bytes": 0}))
+    );
+    let moved = server.call("PUT", "/v1/namespaces/shop", r#"{"shard":0}"#).await;
+    assert_eq!((moved.status, moved.code()), (400, "invalid_argument".to_owned()));
+    let patched = server.call("PATCH", "/v1/namespaces/shop", r#"{"quotas":{"queues":2}}"#).await;
+    assert_eq!(patched.json()["quotas"]["queues"], 2);
+    server.post("/v1/namespaces/shop/queues/a/messages", r#"{"payload":"x"}"#).await;
+    let shown = server.get("/v1/namespaces/shop").await.json();
+    assert_eq!((&shown["queues"], &shown["messages"]), (&json!(1), &json!(1)));
+    let names: Vec<Value> = server.get("/v1/namespaces").await.json()["namespaces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|namespace| namespace["name"].clone())
+        .collect();
+    assert!(names.contains(&json!("shop")) && names.contains(&json!("default")));
+    assert_eq!(server.call("DELETE", "/v1/namespaces/shop", "").await.code(), "namespace_not_empty");
+    assert_eq!(server.call("DELETE", "/v1/namespaces/shop?force=true", "").await.json(), json!({}));
+    assert_eq!(server.get("/v1/namespaces/shop").await.code(), "namespace_not_found");
+}
+
+#[tokio::test]
+async fn quotas_push_back() {
+    let server = Server::start().await;
+    server.call("PUT", "/v1/namespaces/shop", r#"{"quotas":{"messages":1}}"#).await;
+    let send = async || server.post("/v1/namespaces/shop/queues/a/messages", r#"{"payload":"x"}"#).await;
+    assert_eq!(send().await.status, 201);
+    let full = send().await;
+    assert_eq!((full.status, full.code()), (429, "quota_exceeded".to_owned()));
+}
+
+#[tokio::test]
+async fn the_server_tells_about_itself() {
+    let server = Server::start_with(|http, _| http.metrics_queues_max = 1).await;
+    server.send("a", "x").await;
+    server.send("b", "x").await;
+    let status = server.get("/v1/status").await.json();
+    assert_eq!(status["ready"], true);
+    assert_eq!(status["shards"].as_array().unwrap().len(), 2);
+    assert_eq!(&server.get("/healthz").await.body[..], b"ok\n");
+    assert_eq!(&server.get("/readyz").await.body[..], b"ready\n");
+    let metrics = String::from_utf8(server.get("/metrics").await.body.to_vec()).unwrap();
+    for line in [
+        "sluice_http_requests_total{route=\"send\",status=\"201\"} 2",
+        "sluice_queue_messages{namespace=\"default\",queue=\"a\",state=\"ready\"} 1",
+        "sluice_queues_omitted 1",
+        "sluice_http_requests_in_flight 1",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+    assert!(!metrics.contains("queue=\"b\""));
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let (_, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_disk_says_that_it_has_no_backup_or_streams_one() {
+    let server = Server::start().await;
+    let answer = server.get("/v1/admin/backup").await;
+    match answer.status {
+        200 => assert_eq!(answer.header("content-type"), "application/octet-stream"),
+        _ => assert!(!answer.message().is_empty()),
+    }
+}

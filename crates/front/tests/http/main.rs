@@ -1,0 +1,14 @@
+//! The HTTP front through real sockets. Every JSON answer is held against the API description on the way.
+
+#![allow(clippy::unwrap_used)]
+
+mod bounds;
+mod client;
+mod description;
+mod looking;
+mod mistakes;
+mod moving;
+mod schema;
+mod shutdown;
+mod support;
+mod versions;

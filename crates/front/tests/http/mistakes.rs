@@ -1,0 +1,236 @@
+//! Bad input over the wire: each mistake has its status and code, and says where it is.
+
+use crate::client::{Bare, request};
+use crate::support::Server;
+
+#[tokio::test]
+async fn mistakes_have_status_code_and_place() {
+    let server = Server::start().await;
+    let long = "x".repeat(129);
+    let cases: Vec<(&str, String, String, u16, &str, &str)> = [
+        ("POST", "/v1/queues/q/messages", "{", 400, "invalid_json", "line 1, column 2"),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","x":1}"#,
+            400,
+            "unknown_field",
+            "x: unknown field",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":1}"#,
+            400,
+            "wrong_type",
+            "payload: expected a string",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","payload":"b"}"#,
+            400,
+            "duplicate_field",
+            "payload:",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","payload_base64":""}"#,
+            400,
+            "conflicting_fields",
+            "payload and payload_base64",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","delay_ms":1,"deliver_at_ms":1}"#,
+            400,
+            "conflicting_fields",
+            "delay_ms and deliver_at_ms",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload_base64":"%"}"#,
+            400,
+            "invalid_argument",
+            "payload_base64: expected standard base64",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","priority":10}"#,
+            400,
+            "invalid_argument",
+            "priority:",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/messages",
+            r#"{"payload":"a","delay_ms":999999999999999}"#,
+            400,
+            "invalid_argument",
+            "delay",
+        ),
+        ("POST", "/v1/queues/$q/messages", r#"{"payload":"a"}"#, 400, "invalid_name", "$q"),
+        ("POST", "/v1/queues/a%20b/messages", r#"{"payload":"a"}"#, 400, "invalid_name", "a b"),
+        ("POST", &format!("/v1/queues/{long}/messages"), r#"{"payload":"a"}"#, 400, "invalid_name", "128"),
+        (
+            "POST",
+            "/v1/namespaces/none/queues/q/messages",
+            r#"{"payload":"a"}"#,
+            404,
+            "namespace_not_found",
+            "none",
+        ),
+        (
+            "POST",
+            "/v1/queues/q/receive",
+            r#"{"max":0}"#,
+            400,
+            "invalid_argument",
+            "max: expected a number from 1 to 1000, got 0",
+        ),
+        ("POST", "/v1/receive", r#"{"queues":[]}"#, 400, "missing_field", "queues"),
+        ("POST", "/v1/ack", r#"{"receipt":"x"}"#, 400, "invalid_receipt", "\"x\""),
+        (
+            "POST",
+            "/v1/ack",
+            r#"{"receipt":"0000004000000000000000000000000000"}"#,
+            400,
+            "invalid_receipt",
+            "",
+        ),
+        (
+            "POST",
+            "/v1/settle",
+            r#"{"items":[{"receipt":"a","outcome":"done"}]}"#,
+            400,
+            "invalid_argument",
+            "items[0].outcome",
+        ),
+        ("GET", "/v1/queues/none", "", 404, "queue_not_found", "none"),
+        ("POST", "/v1/queues/none/purge", "", 404, "queue_not_found", "none"),
+        ("GET", "/v1/queues/none/peek", "", 404, "queue_not_found", "none"),
+        ("GET", "/v1/messages/zzz", "", 400, "invalid_message_id", "zzz"),
+        ("GET", "/v1/messages/00000040000000000000", "", 404, "message_not_found", "00000040000000000000"),
+        ("GET", "/v1/queues?limit=0", "", 400, "invalid_argument", "limit"),
+        ("GET", "/v1/queues?page=2", "", 400, "unknown_field", "page: unknown query parameter"),
+        ("GET", "/v1/queues/q/messages?state=gone", "", 400, "invalid_argument", "state"),
+        ("GET", "/v1/queues/q/messages?cursor=x", "", 400, "invalid_argument", "cursor"),
+        ("PUT", "/v1/queues/q", r#"{"lease_ms":43200001}"#, 400, "invalid_argument", "lease_ms"),
+        ("POST", "/v1/queues/q/dead/delete", "{}", 400, "missing_field", "all"),
+        ("DELETE", "/v1/namespaces/x?force=yes", "", 400, "wrong_type", "force"),
+        ("GET", "/v1/nothing", "", 404, "not_found", "/v1/nothing"),
+        ("POST", "/v1/queues/q/messages/raw?x=1", "", 201, "", ""),
+    ]
+    .map(|(method, path, body, status, code, part)| {
+        (method, path.to_owned(), body.to_owned(), status, code, part)
+    })
+    .into();
+    for (method, path, body, status, code, part) in cases {
+        if code.is_empty() {
+            continue;
+        }
+        let answer = server.call(method, &path, &body).await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, status, "{method} {path} {body}: {text}");
+        assert_eq!(answer.code(), code, "{method} {path} {body}: {text}");
+        assert!(answer.message().contains(part), "{method} {path} {body}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_json_are_refused() {
+    let server = Server::start().await;
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let answer = server.call_with("POST", "/v1/queues/q/messages", &form, br#"{"payload":"a"}"#).await;
+    assert_eq!((answer.status, answer.code()), (415, "unsupported_media_type".to_owned()));
+    assert!(answer.message().contains("curl: --json"));
+    let answer = server.call_with("POST", "/v1/queues/q/messages", &[], b"{\"payload\":\"\xff\"}").await;
+    assert_eq!(answer.code(), "invalid_json");
+}
+
+#[tokio::test]
+async fn raw_headers_are_checked() {
+    let server = Server::start().await;
+    let path = "/v1/queues/q/messages/raw";
+    let answer = server.call_with("POST", path, &[("sluice-priority", "10")], b"x").await;
+    assert_eq!((answer.status, answer.code()), (400, "invalid_argument".to_owned()));
+    assert!(answer.message().starts_with("sluice-priority:"));
+    let answer = server.call_with("POST", path, &[("sluice-prio", "1")], b"x").await;
+    assert_eq!(answer.code(), "unknown_field");
+    let answer = server.call_with("POST", "/v1/queues/q/receive/raw?wait=1", &[], b"").await;
+    assert_eq!(answer.code(), "unknown_field");
+    let answer = server.call_with("POST", "/v1/queues/q/receive/raw", &[], b"{}").await;
+    assert_eq!(answer.code(), "body_too_large");
+}
+
+#[tokio::test]
+async fn other_methods_are_told() {
+    let server = Server::start().await;
+    let answer = server.call("PUT", "/v1/ack", "{}").await;
+    assert_eq!((answer.status, answer.header("allow")), (405, "POST, OPTIONS"));
+    assert_eq!(answer.code(), "method_not_allowed");
+    let answer = server.call("OPTIONS", "/v1/queues/q", "").await;
+    assert_eq!((answer.status, answer.header("allow")), (204, "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"));
+    let answer = server.call("HEAD", "/healthz", "").await;
+    assert_eq!((answer.status, answer.body.len(), answer.header("content-length")), (200, 0, "3"));
+    assert_eq!(server.call("HEAD", "/v1/queues/none", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn request_ids_come_back() {
+    let server = Server::start().await;
+    let answer = server.call_with("GET", "/healthz", &[("x-request-id", "my-id.1")], b"").await;
+    assert_eq!(answer.header("x-request-id"), "my-id.1");
+    for bad in ["a b", &"x".repeat(129)] {
+        let answer = server.call_with("GET", "/healthz", &[("x-request-id", bad)], b"").await;
+        assert_eq!(answer.header("x-request-id").len(), 16, "{bad}");
+    }
+    let error = server.get("/nothing").await;
+    assert_ne!(error.header("x-request-id"), "");
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_may_not_call() {
+    let server = Server::start().await;
+    let path = "/v1/queues/q/messages/raw";
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+        let answer = server.call_with("POST", path, &[("origin", origin)], b"x").await;
+        assert_eq!((answer.status, answer.code()), (403, "forbidden_origin".to_owned()), "{origin}");
+    }
+    let own = format!("http://{}", server.address);
+    let answer = server.call_with("POST", path, &[("origin", &own)], b"x").await;
+    assert_eq!(answer.status, 201);
+}
+
+#[tokio::test]
+async fn what_is_no_http_ends_the_connection_and_nothing_else() {
+    let server = Server::start().await;
+    for noise in [
+        "\0\0\0\0\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\0\0",
+        "GET /\u{0} HTTP/1.1\r\n\r\n",
+    ] {
+        let mut bare = Bare::connect(server.address).await;
+        bare.write(noise).await;
+        tokio::io::AsyncWriteExt::shutdown(&mut bare.0).await.unwrap();
+        bare.read_to_end().await;
+    }
+    assert_eq!(request(server.address, "GET", "/healthz", &[], b"").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_sends_nothing() {
+    let server = Server::start().await;
+    let mut bare = Bare::connect(server.address).await;
+    bare.write("POST /v1/queues/q/messages/raw HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc").await;
+    drop(bare);
+    assert_eq!(
+        server.post("/v1/queues/q/receive", r#"{"wait_ms":100}"#).await.json()["messages"],
+        serde_json::json!([])
+    );
+}

@@ -1,0 +1,112 @@
+//! A server to test, in memory, on a port of its own.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use sluice_engine::limits::Limits;
+use sluice_front::http::{HttpOptions, Stopped, openapi, serve};
+use sluice_node::{Durability, Node, Options};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{Answer, request};
+use crate::schema;
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) node: Node,
+    api: Value,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<Stopped>,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Server {
+        Server::start_with(|_, _| {}).await
+    }
+
+    pub(crate) async fn start_with(change: impl FnOnce(&mut HttpOptions, &mut Options)) -> Server {
+        let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
+        let mut options = Options {
+            data_dir: None,
+            shards: 2,
+            durability: Durability::Os,
+            cache_bytes: 1 << 20,
+            limits: Limits::default(),
+            mailbox_requests: 1_024,
+            waiting_receives: 100,
+            reserve_bytes: 0,
+            low_water_bytes: 0,
+            accept_clock_jump: false,
+        };
+        change(&mut http, &mut options);
+        let node = Node::start(options).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(serve(listener, node.clone(), http, async {
+            let _ = stopped.await;
+        }));
+        Server { address, node, api: openapi("test"), stop: Some(stop), serving }
+    }
+
+    /// A request; the answer is held against the API description.
+    pub(crate) async fn call(&self, method: &str, path: &str, body: &str) -> Answer {
+        let headers: &[(&str, &str)] =
+            if body.is_empty() { &[] } else { &[("content-type", "application/json")] };
+        self.call_with(method, path, headers, body.as_bytes()).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let answer = request(self.address, method, path, headers, body).await;
+        if let Err(error) = schema::check_answer(&self.api, method, path, &answer) {
+            panic!("{method} {path}: {error}\n{}", String::from_utf8_lossy(&answer.body));
+        }
+        answer
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
+        self.call("POST", path, body).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, "").await
+    }
+
+    /// Sends a text and gives its id.
+    pub(crate) async fn send(&self, queue: &str, payload: &str) -> String {
+        let body = serde_json::json!({"payload": payload}).to_string();
+        let answer = self.post(&format!("/v1/queues/{queue}/messages"), &body).await;
+        assert_eq!(answer.status, 201);
+        answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Receives one message.
+    pub(crate) async fn receive(&self, queue: &str) -> Value {
+        let answer = self.post(&format!("/v1/queues/{queue}/receive"), r#"{"wait_ms":5000}"#).await;
+        assert_eq!(answer.status, 200);
+        answer.json()["messages"][0].clone()
+    }
+
+    /// Tells the server to stop, and does not wait.
+    pub(crate) fn begin_stop(&mut self) {
+        let _ = self.stop.take().map(|stop| stop.send(()));
+    }
+
+    pub(crate) async fn stopped(self) -> Stopped {
+        self.serving.await.unwrap()
+    }
+}
+
+/// `{"receipt": ...}` of a delivered message.
+pub(crate) fn receipt(message: &Value) -> String {
+    serde_json::json!({"receipt": message["receipt"]}).to_string()
+}
