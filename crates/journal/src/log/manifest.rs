@@ -250,14 +250,34 @@ impl Manifest {
 
     /// Makes this the manifest of the directory, durably.
     pub(crate) fn store(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
-        write_whole(disk, dir, MANIFEST, &self.encode())?;
+        self.write_aside(disk, dir)?;
+        Manifest::put_in_place(disk, dir)
+    }
+
+    /// The part of storing whose failure changes nothing.
+    pub(crate) fn write_aside(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        write_aside(disk, dir, MANIFEST, &self.encode()).map(|_| ())
+    }
+
+    /// Makes what was written aside the manifest.
+    pub(crate) fn put_in_place(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        disk.rename(&aside(dir, MANIFEST), &dir.join(MANIFEST))?;
         disk.sync_dir(dir)
     }
 }
 
+fn aside(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.tmp"))
+}
+
 /// Puts a file in place as a whole: written aside, synced, renamed. The directory is yet to be synced.
 pub(crate) fn write_whole(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let aside: PathBuf = dir.join(format!("{name}.tmp"));
+    let aside = write_aside(disk, dir, name, bytes)?;
+    disk.rename(&aside, &dir.join(name))
+}
+
+fn write_aside(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let aside = aside(dir, name);
     match disk.remove(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -265,7 +285,7 @@ pub(crate) fn write_whole(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8])
     let file = disk.open(&aside, OpenMode::CreateNew)?;
     file.write_at(bytes, 0)?;
     file.sync_data()?;
-    disk.rename(&aside, &dir.join(name))
+    Ok(aside)
 }
 
 fn put_link(out: &mut Vec<u8>, link: &Link) {

@@ -147,10 +147,7 @@ pub(crate) fn highest_synced(
         if bytes.len() < HEADER {
             return Ok(highest);
         }
-        for at in 0..=bytes.len() - HEADER {
-            if bytes[at..at + 4] != MAGIC {
-                continue;
-            }
+        for at in memchr::memmem::find_iter(bytes, &MAGIC) {
             let position = Position { segment: number, offset: offset + at as u64 };
             if let Some(header) = Header::decode(identity, position, &bytes[at..]) {
                 highest = highest.max(Some(header.synced_to));

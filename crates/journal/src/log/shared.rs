@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -184,9 +184,22 @@ impl Shared {
         let mut next = held.clone();
         let result = change(&mut next);
         self.count_syncs(2);
-        next.store(&*self.disk, &self.options.dir)?;
+        next.write_aside(&*self.disk, &self.options.dir)?;
+        if let Err(error) = Manifest::put_in_place(&*self.disk, &self.options.dir) {
+            // Either manifest may be the one that the next start finds.
+            self.poison(format!("the manifest could not be replaced: {error}"));
+            return Err(error);
+        }
         *held = next;
         Ok(result)
+    }
+
+    /// Removes a file that no manifest names: the next start would do so, this saves the room until then. After a
+    /// failure it stays, since the manifest on the disk may be one that names it.
+    pub(crate) fn discard(&self, path: &Path) {
+        if self.failure().is_none() {
+            let _ = self.disk.remove(path);
+        }
     }
 
     /// Makes an empty file, whose name is durable once the directory is synced.

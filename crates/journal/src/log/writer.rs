@@ -24,7 +24,7 @@ use crate::seam::Committed;
 const GROUP_BYTES: usize = 8 << 20;
 
 /// Memory that the write buffer keeps between steps.
-const BUFFER_KEPT: usize = 1 << 20;
+const BUFFER_KEPT: usize = 2 * GROUP_BYTES;
 
 /// Writes and syncs what has been proposed. Clones share the work, and any thread may step.
 #[derive(Clone, Debug)]
@@ -52,6 +52,8 @@ pub(crate) struct State {
     unsynced: Vec<Arc<dyn File>>,
     todo: VecDeque<Proposal>,
     buffer: Vec<u8>,
+    /// Where heads are encoded, kept for its memory.
+    head: Vec<u8>,
     buffer_at: u64,
     /// What to tell when the buffer is written.
     staged: Vec<Note>,
@@ -75,6 +77,7 @@ impl State {
             unsynced: Vec::new(),
             todo: VecDeque::new(),
             buffer: Vec::new(),
+            head: Vec::with_capacity(HEADER),
             buffer_at: 0,
             staged: Vec::new(),
             ready: Vec::new(),
@@ -108,9 +111,9 @@ impl State {
             records_checksum: checksum(shared.identity, &self.buffer[body..]),
             previous: self.link.previous,
         };
-        let mut bytes = Vec::with_capacity(HEADER);
-        let previous = header.encode(shared.identity, &mut bytes);
-        self.buffer[head..body].copy_from_slice(&bytes);
+        self.head.clear();
+        let previous = header.encode(shared.identity, &mut self.head);
+        self.buffer[head..body].copy_from_slice(&self.head);
         self.offset = header.end();
         self.link = Link { next_index: first_index + u64::from(count), previous, term: shared.term, time_us };
         self.marked = self.synced;
@@ -375,8 +378,7 @@ pub(crate) fn add_segment(shared: &Shared) -> io::Result<Handle> {
     let named =
         shared.sync_dir().and_then(|()| shared.change_manifest(|manifest| manifest.open.push(handle.number)));
     if let Err(error) = named {
-        // What no manifest names is removed when opening; this only saves the room until then.
-        let _ = shared.disk.remove(&handle.path);
+        shared.discard(&handle.path);
         return Err(error);
     }
     Ok(handle)

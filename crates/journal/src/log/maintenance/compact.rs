@@ -122,8 +122,7 @@ impl Maintenance {
         let path = compaction.handle.path.clone();
         let result = self.place_compaction(&mut compaction);
         if result.is_err() {
-            // No manifest names it, so that the next start removes it at the latest.
-            let _ = self.shared.disk.remove(&path);
+            self.shared.discard(&path);
         }
         let entry = result?;
         let sources: Vec<u64> = compaction.source_numbers().collect();
@@ -177,8 +176,7 @@ impl Maintenance {
     pub(super) fn give_up_compaction(&mut self, now_us: u64) {
         self.compact_at_us = now_us + RETRY_US;
         if let Some(compaction) = self.compaction.take() {
-            // No manifest names it, so that the next start removes it at the latest.
-            let _ = self.shared.disk.remove(&compaction.handle.path);
+            self.shared.discard(&compaction.handle.path);
         }
     }
 }

@@ -77,8 +77,7 @@ impl Maintenance {
 
     pub(super) fn give_up_preparing(&mut self) {
         if let Some(preparing) = self.preparing.take() {
-            // No manifest names it, so that the next start removes it at the latest.
-            let _ = self.shared.disk.remove(&preparing.handle.path);
+            self.shared.discard(&preparing.handle.path);
         }
     }
 }

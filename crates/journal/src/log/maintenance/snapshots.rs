@@ -97,8 +97,7 @@ impl Maintenance {
                 Ok(())
             }
             Err(error) => {
-                // No manifest names it, so that the next start removes it at the latest.
-                let _ = self.shared.disk.remove(&path);
+                self.shared.discard(&path);
                 self.snapshots.tell_at_us = Some(now_us + RETRY_US);
                 Err(error)
             }
@@ -136,8 +135,7 @@ impl Maintenance {
 
     fn remove_building(&mut self) {
         if let Some(building) = self.snapshots.building.take() {
-            // No manifest names it, so that the next start removes it at the latest.
-            let _ = self.shared.disk.remove(&building.handle.path);
+            self.shared.discard(&building.handle.path);
         }
     }
 }
