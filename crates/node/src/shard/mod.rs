@@ -98,6 +98,9 @@ pub struct Shard<S, C> {
     outcome: Outcome,
     claims: BTreeMap<QueueId, u64>,
     woken: Vec<QueueId>,
+    /// The newest queue in which a message has become ready, and whether that was news since the last step.
+    newest_queue: Option<QueueId>,
+    queue_appeared: bool,
     names: BTreeMap<QueueId, Arc<str>>,
     snapshotting: Option<Snapshotting>,
     damaged: VecDeque<BlobKey>,
@@ -150,6 +153,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             outcome: Outcome::default(),
             claims: BTreeMap::new(),
             woken: Vec::new(),
+            newest_queue: None,
+            queue_appeared: false,
             names: BTreeMap::new(),
             snapshotting: None,
             damaged: VecDeque::new(),
@@ -272,6 +277,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
             for i in 0..self.outcome.ready.len() {
                 let queue = self.outcome.ready[i];
+                self.queue_appeared |= self.newest_queue < Some(queue);
+                self.newest_queue = self.newest_queue.max(Some(queue));
                 if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
                     self.woken.push(queue);
                 }

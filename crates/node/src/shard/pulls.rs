@@ -191,8 +191,19 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
+    /// A queue that some pull names may exist by now.
+    fn line_up_again(&mut self) {
+        for mut waiter in self.waiting.take_incomplete() {
+            waiter.queues = queue_ids(&self.engine, &waiter.pull);
+            self.serve_or_wait(waiter);
+        }
+    }
+
     /// Serves those who wait for queues in which messages have become ready.
     pub(super) fn serve_woken(&mut self) {
+        if std::mem::take(&mut self.queue_appeared) {
+            self.line_up_again();
+        }
         while let Some(queue) = self.woken.pop() {
             while self.unclaimed(queue) > 0
                 && let Some(waiter) = self.waiting.pop(queue)

@@ -24,6 +24,8 @@ pub(super) struct Waiting {
     lines: BTreeSet<(QueueId, u64)>,
     ends: BTreeSet<(u64, u64)>,
     tickets: BTreeMap<u64, u64>,
+    /// Pulls that name a queue which did not exist when they were lined up.
+    incomplete: BTreeSet<u64>,
     next: u64,
 }
 
@@ -39,6 +41,9 @@ impl Waiting {
         self.lines.extend(waiter.queues.iter().map(|queue| (*queue, place)));
         self.ends.insert((waiter.until_us, place));
         self.tickets.insert(waiter.pull.ticket, place);
+        if waiter.queues.len() < waiter.pull.queues.len() {
+            self.incomplete.insert(place);
+        }
         self.waiters.insert(place, waiter);
     }
 
@@ -63,6 +68,12 @@ impl Waiting {
     pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<Waiter> {
         let places: BTreeSet<u64> =
             self.lines.iter().filter(|(queue, _)| of(*queue)).map(|line| line.1).collect();
+        places.into_iter().filter_map(|place| self.remove(place)).collect()
+    }
+
+    /// Takes all pulls that name a queue which did not exist when they were lined up.
+    pub(super) fn take_incomplete(&mut self) -> Vec<Waiter> {
+        let places = std::mem::take(&mut self.incomplete);
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
@@ -91,6 +102,7 @@ impl Waiting {
         }
         self.ends.remove(&(waiter.until_us, place));
         self.tickets.remove(&waiter.pull.ticket);
+        self.incomplete.remove(&place);
         Some(waiter)
     }
 }

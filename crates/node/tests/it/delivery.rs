@@ -153,3 +153,23 @@ async fn stopping_wakes_those_who_wait_and_refuses_those_who_come() {
     assert!(!node.ready());
     assert!(matches!(receive(&node, "jobs", 1, 0).await, Err(Error::ShuttingDown {})));
 }
+
+#[tokio::test]
+async fn a_pull_that_waits_for_a_queue_which_is_deleted_and_made_anew_is_served() {
+    let node = memory();
+    for round in 0..200 {
+        let sent = send(&node, "jobs", &[b"old"]).await;
+        assert_eq!(sent.count, 1);
+        let (pulled, deleted) = tokio::join!(receive(&node, "jobs", 1, 3_000), async {
+            let deleted = node.queue_delete(NamespaceId::DEFAULT, "jobs").await;
+            send(&node, "jobs", &[b"new"]).await;
+            deleted
+        });
+        deleted.unwrap();
+        let began = Instant::now();
+        let pulled = pulled.unwrap();
+        // The pull either took the old message, or was ended by the deletion, or was served from the new queue.
+        assert!(pulled.len() <= 1 && began.elapsed() < Duration::from_secs(1), "round {round}");
+        node.queue_delete(NamespaceId::DEFAULT, "jobs").await.unwrap();
+    }
+}

@@ -1,7 +1,7 @@
 //! What is on disk after the process has gone.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::NamespaceId;
@@ -137,7 +137,12 @@ async fn snapshots_and_compaction_keep_every_message() {
         let taken = receive(&node, "jobs", 1, 0).await.unwrap();
         assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
     }
-    assert!(node.metrics().await.shards[0].snapshots > 0, "240 MB of log have passed");
+    // 240 MB of log have passed, so a snapshot is at least on its way.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while node.metrics().await.shards[0].snapshots == 0 {
+        assert!(Instant::now() < deadline, "no snapshot was taken");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     stop(node).await;
     let node = open(dir.path(), Durability::Os);
     assert_eq!(payloads(&receive(&node, "kept", 10, 0).await.unwrap()), [b"old"]);
