@@ -52,7 +52,7 @@ impl File {
     /// Cuts or grows the file with zeros; like any change of size, durable only after a sync.
     pub(super) fn set_len(&mut self, len: usize) {
         let before = self.cache.len();
-        if len < before && len % SECTOR != 0 {
+        if len < before && !len.is_multiple_of(SECTOR) {
             self.dirty.insert(len / SECTOR);
         }
         self.cache.resize(len, 0);

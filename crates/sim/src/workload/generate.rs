@@ -19,6 +19,9 @@ const SPENT_MAX: usize = 64;
 /// Keyed sends that may be repeated.
 const KEYED_MAX: usize = 32;
 
+/// Draws one kind of operation.
+type Draw = fn(&mut Generator, &Model) -> Op;
+
 /// What a pull asks.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -80,7 +83,7 @@ impl Generator {
     /// The next thing that some client asks for.
     pub fn op(&mut self, model: &Model) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
-        let kinds: [(u64, fn(&mut Generator, &Model) -> Op); 9] = [
+        let kinds: [(u64, Draw); 9] = [
             (20, Generator::send),
             (2, Generator::repeat),
             (settle, Generator::settle),
@@ -273,7 +276,8 @@ impl Generator {
             max_deliveries: rng.chance(1, 2).then(|| rng.between(1, 8) as u16),
             backoff: None,
         };
-        if self.rng.chance(1, 2) {
+        // Never an empty patch: it could not be told from the node's own, which creates the queues of a pull.
+        if patch == QueuePatch::default() || self.rng.chance(1, 2) {
             patch.backoff = Some(self.backoff());
         }
         let create = self.rng.chance(2, 3);

@@ -249,7 +249,7 @@ impl World {
                 self.clients.reads.push(pending);
                 Ok(())
             }
-            Err(BlobError::Damaged(_)) if !self.flips.is_empty() => {
+            Err(BlobError::Damaged(_)) if self.tainted => {
                 self.hold_damaged(pending.delivery.receipt, pending.delivery.blob);
                 Ok(())
             }

@@ -95,6 +95,8 @@ pub struct World {
     idle: bool,
     /// Damage done and not undone.
     flips: Vec<Flip>,
+    /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
+    tainted: bool,
     /// All before this record is durable, whatever the durability setting.
     durable: u64,
     /// Records before this one have been given to the disk; and where what was given last begins.
@@ -129,6 +131,7 @@ impl World {
             dying: Crash::Kill,
             idle: false,
             flips: Vec::new(),
+            tainted: false,
             durable: 0,
             written: 0,
             last_write: 0,
@@ -301,6 +304,7 @@ impl World {
         if let Some(flip) = self.disk.flip_somewhere(|_| true) {
             self.trace(|| format!("  {flip:?}"));
             self.flips.push(flip);
+            self.tainted = true;
         }
     }
 
