@@ -4,9 +4,10 @@
 //! (engine), durability (journal), the wire (front, client).
 //!
 //! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `work` the loop that
-//! runs a command for each message.
+//! runs a command for each message, `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod bench;
 mod cli;
 mod config;
 mod serve;

@@ -85,6 +85,9 @@ enum Verb {
     Backup(backup::BackupArgs),
     /// Make a data directory from a backup.
     Restore(restore::RestoreArgs),
+    /// Measure this program on this machine.
+    #[command(subcommand)]
+    Bench(crate::bench::BenchVerb),
     /// Keep names for servers, and choose one.
     #[command(subcommand)]
     Context(context::ContextVerb),
@@ -130,6 +133,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Namespace(verb) => talk(namespace::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
+        Verb::Bench(verb) => crate::bench::run(&verb, out),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),
         Verb::Backup(args) => talk(backup::run(args, out)),

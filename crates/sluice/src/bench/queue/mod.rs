@@ -1,0 +1,121 @@
+//! `sluice bench queue`: a server under load over HTTP, its client beside it on the same machine.
+//!
+//! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of load,
+//! `during` sends while snapshots and compaction run.
+
+mod args;
+mod during;
+mod phases;
+mod rows;
+
+use sluice_client::Client;
+
+use super::disk::{fdatasync_us, is_in_memory};
+use super::load::{Amount, connection, runtime};
+use super::report::Report;
+use super::server::{Server, Target};
+use super::stats::Samples;
+use crate::cli::{self, Out};
+pub(crate) use args::QueueArgs;
+use args::{RowKind, Settings};
+use phases::{Phases, Shape};
+
+pub(super) fn run(args: &QueueArgs, out: Out) -> cli::Result<bool> {
+    super::print(report(args), out)
+}
+
+fn report(args: &QueueArgs) -> Result<Report, String> {
+    let settings = Settings::of(args);
+    let folder = tempfile::Builder::new()
+        .prefix("sluice-bench-")
+        .tempdir_in(&settings.dir)
+        .map_err(|error| format!("cannot make a folder in {}: {error}", settings.dir.display()))?;
+    let durability = if settings.url.is_some() { "as the server has it" } else { &settings.durability };
+    let mut report = Report::new("queue", durability);
+    if settings.url.is_none() {
+        report.figure("fdatasync_us", fdatasync_us(folder.path())?);
+        if is_in_memory(folder.path()) {
+            report.note(
+                "the data is on a disk in memory, where a sync costs nothing: choose another with --dir",
+            );
+        }
+    }
+    let runtime = runtime(settings.client_threads)?;
+    runtime.block_on(measure(&settings, folder.path(), &mut report))?;
+    Ok(report)
+}
+
+async fn measure(settings: &Settings, folder: &std::path::Path, report: &mut Report) -> Result<(), String> {
+    if settings.during.is_some() {
+        return during::run(settings, folder, report).await;
+    }
+    let target = match &settings.url {
+        Some(url) => Target::Url(url.clone()),
+        None => Target::Child(Server::start(&folder.join("data"), &settings.server(settings.shards))?),
+    };
+    let admin = connection(target.url())?;
+    let mut main = None;
+    if settings.rows.contains(&RowKind::Main) {
+        main = Some(measure_main(&target, &admin, settings, report).await?);
+    }
+    for kind in &settings.rows {
+        rows::on_same_server(*kind, &target, &admin, settings, main.as_ref(), report).await?;
+    }
+    target.stop()?;
+    if settings.rows.contains(&RowKind::Shards) {
+        match settings.url {
+            None => rows::shards(folder, settings, report).await?,
+            Some(_) => report.note("the row with several shards needs servers of its own and was left out"),
+        }
+    }
+    // Every phase fails when one message is not acked exactly once, so to have come here is the proof.
+    report.check("each message was acked exactly once, and none was left", Ok(()));
+    Ok(())
+}
+
+async fn measure_main(
+    target: &Target,
+    admin: &Client,
+    settings: &Settings,
+    report: &mut Report,
+) -> Result<Phases, String> {
+    let shards = if settings.url.is_some() { 1 } else { settings.shards };
+    let shape = Shape { namespaces: rows::namespaces(admin, shards).await?, ..Shape::of(settings) };
+    if settings.warmup > 0 {
+        let warm = Shape { amount: Amount::Messages(settings.warmup), ..shape.clone() };
+        phases::run(target, admin, &warm, settings.payload_bytes).await?;
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..settings.rounds {
+        rounds.push(phases::run(target, admin, &shape, settings.payload_bytes).await?);
+    }
+    tell_main(&rounds, report);
+    rounds.sort_by(|a, b| a.send.per_s().total_cmp(&b.send.per_s()));
+    let median = rounds.swap_remove(rounds.len() / 2);
+    let title = format!(
+        "{} B, {} workers, batch {}, {} queue(s), {shards} shard(s)",
+        settings.payload_bytes, settings.workers, settings.batch, settings.queues
+    );
+    rows::tell("main", &title, &median, report);
+    Ok(median)
+}
+
+/// The figures under the documented names, each the median over the rounds.
+fn tell_main(rounds: &[Phases], report: &mut Report) {
+    let median =
+        |of: &dyn Fn(&Phases) -> Option<f64>| rounds.iter().filter_map(of).collect::<Samples>().median();
+    let combined = |of: fn(&super::load::Done) -> f64| median(&|phases| phases.combined.as_ref().map(of));
+    report.figure("send_per_s", median(&|phases| Some(phases.send.per_s())));
+    report.figure("work_per_s", median(&|phases| Some(phases.work.per_s())));
+    report.figure("combined_per_s", combined(|done| done.per_s()));
+    report.figure("p50_ms", combined(|done| done.ms(50.0)));
+    report.figure("p99_ms", combined(|done| done.ms(99.0)));
+    if rounds.iter().any(|phases| phases.server.is_some()) {
+        report.figure("server_cpu_s", median(&|phases| Some(phases.server.as_ref()?.cpu_s)));
+        report.figure("server_rss_mb", median(&|phases| Some(phases.server.as_ref()?.peak_rss_mb)));
+        report.figure("fsyncs", median(&|phases| Some(phases.server.as_ref()?.journal.fsyncs as f64)));
+        report.figure("log_bytes", median(&|phases| Some(phases.server.as_ref()?.journal.log_bytes as f64)));
+    } else {
+        report.note("the server is not ours: its processor time and memory are not known");
+    }
+}
