@@ -8,7 +8,7 @@ use sluice_front::codes::exit;
 use sluice_journal::{CheckReport, FsDisk, OpenError, check};
 
 use super::error::FAILED;
-use super::format::{counted, size};
+use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Out, Result};
 
@@ -125,11 +125,11 @@ impl<'a> Shard<'a> {
         let bytes = report.files.iter().map(|f| f.bytes).sum();
         let verdict = if self.is_damaged() { "DAMAGED" } else { "ok" };
         let mut text = format!(
-            "{}: {verdict}\n  {} in {}: {} batches, {}, {}\n",
+            "{}: {verdict}\n  {} in {}: {}, {}, {}\n",
             self.dir.display(),
             size(bytes),
             counted(report.files.len() as u64, "file"),
-            report.batches,
+            plural(report.batches, "batch", "batches"),
             counted(report.records, "record"),
             counted(report.blobs, "payload")
         );

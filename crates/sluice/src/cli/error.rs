@@ -153,6 +153,15 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_says_the_same_as_the_help() {
+        let page = include_str!("../../../../docs/cli.md");
+        for line in EXIT_CODES.lines().skip(1) {
+            let (code, means) = line.trim().split_once("  ").unwrap();
+            assert!(page.contains(&format!("| {code} | {means} |")), "{line}");
+        }
+    }
+
+    #[test]
     fn a_code_of_a_newer_server_is_a_failure() {
         assert_eq!(CliError::server("from_the_future", "m", &Value::Null).exit(), FAILED);
         assert_eq!(CliError::server("lease_lost", "m", &Value::Null).exit(), 4);

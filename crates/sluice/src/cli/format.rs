@@ -60,7 +60,12 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// `1 message`, `2 messages`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    plural(count, what, &format!("{what}s"))
+}
+
+/// The same for words whose plural is not made with an s alone.
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// At most so many characters on one line, what is cut marked.

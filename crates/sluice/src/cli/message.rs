@@ -198,7 +198,8 @@ fn details(m: &Stored) -> String {
     let state = m.reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
     table.field("state", state);
     table.field("priority", m.priority.to_string());
-    table.field("attempts", format!("{} of {}, {} deliveries", m.attempts, m.max_attempts, m.deliveries));
+    table.field("attempts", format!("{} of {}", m.attempts, m.max_attempts));
+    table.field("deliveries", m.deliveries.to_string());
     table.field("sent", format!("{} ({})", time(m.sent_at_ms), relative(m.sent_at_ms)));
     if let Some(at) = m.deadline_ms {
         let what = if m.state == "leased" { "lease ends" } else { "ready" };

@@ -147,8 +147,8 @@ fn tell(
             line["receipt"] = json!(receipt);
             out.object(&line)?;
         } else if result.ok {
-            let again = if result.already_settled { " before" } else { "" };
-            out.line(&format!("{done}{again} {receipt}"))?;
+            let done = if result.already_settled { "settled before:" } else { done };
+            out.line(&format!("{done} {receipt}"))?;
         }
         if let Some(e) = result.error {
             let error = CliError::server(&e.code, &e.message, &e.details);

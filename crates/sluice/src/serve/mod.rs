@@ -21,6 +21,9 @@ use crate::cli::{CliError, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use stopping::Stopping;
 
+/// The least that the journal gets for its last sync.
+const LAST_SYNC: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice serve\n  sluice serve --data-dir /var/lib/sluice --durability interval:1s\n  \
@@ -84,8 +87,8 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
             .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again.")
             .exit_with(exit::SERVER));
     }
-    // The connections have had the grace period; this is for the journal's last sync.
-    let grace = config.grace.max(Duration::from_secs(1));
+    // What the connections have left of the grace period, and enough for the last sync in any case.
+    let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
     node.shutdown(grace).await.map_err(|e| CliError::failed(e.to_string()).exit_with(exit::SERVER))?;
     tracing::info!("stopped");
     Ok(0)

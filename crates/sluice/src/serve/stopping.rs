@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,7 +17,14 @@ const INTERRUPTED: i32 = 130;
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     begun: watch::Receiver<bool>,
-    failure: Arc<Mutex<Option<String>>>,
+    end: Arc<Mutex<End>>,
+}
+
+/// What is known of the end.
+#[derive(Debug, Default)]
+struct End {
+    since: Option<Instant>,
+    failure: Option<String>,
 }
 
 impl Stopping {
@@ -27,16 +35,16 @@ impl Stopping {
         let mut interrupt = open(SignalKind::interrupt())?;
         let mut terminate = open(SignalKind::terminate())?;
         let (begin, begun) = watch::channel(false);
-        let stopping = Stopping { begun, failure: Arc::default() };
-        let failure = Arc::clone(&stopping.failure);
+        let stopping = Stopping { begun, end: Arc::default() };
+        let end = Arc::clone(&stopping.end);
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => tracing::info!("SIGINT: finishing what is in flight; once more ends at once"),
-                _ = terminate.recv() => tracing::info!("SIGTERM: finishing what is in flight; once more ends at once"),
-                reason = node.failed() => {
-                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
-                }
-            }
+            let failure = tokio::select! {
+                _ = interrupt.recv() => told("SIGINT"),
+                _ = terminate.recv() => told("SIGTERM"),
+                reason = node.failed() => Some(reason),
+            };
+            *end.lock().unwrap_or_else(PoisonError::into_inner) =
+                End { since: Some(Instant::now()), failure };
             begin.send_replace(true);
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -59,6 +67,17 @@ impl Stopping {
 
     /// Why the journal failed, if that is what ended the server.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
+
+    /// How long it has been stopping.
+    pub(super) fn elapsed(&self) -> Duration {
+        let since = self.end.lock().unwrap_or_else(PoisonError::into_inner).since;
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+fn told(signal: &str) -> Option<String> {
+    tracing::info!("{signal}: finishing what is in flight; once more ends at once");
+    None
 }

@@ -158,3 +158,35 @@ fn logs_are_json_when_asked() {
         assert!(entry["level"].is_string() && entry["timestamp"].is_string(), "{line}");
     }
 }
+
+#[test]
+fn a_journal_that_fails_ends_it_with_the_reason() {
+    let home = tempfile::tempdir().unwrap();
+    // Writes beyond a size fail, as on a disk that breaks.
+    let script = "trap '' XFSZ; ulimit -f 12000; exec \"$0\" serve --json --listen 127.0.0.1:0 --reserve 0";
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_sluice")])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
+    std::fs::write(home.path().join("big"), vec![b'x'; 1 << 20]).unwrap();
+    until("the journal to fail", || {
+        let args = ["send", "q", "--file", "big", "--retry-for", "0"];
+        let mut send = command(home.path(), &args);
+        let _ = send.env("SLUICE_SERVER", ready["url"].as_str().unwrap()).output().unwrap();
+        child.try_wait().unwrap().is_some()
+    });
+    assert_eq!(wait(&mut child).code(), Some(8));
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(
+        told.contains("the journal has failed") && told.contains("Nothing that was acknowledged is lost"),
+        "{told}"
+    );
+}

@@ -10,7 +10,7 @@ fn each_outcome_has_a_verb() {
     server.feed(&["send", "q", "--lines"], b"1\n2\n3\n4\n").ok();
     let [ack, nack, reject, release] = [0; 4].map(|_| receipt(&server));
     assert_eq!(server.ok(&["ack", &ack]), format!("acked {ack}\n"));
-    assert_eq!(server.ok(&["ack", &ack]), format!("acked before {ack}\n"));
+    assert_eq!(server.ok(&["ack", &ack]), format!("settled before: {ack}\n"));
     server.ok(&["nack", &nack, "--error", "not today", "--delay", "1h"]);
     server.ok(&["reject", &reject, "--error", "never"]);
     server.ok(&["extend", &release, "--lease", "5m"]);

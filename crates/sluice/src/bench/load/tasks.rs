@@ -15,6 +15,9 @@ const RECEIVE_WAIT: Duration = Duration::from_millis(200);
 /// Without any progress for so long a run is given up: something is lost.
 const STALLED: Duration = Duration::from_secs(60);
 
+/// Longer times count as this one.
+const TIME_MAX: Duration = Duration::from_secs(3600);
+
 /// Where one loop works.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Lane {
@@ -48,9 +51,9 @@ impl Phase {
     }
 }
 
-/// Times in nanoseconds, with three digits.
+/// Times in nanoseconds, with three digits, up to [`TIME_MAX`].
 pub(in crate::bench) fn histogram() -> Result<Histogram<u64>, String> {
-    Histogram::new(3).map_err(|error| error.to_string())
+    Histogram::new_with_bounds(1, TIME_MAX.as_nanos() as u64, 3).map_err(|error| error.to_string())
 }
 
 /// Sends batches until the phase is over. The times of its sends.
