@@ -120,4 +120,18 @@ mod tests {
         assert_eq!(params.boolean("b", true).unwrap_err().field, "b");
         assert!(integer("+1", 0, 9).is_err());
     }
+
+    #[test]
+    fn noise_never_panics() {
+        let mut random = crate::http::testing::Random(17);
+        for _ in 0..20_000 {
+            let mut query = b"a=x%2Fy+z&b=%c3%a9&a=".to_vec();
+            random.mutate(&mut query);
+            if let Ok(query) = std::str::from_utf8(&query)
+                && let Ok(params) = Params::read(Some(query), &["a", "b"])
+            {
+                let _ = params.integer("a", 0, 9, 0);
+            }
+        }
+    }
 }

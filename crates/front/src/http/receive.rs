@@ -273,4 +273,17 @@ mod tests {
             "invalid_argument max: expected a number from 1 to 1000, got 1001"
         );
     }
+
+    #[test]
+    fn noise_never_panics() {
+        let seed = r#"{"queues":["a",{"name":"b\u00e9","weight":3}],"max":5,"consumer":"c","lease_ms":7}"#;
+        let mut random = crate::http::testing::Random(19);
+        for _ in 0..20_000 {
+            let mut body = seed.as_bytes().to_vec();
+            random.mutate(&mut body);
+            if let Ok(terms) = Terms::read(&body, RECEIVE_MANY_FIELDS, 1_000) {
+                let _ = terms.queues();
+            }
+        }
+    }
 }
