@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::{Out, Result};
+use super::{CliError, Out, Result};
 
 #[derive(Debug, Args)]
 #[command(
@@ -15,9 +15,12 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(super) fn run(args: &CompletionsArgs, mut command: Command) -> Result<u8> {
+pub(super) fn run(args: &CompletionsArgs, mut command: Command, out: Out) -> Result<u8> {
+    if out.json {
+        return Err(CliError::usage("completions are a script for a shell: there is no JSON of them"));
+    }
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "sluice", &mut script);
-    Out::new(false).bytes(&script)?;
+    out.bytes(&script)?;
     Ok(0)
 }

@@ -139,7 +139,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Backup(args) => talk(backup::run(args, out)),
         Verb::Restore(args) => restore::run(&args, out),
         Verb::Context(verb) => context::run(verb, out),
-        Verb::Completions(args) => completions::run(&args, Cli::command()),
+        Verb::Completions(args) => completions::run(&args, Cli::command(), out),
     }
 }
 

@@ -22,11 +22,11 @@ pub(crate) enum NamespaceVerb {
     Create {
         /// Name of the new namespace.
         name: String,
-        #[command(flatten)]
-        quotas: QuotaFlags,
         /// The shard that it lives on; it cannot be changed later [default: the server chooses].
         #[arg(long, value_name = "N")]
         shard: Option<u32>,
+        #[command(flatten)]
+        quotas: QuotaFlags,
         #[command(flatten)]
         server: ServerFlags,
     },

@@ -14,6 +14,7 @@ use super::{CliError, Out, Result, duration};
 /// Most receipts of one request.
 const BATCH: usize = 1_000;
 
+/// What all of these verbs take. It is flattened last, since it ends with flags under a heading of their own.
 #[derive(Debug, Args)]
 struct Receipts {
     /// Receipts, as `sluice receive` prints them; `-`: read them from stdin, one per line.
@@ -31,41 +32,41 @@ pub(crate) struct AckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct NackArgs {
-    #[command(flatten)]
-    receipts: Receipts,
     /// What went wrong, for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
     /// Try again after so long [default: as the backoff says].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
+    #[command(flatten)]
+    receipts: Receipts,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseArgs {
-    #[command(flatten)]
-    receipts: Receipts,
     /// Ready again after so long [default: at once].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
+    #[command(flatten)]
+    receipts: Receipts,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
-    #[command(flatten)]
-    receipts: Receipts,
     /// What is wrong with it, for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
+    #[command(flatten)]
+    receipts: Receipts,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
-    #[command(flatten)]
-    receipts: Receipts,
     /// The new lease, from now [default: the queue's].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
+    #[command(flatten)]
+    receipts: Receipts,
 }
 
 impl AckArgs {

@@ -190,3 +190,39 @@ fn a_journal_that_fails_ends_it_with_the_reason() {
         "{told}"
     );
 }
+
+/// A request whose body never comes.
+fn half_a_request(server: &Server) -> std::net::TcpStream {
+    let mut stream = std::net::TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    stream
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut server = Server::start();
+    let _open = half_a_request(&server);
+    server.signal("TERM");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(server.is_running(), "it waits for what is in flight");
+    let second = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(130));
+    assert!(second.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn what_does_not_finish_within_the_grace_period_is_cut() {
+    let mut server = Server::with(&["--grace", "1s"]);
+    let _open = half_a_request(&server);
+    let began = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(
+        (Duration::from_millis(800)..Duration::from_secs(5)).contains(&began.elapsed()),
+        "{:?}",
+        began.elapsed()
+    );
+}

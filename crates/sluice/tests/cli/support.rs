@@ -100,6 +100,10 @@ impl Server {
         signal_to(&self.child, signal);
     }
 
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         wait(&mut self.child)
