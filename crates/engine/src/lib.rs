@@ -22,6 +22,10 @@ mod hash;
 pub mod id;
 pub mod limits;
 pub mod outcome;
+#[cfg(feature = "plant")]
+pub mod plant;
+#[cfg(not(feature = "plant"))]
+mod plant;
 pub mod query;
 mod record;
 pub mod settings;

@@ -37,6 +37,16 @@ impl Plant {
         Plant::ReuseIdAfterLostTail,
     ];
 
+    /// The bug of the engine that this one is; `None`: it is planted outside, in the disk or beside the journal.
+    pub(crate) fn in_engine(self) -> Option<sluice_engine::plant::Plant> {
+        match self {
+            Plant::DropCounter => Some(sluice_engine::plant::Plant::DropCounter),
+            Plant::DeliverTwice => Some(sluice_engine::plant::Plant::DeliverTwice),
+            Plant::StaleToken => Some(sluice_engine::plant::Plant::StaleToken),
+            _ => None,
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

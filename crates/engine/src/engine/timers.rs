@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
+use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::state::message::Reason;
 use crate::state::wheel::FIRE_COST;
@@ -31,7 +32,9 @@ impl Engine {
     fn expire(&mut self, slot: u32, out: &mut Outcome) {
         self.record_attempt(slot, AttemptEnd::Expired, None, out);
         let message = self.messages.get(slot);
-        self.queues.get_mut(message.queue).counters.expired += 1;
+        if !plant::is(Plant::DropCounter) {
+            self.queues.get_mut(message.queue).counters.expired += 1;
+        }
         self.totals.expired += 1;
         if self.is_spent(message) {
             self.make_dead(slot, Reason::MaxAttempts);

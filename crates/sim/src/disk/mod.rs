@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
 
-pub use store::{Call, Crash, Flip, Tally};
+pub use store::{Call, Crash, Flaws, Flip, Tally};
 
 use crate::rng::Rng;
 use names::Inode;
@@ -68,9 +68,9 @@ impl SimDisk {
         self.store().used()
     }
 
-    /// Makes syncs answer without doing anything (a planted bug).
-    pub fn skip_syncs(&self, skip: bool) {
-        self.store().skip_syncs(skip);
+    /// Plants bugs.
+    pub fn set_flaws(&self, flaws: Flaws) {
+        self.store().set_flaws(flaws);
     }
 
     /// Flips a bit in one of the files that `accept` takes.

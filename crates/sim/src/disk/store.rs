@@ -54,6 +54,24 @@ pub struct Tally {
     pub written: u64,
 }
 
+/// Bugs planted in the disk, in place of the same bugs in the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flaws {
+    /// Syncs answer without having done anything.
+    pub skips_syncs: bool,
+    /// The last record in the newest segment does not survive the end of a process.
+    pub cuts_tail: bool,
+    /// At the end of a process an older manifest may come back, with the older snapshot that it names.
+    pub goes_back: bool,
+}
+
+/// The names before a file was replaced.
+#[derive(Debug)]
+struct Past {
+    replaced: PathBuf,
+    files: BTreeMap<PathBuf, Inode>,
+}
+
 /// The disk. It outlives the processes that use it.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -65,7 +83,9 @@ pub(super) struct Store {
     fail: Option<(Call, u64)>,
     /// Calls until the process dies in the middle of what it does.
     halt_after: Option<u64>,
-    skip_syncs: bool,
+    flaws: Flaws,
+    /// The tree as it was before each replacement of a file that [`Flaws::goes_back`] names.
+    past: Vec<Past>,
     locked: bool,
     /// Handles of an earlier process are dead.
     pub(super) generation: u64,
@@ -82,7 +102,8 @@ impl Store {
             capacity,
             fail: None,
             halt_after: None,
-            skip_syncs: false,
+            flaws: Flaws::default(),
+            past: Vec::new(),
             locked: false,
             generation: 0,
             tally: Tally::default(),
@@ -105,8 +126,8 @@ impl Store {
         self.capacity = bytes;
     }
 
-    pub(super) fn skip_syncs(&mut self, skip: bool) {
-        self.skip_syncs = skip;
+    pub(super) fn set_flaws(&mut self, flaws: Flaws) {
+        self.flaws = flaws;
     }
 
     /// Ends the process. Scheduled failures are forgotten, room is not given back.
@@ -119,8 +140,46 @@ impl Store {
             Crash::Kill => self.forget_some_lost_pages(),
             Crash::Power => self.lose_power(),
         }
-        let reachable = self.names.reachable();
+        self.show_flaws();
+        let mut reachable = self.names.reachable();
+        reachable.extend(self.past.iter().flat_map(|past| past.files.values().copied()));
         self.files.retain(|inode, _| reachable.contains(inode));
+    }
+
+    fn show_flaws(&mut self) {
+        if self.flaws.cuts_tail {
+            self.cut_tail();
+        }
+        if self.flaws.goes_back && self.rng.chance(1, 2) {
+            self.go_back();
+        }
+    }
+
+    /// Clears the last bytes that were written to the newest segment.
+    fn cut_tail(&mut self) {
+        let newest =
+            self.names.files().filter(|(path, _)| path.extension().is_some_and(|e| e == "log")).last();
+        if let Some(file) = newest.map(|(_, inode)| inode).and_then(|inode| self.files.get_mut(&inode))
+            && let Some(last) = file.cache.iter().rposition(|&byte| byte != 0)
+        {
+            file.replace(last, file.cache[last], 0);
+        }
+    }
+
+    /// Brings back the latest tree that had another snapshot, as far as it was replaced or removed since.
+    fn go_back(&mut self) {
+        let is_snapshot = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "snapshot");
+        let other = |past: &Past| {
+            past.files.keys().filter(|path| is_snapshot(path)).any(|path| self.names.file(path).is_none())
+        };
+        if let Some(at) = self.past.iter().rposition(other) {
+            let past = self.past.swap_remove(at);
+            for (path, inode) in past.files {
+                if path == past.replaced || self.names.file(&path).is_none() {
+                    self.names.insert(&path, inode);
+                }
+            }
+        }
     }
 
     fn forget_some_lost_pages(&mut self) {
@@ -269,6 +328,10 @@ impl Store {
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.fault(Call::Name)?;
         let inode = self.names.file(from).ok_or_else(|| missing(from))?;
+        if self.flaws.goes_back && self.names.file(to).is_some() {
+            let files = self.names.files().map(|(path, inode)| (path.clone(), inode)).collect();
+            self.past.push(Past { replaced: to.to_path_buf(), files });
+        }
         self.names.rename(from, to, inode);
         Ok(())
     }
@@ -288,7 +351,7 @@ impl Store {
         if !self.names.is_directory(path) {
             return Err(missing(path));
         }
-        if !self.skip_syncs {
+        if !self.flaws.skips_syncs {
             self.names.sync(path);
         }
         Ok(())
@@ -346,7 +409,7 @@ impl Store {
                 Err(error)
             }
             Ok(()) => {
-                if !self.skip_syncs {
+                if !self.flaws.skips_syncs {
                     file.sync();
                 }
                 Ok(())

@@ -13,7 +13,7 @@ use sluice_node::shard::Step;
 use sluice_node::shard::request::Request;
 
 use crate::clock::SimClock;
-use crate::disk::{Call, Crash, Flip, SimDisk};
+use crate::disk::{Call, Crash, Flaws, Flip, SimDisk};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
@@ -25,7 +25,7 @@ use server::Server;
 use spy::Sight;
 
 /// What a run came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Steps taken.
     pub steps: u64,
@@ -114,7 +114,12 @@ impl World {
         let mut rng = Rng::new(seed);
         let config = Config::draw(&mut rng);
         let disk = SimDisk::new(std::path::Path::new("/data"), ROOMY, rng.fork());
-        disk.skip_syncs(plant == Some(Plant::SkipSync));
+        disk.set_flaws(Flaws {
+            skips_syncs: plant == Some(Plant::SkipSync),
+            cuts_tail: plant == Some(Plant::CutValidRecordAtRecovery),
+            goes_back: plant == Some(Plant::OlderSnapshotFallback),
+        });
+        sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
         let mut world = World {
             generator: Generator::new(rng.fork()),
             history: History::new(config.limits.clone()),

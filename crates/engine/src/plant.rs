@@ -1,0 +1,39 @@
+//! Bugs planted on purpose, to see that the simulator finds them. Without the feature `plant`, which the simulator alone
+//! switches on, the answer is no at compile time, and nothing of them is in the program.
+
+#![cfg_attr(not(feature = "plant"), allow(unreachable_pub))]
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plant {
+    /// A lease that ends by itself is not counted.
+    DropCounter,
+    /// Now and then a leased message is ready at the same time.
+    DeliverTwice,
+    /// Any token settles the message that its receipt names.
+    StaleToken,
+}
+
+#[cfg(feature = "plant")]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Plant>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a bug into all engines of this thread, or none.
+#[cfg(feature = "plant")]
+pub fn plant(bug: Option<Plant>) {
+    PLANTED.set(bug);
+}
+
+/// Whether this bug is planted.
+#[cfg(feature = "plant")]
+pub(crate) fn is(bug: Plant) -> bool {
+    PLANTED.get() == Some(bug)
+}
+
+/// No bug is.
+#[cfg(not(feature = "plant"))]
+#[inline(always)]
+pub(crate) const fn is(_: Plant) -> bool {
+    false
+}
