@@ -97,10 +97,10 @@ pub(crate) fn run_shard<S: Store, C: Clock>(
         }
     }
     if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
-        if let Err(reason) = writer.sync() {
+        if let Err(reason) = writer.finish() {
             fail(&reason, failure);
+            writer.stop();
         }
-        writer.stop();
     }
 }
 

@@ -31,6 +31,8 @@ const BUFFER_KEPT: usize = 2 * GROUP_BYTES;
 pub struct Writer {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
+    /// Held in a step. The state is held for moments by others too, and they leave what is queued where it is.
+    stepping: Arc<Mutex<()>>,
 }
 
 /// Where the writer stands.
@@ -129,7 +131,7 @@ impl State {
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, state: State) -> Writer {
-        Writer { shared, state: Arc::new(Mutex::new(state)) }
+        Writer { shared, state: Arc::new(Mutex::new(state)), stepping: Arc::default() }
     }
 
     /// Takes all queued batches, writes, syncs as the durability says, publishes. Tells whether anything came of it;
@@ -137,20 +139,25 @@ impl Writer {
     pub fn step(&self) -> bool {
         let mut progress = false;
         while self.shared.failure().is_none() && !lock(&self.shared.queue).is_empty() || self.is_stalled() {
-            let mut state = match self.state.try_lock() {
-                Ok(state) => state,
+            let _stepping = match self.stepping.try_lock() {
+                Ok(stepping) => stepping,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return progress,
             };
+            let mut state = lock(&self.state);
             let queued = std::mem::take(&mut *lock(&self.shared.queue));
             state.todo.extend(queued);
             match self.run(&mut state) {
-                Ok(true) => progress = true,
-                Ok(false) => return progress,
+                Ok(done) => progress |= done,
                 Err(what) => {
                     self.shared.poison(what);
                     return true;
                 }
+            }
+            // Without room it is for maintenance to try again. Otherwise the queue is looked at once more: who has
+            // queued meanwhile relies on this step.
+            if self.is_stalled() {
+                return progress;
             }
         }
         progress
@@ -187,6 +194,16 @@ impl Writer {
         let mut state = lock(&self.state);
         state.synced = state.synced.max(upto);
         state.unsynced.retain(|file| !files[..older].iter().any(|synced| Arc::ptr_eq(file, synced)));
+        Ok(())
+    }
+
+    /// An orderly end: makes everything durable and leaves a marker behind that tells so, without which damage to the
+    /// last batch could pass for a batch that was never synced. Then as [`Writer::stop`].
+    pub fn finish(&self) -> Result<(), String> {
+        self.sync()?;
+        self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
+        self.sync()?;
+        self.stop();
         Ok(())
     }
 
@@ -386,4 +403,35 @@ pub(crate) fn add_segment(shared: &Shared) -> io::Result<Handle> {
 
 fn failed(action: &str, handle: &Handle, error: &io::Error) -> String {
     format!("cannot {action} {}: {error}", handle.path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::batch::Batch;
+    use crate::disk::FsDisk;
+    use crate::log::{DiskJournal, Opened};
+    use crate::options::Options;
+    use crate::seam::{Class, Event, Journal};
+
+    use super::*;
+
+    #[test]
+    fn a_step_takes_what_is_queued_although_somebody_looks_at_the_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { reserve_bytes: 0, full_margin_bytes: 0, ..Options::new(dir.path()) };
+        let Opened { mut journal, writer, .. } = DiskJournal::open(Arc::new(FsDisk), options).unwrap();
+        let mut batch = Batch::new();
+        batch.record(0).body(b"waits for a reply");
+        journal.propose(&mut batch, 1, Class::Growing).unwrap();
+
+        let looking = lock(&writer.state);
+        std::thread::scope(|threads| {
+            threads.spawn(|| writer.step());
+            std::thread::sleep(Duration::from_millis(50));
+            drop(looking);
+        });
+        assert!(matches!(journal.poll(), Some(Event::Committed(_))), "nobody is left to write the batch");
+    }
 }

@@ -37,6 +37,25 @@ async fn messages_and_settlements_survive_a_restart() {
 }
 
 #[tokio::test]
+async fn after_an_orderly_stop_damage_to_the_last_batch_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Always);
+    send(&node, "jobs", &[b"the last message"]).await;
+    stop(node).await;
+    let segments =
+        std::fs::read_dir(dir.path().join("shard-000")).unwrap().map(|entry| entry.unwrap().path());
+    let damage = |path: std::path::PathBuf| {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(16).position(|window| window == b"the last message")?;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).ok()
+    };
+    assert_eq!(segments.filter_map(damage).count(), 1);
+    let refused = Node::start(options(Some(dir.path()))).unwrap_err();
+    assert!(refused.0.contains("damaged"), "{refused}");
+}
+
+#[tokio::test]
 async fn ids_and_tokens_are_new_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let node = open(dir.path(), Durability::Always);
