@@ -22,6 +22,7 @@ use sluice_engine::command::Command;
 use sluice_engine::id::QueueId;
 use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Batch, BlobKey, Class, Committed, Event, Refused};
+use smallvec::SmallVec;
 
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::Mailbox;
@@ -42,6 +43,9 @@ const IN_FLIGHT_BYTES: usize = 64 << 20;
 /// How soon to offer a piece of a snapshot again that the disk was too busy for.
 const SNAPSHOT_RETRY_US: u64 = 1_000;
 
+/// Ready messages that a pull has claimed, by queue.
+type Claims = SmallVec<[(QueueId, u64); 2]>;
+
 /// What waits for its record to be committed.
 #[derive(Debug)]
 enum Pending {
@@ -54,7 +58,7 @@ enum Pending {
     /// An answer after which queues may be gone.
     Removal(ReplyTo),
     /// A pull; what it claimed of each queue's ready messages.
-    Pull(Waiter, Vec<(QueueId, u64)>),
+    Pull(Waiter, Claims),
 }
 
 /// What a step came to.

@@ -8,11 +8,12 @@ use sluice_engine::outcome::Delivery;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
 use sluice_journal::{BlobKey, Class};
+use smallvec::SmallVec;
 
 use super::request::{Given, Pull};
 use super::store::Store;
-use super::waiting::Waiter;
-use super::{Pending, Shard};
+use super::waiting::{QueueIds, Waiter};
+use super::{Claims, Pending, Shard};
 use crate::clock::Clock;
 
 /// Names kept for deliveries; deleted queues leave theirs behind, so the table is emptied when it gets this long.
@@ -23,13 +24,13 @@ const RETRY_AFTER_MS: u64 = 1_000;
 impl<S: Store, C: Clock> Shard<S, C> {
     pub(super) fn take_pull(&mut self, pull: Pull) {
         let until_us = self.monotonic_us + pull.wait_us;
-        let mut waiter = Waiter { queues: Vec::with_capacity(pull.queues.len()), pull, until_us };
+        let mut waiter = Waiter { queues: QueueIds::new(), pull, until_us };
         match self.resolve(&waiter.pull) {
             Ok(Resolved::Known(queues)) => {
                 waiter.queues = queues;
                 self.serve_or_wait(waiter);
             }
-            Ok(Resolved::Created) => self.propose_pull(waiter, Vec::new()),
+            Ok(Resolved::Created) => self.propose_pull(waiter, Claims::new()),
             Err(error) => {
                 let _ = waiter.pull.reply.send(Err(error));
             }
@@ -80,9 +81,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Claims up to what the pull asks for of the ready messages that nobody has claimed.
-    fn claim(&mut self, waiter: &Waiter) -> Vec<(QueueId, u64)> {
+    fn claim(&mut self, waiter: &Waiter) -> Claims {
         let mut wanted = u64::from(waiter.pull.max_messages);
-        let mut claims = Vec::new();
+        let mut claims = Claims::new();
         for &queue in &waiter.queues {
             let free = self.unclaimed(queue).min(wanted);
             if free > 0 {
@@ -110,9 +111,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    fn propose_pull(&mut self, waiter: Waiter, claims: Vec<(QueueId, u64)>) {
+    fn propose_pull(&mut self, waiter: Waiter, claims: Claims) {
         let pull = &waiter.pull;
-        let queues: Vec<(&str, u16)> = pull.queues.iter().map(|(name, weight)| (&**name, *weight)).collect();
+        let queues: SmallVec<[(&str, u16); 4]> =
+            pull.queues.iter().map(|(name, weight)| (&**name, *weight)).collect();
         let claimed: u64 = claims.iter().map(|(_, count)| count).sum();
         let receive = Command::Receive(Receive {
             namespace: pull.namespace,
@@ -124,6 +126,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             consumer: &pull.consumer,
         });
         super::request::write_record(&mut self.batch, &receive);
+        drop(queues);
         self.batch_pending.push((Class::Draining, Pending::Pull(waiter, claims)));
     }
 
@@ -215,11 +218,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
 }
 
 enum Resolved {
-    Known(Vec<QueueId>),
+    Known(QueueIds),
     Created,
 }
 
-fn queue_ids(engine: &Engine, pull: &Pull) -> Vec<QueueId> {
+fn queue_ids(engine: &Engine, pull: &Pull) -> QueueIds {
     pull.queues.iter().filter_map(|(name, _)| engine.queue_id(pull.namespace, name)).collect()
 }
 

@@ -1,10 +1,22 @@
 //! Pulls that wait. A pull stands in the line of each of its queues and leaves all of them at once.
+//!
+//! Lines and the order of ends are cleaned lazily: an entry whose pull has left is skipped when it is met, and when
+//! more than half of the entries are such, they are dropped together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
+use rustc_hash::FxHashMap;
 use sluice_engine::id::QueueId;
+use smallvec::SmallVec;
 
 use super::request::Pull;
+
+/// Stale entries that are not worth a clean-up.
+const STALE_MIN: usize = 64;
+
+/// The queues of a pull, and what it claims of each: mostly one.
+pub(super) type QueueIds = SmallVec<[QueueId; 2]>;
 
 /// A pull with its queues resolved.
 #[derive(Debug)]
@@ -12,62 +24,96 @@ pub(super) struct Waiter {
     /// What was asked.
     pub(super) pull: Pull,
     /// The numbers behind the pull's queue names, in the same order; a name that is unknown has none.
-    pub(super) queues: Vec<QueueId>,
+    pub(super) queues: QueueIds,
     /// Monotonic time at which it ends empty, in microseconds.
     pub(super) until_us: u64,
 }
 
-/// All waiting pulls of a shard, by age.
+/// Where a waiting pull is kept. Ages grow, so a slot that was reused is told by its age, and places sort by it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Place {
+    age: u64,
+    slot: u32,
+}
+
+/// Those who wait for one queue, oldest first.
+#[derive(Debug, Default)]
+struct Line {
+    places: VecDeque<Place>,
+    live: usize,
+}
+
+/// All waiting pulls of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    waiters: BTreeMap<u64, Waiter>,
-    lines: BTreeSet<(QueueId, u64)>,
-    ends: BTreeSet<(u64, u64)>,
-    tickets: BTreeMap<u64, u64>,
+    slots: Vec<Option<(u64, Waiter)>>,
+    vacant: Vec<u32>,
+    lines: FxHashMap<QueueId, Line>,
+    ends: BinaryHeap<Reverse<(u64, Place)>>,
+    tickets: FxHashMap<u64, Place>,
     /// Pulls that name a queue which did not exist when they were lined up.
-    incomplete: BTreeSet<u64>,
-    next: u64,
+    incomplete: BTreeSet<Place>,
+    next_age: u64,
 }
 
 impl Waiting {
     pub(super) fn len(&self) -> usize {
-        self.waiters.len()
+        self.slots.len() - self.vacant.len()
     }
 
     /// Lines a pull up behind those that wait already.
     pub(super) fn push(&mut self, waiter: Waiter) {
-        let place = self.next;
-        self.next += 1;
-        self.lines.extend(waiter.queues.iter().map(|queue| (*queue, place)));
-        self.ends.insert((waiter.until_us, place));
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        let place = Place { age: self.next_age, slot };
+        self.next_age += 1;
+        for queue in &waiter.queues {
+            let line = self.lines.entry(*queue).or_default();
+            line.places.push_back(place);
+            line.live += 1;
+        }
+        self.ends.push(Reverse((waiter.until_us, place)));
         self.tickets.insert(waiter.pull.ticket, place);
         if waiter.queues.len() < waiter.pull.queues.len() {
             self.incomplete.insert(place);
         }
-        self.waiters.insert(place, waiter);
+        self.slots[slot as usize] = Some((place.age, waiter));
     }
 
     /// Takes the pull that has waited longest for this queue.
     pub(super) fn pop(&mut self, queue: QueueId) -> Option<Waiter> {
-        let place = self.lines.range((queue, 0)..=(queue, u64::MAX)).next()?.1;
-        self.remove(place)
+        loop {
+            let place = self.lines.get_mut(&queue)?.places.pop_front()?;
+            if let Some(waiter) = self.remove(place) {
+                return Some(waiter);
+            }
+        }
     }
 
     /// Whether any pull waits for this queue.
     pub(super) fn waits_for(&self, queue: QueueId) -> bool {
-        self.lines.range((queue, 0)..=(queue, u64::MAX)).next().is_some()
+        self.lines.contains_key(&queue)
     }
 
     /// Takes a pull whose time is over.
     pub(super) fn pop_ended(&mut self, monotonic_us: u64) -> Option<Waiter> {
-        let (until_us, place) = *self.ends.first()?;
-        if until_us > monotonic_us { None } else { self.remove(place) }
+        while let Some(Reverse((until_us, place))) = self.ends.peek().copied()
+            && (until_us <= monotonic_us || !self.is_live(place))
+        {
+            self.ends.pop();
+            if let Some(waiter) = self.remove(place) {
+                return Some(waiter);
+            }
+        }
+        None
     }
 
     /// Takes all pulls that wait for a queue of which this is true.
     pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<Waiter> {
-        let places: BTreeSet<u64> =
-            self.lines.iter().filter(|(queue, _)| of(*queue)).map(|line| line.1).collect();
+        let lines = self.lines.iter().filter(|(queue, _)| of(**queue));
+        let places: BTreeSet<Place> = lines.flat_map(|(_, line)| line.places.iter().copied()).collect();
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
@@ -79,8 +125,12 @@ impl Waiting {
 
     /// Takes any pull.
     pub(super) fn pop_any(&mut self) -> Option<Waiter> {
-        let place = *self.waiters.keys().next()?;
-        self.remove(place)
+        while let Some(Reverse((_, place))) = self.ends.pop() {
+            if let Some(waiter) = self.remove(place) {
+                return Some(waiter);
+            }
+        }
+        None
     }
 
     /// Forgets a pull whose caller has gone.
@@ -90,19 +140,108 @@ impl Waiting {
         }
     }
 
-    /// When the next pull ends by itself.
+    /// When the next pull ends by itself, or earlier.
     pub(super) fn next_end_us(&self) -> Option<u64> {
-        self.ends.first().map(|end| end.0)
+        if self.len() == 0 { None } else { self.ends.peek().map(|Reverse((until_us, _))| *until_us) }
     }
 
-    fn remove(&mut self, place: u64) -> Option<Waiter> {
-        let waiter = self.waiters.remove(&place)?;
-        for queue in &waiter.queues {
-            self.lines.remove(&(*queue, place));
+    fn is_live(&self, place: Place) -> bool {
+        self.slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age)
+    }
+
+    fn remove(&mut self, place: Place) -> Option<Waiter> {
+        if !self.is_live(place) {
+            return None;
         }
-        self.ends.remove(&(waiter.until_us, place));
+        let (_, waiter) = self.slots[place.slot as usize].take()?;
+        self.vacant.push(place.slot);
         self.tickets.remove(&waiter.pull.ticket);
-        self.incomplete.remove(&place);
+        if waiter.queues.len() < waiter.pull.queues.len() {
+            self.incomplete.remove(&place);
+        }
+        for queue in &waiter.queues {
+            self.leave(*queue);
+        }
+        if self.ends.len() > 2 * self.len() + STALE_MIN {
+            let ends = std::mem::take(&mut self.ends);
+            self.ends = ends.into_iter().filter(|Reverse((_, place))| self.is_live(*place)).collect();
+        }
         Some(waiter)
+    }
+
+    /// One pull less waits for this queue.
+    fn leave(&mut self, queue: QueueId) {
+        let Some(line) = self.lines.get_mut(&queue) else { return };
+        line.live -= 1;
+        if line.live == 0 {
+            self.lines.remove(&queue);
+        } else if line.places.len() > 2 * line.live + STALE_MIN {
+            let slots = &self.slots;
+            let is_live =
+                |place: &Place| slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age);
+            line.places.retain(is_live);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::PullReply;
+    use super::*;
+    use sluice_engine::id::NamespaceId;
+
+    fn waiter(ticket: u64, queues: &[u32], until_us: u64) -> Waiter {
+        let pull = Pull {
+            ticket,
+            namespace: NamespaceId::DEFAULT,
+            queues: queues.iter().map(|queue| (queue.to_string().into(), 0)).collect(),
+            max_messages: 1,
+            max_bytes: 1,
+            lease_ms: 0,
+            wait_us: 0,
+            consumer: "".into(),
+            reply: PullReply::Once(tokio::sync::oneshot::channel().0),
+        };
+        Waiter { pull, queues: queues.iter().map(|queue| QueueId(*queue)).collect(), until_us }
+    }
+
+    fn ticket(waiter: Option<Waiter>) -> Option<u64> {
+        waiter.map(|waiter| waiter.pull.ticket)
+    }
+
+    #[test]
+    fn a_pull_leaves_all_its_lines_at_once() {
+        let mut waiting = Waiting::default();
+        waiting.push(waiter(1, &[7, 8], 100));
+        waiting.push(waiter(2, &[8], 50));
+        assert_eq!(ticket(waiting.pop(QueueId(7))), Some(1));
+        assert!(!waiting.waits_for(QueueId(7)));
+        assert_eq!(ticket(waiting.pop(QueueId(8))), Some(2));
+        assert_eq!((waiting.len(), waiting.next_end_us()), (0, None));
+    }
+
+    #[test]
+    fn pulls_end_in_the_order_of_their_ends_and_can_be_cancelled() {
+        let mut waiting = Waiting::default();
+        for (ticket, until_us) in [(1, 30), (2, 10), (3, 20)] {
+            waiting.push(waiter(ticket, &[7], until_us));
+        }
+        waiting.cancel(3);
+        assert_eq!(ticket(waiting.pop_ended(9)), None);
+        assert_eq!(ticket(waiting.pop_ended(30)), Some(2));
+        assert_eq!(ticket(waiting.pop_ended(30)), Some(1));
+        assert_eq!(ticket(waiting.pop_ended(30)), None);
+    }
+
+    #[test]
+    fn what_has_left_is_forgotten() {
+        let mut waiting = Waiting::default();
+        waiting.push(waiter(0, &[7, 9], 1));
+        for ticket in 1..10_000 {
+            waiting.push(waiter(ticket, &[7, 8], 1_000));
+            waiting.cancel(ticket);
+        }
+        assert!(waiting.ends.len() < 200 && waiting.lines[&QueueId(7)].places.len() < 200);
+        assert_eq!((waiting.slots.len(), waiting.lines.len()), (2, 2));
     }
 }
