@@ -32,10 +32,28 @@ const TIMED_STEPS: u64 = 1_000_000;
 /// A smoke run does a part of everything.
 const SMOKE_DIVISOR: u64 = 50;
 
+/// What is measured beside the rows of single operations; chosen with --rows, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    SendParallel,
+    Sustained,
+    Backlog,
+    Expiry,
+}
+
+impl Part {
+    const ALL: [(&str, Part); 4] = [
+        ("send_parallel", Part::SendParallel),
+        ("sustained", Part::Sustained),
+        ("backlog", Part::Backlog),
+        ("expiry", Part::Expiry),
+    ];
+}
+
 /// Measures the engine in this process: rows of single operations, cost against backlog, threads through the node.
 #[derive(clap::Args, Debug)]
 pub(crate) struct EngineArgs {
-    /// Only these rows, by name; nothing else is measured then.
+    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     rows: Vec<String>,
     /// Rounds of each row, of which the median is told.
@@ -75,20 +93,36 @@ pub(super) fn run(args: &EngineArgs, out: Out) -> cli::Result<bool> {
 
 fn measure_all(args: &EngineArgs) -> Result<Report, String> {
     let mut report = Report::new("engine", "none (memory journal)");
-    let rows = chosen(&args.rows)?;
+    let (rows, parts) = chosen(&args.rows)?;
     let scale = Scale::of(args)?;
     let measured = measure_rows(&rows, &scale, &mut report)?;
-    if args.rows.is_empty() {
-        measure_the_rest(&scale, &measured, &mut report)?;
+    if rows.len() == ROWS.len() {
+        report_allocator_share(&measured, &mut report);
+    }
+    for part in parts {
+        match part {
+            Part::SendParallel => measure_parallel(&scale, &mut report)?,
+            Part::Sustained => measure_sustained(&scale, &mut report)?,
+            Part::Backlog => backlog::run(scale.backlog, &mut report),
+            Part::Expiry => expiry::run(scale.leases, &mut report)?,
+        }
     }
     Ok(report)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<Row>, String> {
-    match names {
-        [] => Ok(ROWS.to_vec()),
-        _ => names.iter().map(|name| rows::find(name)).collect(),
+/// Everything, unless something is named.
+fn chosen(names: &[String]) -> Result<(Vec<Row>, Vec<Part>), String> {
+    if names.is_empty() {
+        return Ok((ROWS.to_vec(), Part::ALL.map(|(_, part)| part).to_vec()));
     }
+    let (mut rows, mut parts) = (Vec::new(), Vec::new());
+    for name in names {
+        match Part::ALL.iter().find(|(part, _)| part == name) {
+            Some((_, part)) => parts.push(*part),
+            None => rows.push(rows::find(name)?),
+        }
+    }
+    Ok((rows, parts))
 }
 
 /// How much of everything is done.
@@ -169,31 +203,34 @@ fn report_end_to_end(row: &Row, e2e: &Measured, scale: &Scale, report: &mut Repo
     Ok(())
 }
 
-fn measure_the_rest(scale: &Scale, rows: &[(Row, Measured)], report: &mut Report) -> Result<(), String> {
+fn report_allocator_share(rows: &[(Row, Measured)], report: &mut Report) {
     let time: f64 = rows.iter().map(|(_, measured)| measured.ns).sum();
     let allocator: f64 = rows.iter().map(|(_, measured)| measured.allocator_ns).sum();
     report.figure("allocator_share", if time > 0.0 { allocator / time } else { 0.0 });
-    measure_threads(scale, report)?;
-    backlog::run(scale.backlog, report);
-    expiry::run(scale.leases, report)
 }
 
-fn measure_threads(scale: &Scale, report: &mut Report) -> Result<(), String> {
-    let parallel_ns = sustained::send_in_parallel(PARALLEL, 1_000_000 / scale.divisor)?;
+fn measure_parallel(scale: &Scale, report: &mut Report) -> Result<(), String> {
+    let ns = sustained::send_in_parallel(PARALLEL, 1_000_000 / scale.divisor)?;
+    let title = format!("send from {PARALLEL} threads at once, {} in flight each", sustained::IN_FLIGHT);
+    report.table(&format!("through the node: {title}"), through_node(ns));
+    report.row("send_parallel", json!({ "ns": ns, "threads": PARALLEL }));
+    Ok(())
+}
+
+fn measure_sustained(scale: &Scale, report: &mut Report) -> Result<(), String> {
     let sustained = sustained::run(scale.sustained)?;
-    let mut table = Table::new(&["row", "messages/s", "ns/message"]);
-    let mut row = |title: String, ns: f64| table.row(vec![title, figure(1e9 / ns), figure(ns)]);
-    row(
-        format!("send from {PARALLEL} threads at once, {} in flight each", sustained::IN_FLIGHT),
-        parallel_ns,
+    let title = format!("a producer and a consumer thread, {} in flight", sustained::IN_FLIGHT);
+    report.table(
+        &format!("through the node, sustained: {title}"),
+        through_node(1e9 / sustained.per_s.max(1e-9)),
     );
-    row(
-        format!("sustained: a producer and a consumer thread, {} in flight", sustained::IN_FLIGHT),
-        1e9 / sustained.per_s.max(1e-9),
-    );
-    report.table("through the node, one message a request", table);
-    report.row("send_parallel", json!({ "ns": parallel_ns, "threads": PARALLEL }));
     report.figure("sustained_per_s", sustained.per_s);
     report.check_equal("sustained: messages sent and acked", sustained.sent, sustained.acked);
     Ok(())
+}
+
+fn through_node(ns: f64) -> Table {
+    let mut table = Table::new(&["messages/s", "ns/message"]);
+    table.row(vec![figure(1e9 / ns), figure(ns)]);
+    table
 }

@@ -95,7 +95,10 @@ pub(super) const ROWS: &[Row] = &[
 pub(super) fn find(name: &str) -> Result<Row, String> {
     ROWS.iter().find(|row| row.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-        format!("there is no row {name:?}; there are: {}", names.join(", "))
+        format!(
+            "there is no row {name:?}; there are: {}, and beside them send_parallel, sustained, backlog, expiry",
+            names.join(", ")
+        )
     })
 }
 

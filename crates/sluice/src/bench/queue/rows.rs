@@ -126,15 +126,13 @@ pub(super) async fn namespaces(admin: &Client, shards: u32) -> Result<Vec<String
 pub(super) fn tell(name: &str, title: &str, phases: &Phases, report: &mut Report) {
     let mut table =
         Table::new(&["phase", "messages", "messages/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms"]);
-    let mut phase = |phase: &str, done: &Done| {
-        let times = [50.0, 95.0, 99.0, 99.9].map(|percent| figure(done.ms(percent)));
-        let head = [phase.to_owned(), figure(done.messages as f64), figure(done.per_s())];
-        table.row(head.into_iter().chain(times).collect());
-    };
-    phase("send (times of a request)", &phases.send);
-    phase("work", &phases.work);
+    let head =
+        |phase: &str, done: &Done| vec![phase.to_owned(), figure(done.messages as f64), figure(done.per_s())];
+    let times = |done: &Done| [50.0, 95.0, 99.0, 99.9].map(|percent| figure(done.ms(percent)));
+    table.row([head("send (times of a request)", &phases.send), times(&phases.send).to_vec()].concat());
+    table.row(head("work", &phases.work));
     if let Some(combined) = &phases.combined {
-        phase("combined (times from send to ack)", combined);
+        table.row([head("combined (times from send to ack)", combined), times(combined).to_vec()].concat());
     }
     report.table(title, table);
     report.row(name, phases.to_json());
