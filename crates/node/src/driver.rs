@@ -96,11 +96,11 @@ pub(crate) fn run_shard<S: Store, C: Clock>(
             }
         }
     }
-    if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
-        if let Err(reason) = writer.finish() {
-            fail(&reason, failure);
-            writer.stop();
-        }
+    if let Writing::Inline(writer) | Writing::Threaded(writer) = writing
+        && let Err(reason) = writer.finish()
+    {
+        fail(&reason, failure);
+        writer.stop();
     }
 }
 

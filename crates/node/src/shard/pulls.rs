@@ -100,13 +100,17 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.engine.ready_count(queue).saturating_sub(claimed)
     }
 
+    /// Gives claims back, and wakes those who wait because of them.
     pub(super) fn unclaim(&mut self, claims: &[(QueueId, u64)]) {
-        for (queue, count) in claims {
-            if let Some(claimed) = self.claims.get_mut(queue) {
+        for &(queue, count) in claims {
+            if let Some(claimed) = self.claims.get_mut(&queue) {
                 *claimed -= count;
                 if *claimed == 0 {
-                    self.claims.remove(queue);
+                    self.claims.remove(&queue);
                 }
+            }
+            if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
+                self.woken.push(queue);
             }
         }
     }
@@ -133,11 +137,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// The receive has been applied: hands out what it gave, or lines the pull up again.
     pub(super) fn finish_pull(&mut self, mut waiter: Waiter, claims: &[(QueueId, u64)]) {
         self.unclaim(claims);
-        for &(queue, _) in claims {
-            if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
-                self.woken.push(queue);
-            }
-        }
         if let Some(error) = self.outcome.error.take() {
             let _ = waiter.pull.reply.send(Err(error));
         } else if self.outcome.deliveries.is_empty() {
