@@ -34,7 +34,7 @@ async fn read_body(call: &Call<'_>, body: Incoming) -> Result<Vec<MessageId>, Ap
 }
 
 /// The ids chosen; empty means all, which has to be said.
-fn read_choice(body: &[u8], limits: &Limits) -> Read<Vec<MessageId>> {
+pub(super) fn read_choice(body: &[u8], limits: &Limits) -> Read<Vec<MessageId>> {
     let mut reader = Reader::new(body)?;
     let mut all = None;
     let mut ids: Option<Vec<MessageId>> = None;

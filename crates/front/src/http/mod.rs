@@ -16,6 +16,8 @@ mod context;
 mod dead;
 mod dispatch;
 mod errors;
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod messages;
 mod metrics;

@@ -79,13 +79,13 @@ async fn change(call: &Call<'_>, request: &Request) -> Result<Response<Body>, Ap
 }
 
 #[derive(Debug, Default)]
-struct Request {
+pub(super) struct Request {
     quotas: QuotaPatch,
     shard: Option<u32>,
 }
 
 impl Request {
-    fn read(body: &[u8], allowed: &'static [&'static str]) -> Read<Request> {
+    pub(super) fn read(body: &[u8], allowed: &'static [&'static str]) -> Read<Request> {
         let mut reader = Reader::new(body)?;
         let mut request = Request::default();
         if reader.is_blank() {

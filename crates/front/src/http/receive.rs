@@ -91,7 +91,11 @@ impl<'a> Terms<'a> {
     }
 
     /// Reads a body with fields among `allowed`; it may be empty.
-    fn read(body: &'a [u8], allowed: &'static [&'static str], max_messages: u32) -> Read<Terms<'a>> {
+    pub(super) fn read(
+        body: &'a [u8],
+        allowed: &'static [&'static str],
+        max_messages: u32,
+    ) -> Read<Terms<'a>> {
         let mut terms = Terms::new(1, 0, 0);
         let mut reader = Reader::new(body)?;
         if reader.is_blank() {
@@ -128,7 +132,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The queues with their weights: 0 everywhere when none has one, else 1 for those without.
-    fn queues(&self) -> Read<Vec<(&str, u16)>> {
+    pub(super) fn queues(&self) -> Read<Vec<(&str, u16)>> {
         if self.queues.is_empty() {
             return Err(Fault::missing("queues", "name at least one queue to receive from"));
         }

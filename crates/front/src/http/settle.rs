@@ -200,7 +200,7 @@ impl<T> Bounded<T> {
 
 /// A request to settle.
 #[derive(Debug)]
-struct Settlements<'a> {
+pub(super) struct Settlements<'a> {
     items: Vec<SettlementText<'a>>,
     scratch: String,
     is_list: bool,
@@ -214,7 +214,11 @@ struct SettlementText<'a> {
 }
 
 impl<'a> Settlements<'a> {
-    fn read_one_outcome(body: &'a [u8], outcome: Outcome, limits: &Limits) -> Read<Settlements<'a>> {
+    pub(super) fn read_one_outcome(
+        body: &'a [u8],
+        outcome: Outcome,
+        limits: &Limits,
+    ) -> Read<Settlements<'a>> {
         let mut reader = Reader::new(body)?;
         let (mut receipt, mut error, mut delay_ms) = (None, None, None);
         let mut receipts: Option<Bounded<Text<'a>>> = None;
@@ -248,7 +252,7 @@ impl<'a> Settlements<'a> {
         Ok(Settlements { items, scratch, is_list })
     }
 
-    fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
+    pub(super) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
         let mut reader = Reader::new(body)?;
         let mut items = Bounded::new(limits);
         reader.object(SETTLE_FIELDS, |reader, _| {
@@ -262,7 +266,7 @@ impl<'a> Settlements<'a> {
     }
 
     /// The items as the engine takes them, and those whose receipt cannot be read.
-    fn items(&self) -> (Vec<SettleItem<'_>>, Refused) {
+    pub(super) fn items(&self) -> (Vec<SettleItem<'_>>, Refused) {
         let texts = self.items.iter().map(|item| (item.receipt.get(&self.scratch), item));
         let (good, refused) = parse_receipts(texts);
         let items = good
@@ -303,14 +307,14 @@ fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<SettlementText<'a>> {
 
 /// A request to extend.
 #[derive(Debug)]
-struct Extensions<'a> {
+pub(super) struct Extensions<'a> {
     items: Vec<(Text<'a>, u64)>,
     scratch: String,
     is_list: bool,
 }
 
 impl<'a> Extensions<'a> {
-    fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
+    pub(super) fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
         let mut reader = Reader::new(body)?;
         let (mut receipt, mut lease_ms) = (None, None);
         let mut items: Option<Bounded<(Text<'a>, u64)>> = None;
@@ -341,7 +345,7 @@ impl<'a> Extensions<'a> {
         Ok(Extensions { items, scratch, is_list })
     }
 
-    fn items(&self) -> Parsed<u64> {
+    pub(super) fn items(&self) -> Parsed<u64> {
         parse_receipts(self.items.iter().map(|(receipt, lease_ms)| (receipt.get(&self.scratch), *lease_ms)))
     }
 }
