@@ -283,9 +283,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 let queue = self.outcome.ready[i];
                 self.queue_appeared |= self.newest_queue < Some(queue);
                 self.newest_queue = self.newest_queue.max(Some(queue));
-                if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
-                    self.woken.push(queue);
-                }
+                self.wake(queue);
             }
             if let Some(pending) = self.in_flight.pop_front() {
                 self.complete(pending);

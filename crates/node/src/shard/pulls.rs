@@ -101,17 +101,23 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Gives claims back, and wakes those who wait because of them.
+    /// Lets go of what a pull has claimed and not taken: others may wait for just these messages.
     pub(super) fn unclaim(&mut self, claims: &[(QueueId, u64)]) {
-        for &(queue, count) in claims {
-            if let Some(claimed) = self.claims.get_mut(&queue) {
+        for (queue, count) in claims {
+            if let Some(claimed) = self.claims.get_mut(queue) {
                 *claimed -= count;
                 if *claimed == 0 {
-                    self.claims.remove(&queue);
+                    self.claims.remove(queue);
                 }
             }
-            if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
-                self.woken.push(queue);
-            }
+            self.wake(*queue);
+        }
+    }
+
+    /// Looks, in this step, whether those who wait for this queue can be served.
+    pub(super) fn wake(&mut self, queue: QueueId) {
+        if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
+            self.woken.push(queue);
         }
     }
 
