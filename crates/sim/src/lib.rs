@@ -50,14 +50,16 @@
 //!
 //! A flipped bit in what was written last, before anything later tells that it was synced, looks like a torn write.
 //! Recovery cuts there, and what was acknowledged in that last write is lost. The simulator allows exactly that: after a
-//! flip, and only then, recovery may miss the records of the last write (`may_miss_from` in `world/crash.rs`). A flipped
+//! flip, and only then, recovery may miss the records of the last write, or with `interval` and `os` those of all writes
+//! that were not synced (`may_miss_from` in `world/crash.rs`). A flipped
 //! bit in a payload is found when it is read: its message is held, and counts as delivered to nobody.
 //!
 //! # Planted bugs
 //!
 //! [`plant`] lists bugs that can be switched on at run time, in the same build, to see that the simulator would find
-//! such. Most are planted outside of the product, in the disk or between shard and journal; those that only the inside
-//! can have are compiled in by the feature `plant` of the crate concerned, which the product never has.
+//! such. Most are planted outside of the product: in the disk, between shard and journal, or in how a start is driven.
+//! Those that only the inside can have are in the engine, compiled in by its feature `plant`, which the product never
+//! has. `tests/planted.rs` asserts that each is found.
 //!
 //! # Map
 //!

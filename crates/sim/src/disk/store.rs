@@ -35,8 +35,9 @@ pub enum Crash {
 /// A byte that was changed, so that it can be changed back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flip {
-    /// The file.
+    /// The file's name then.
     pub path: PathBuf,
+    inode: Inode,
     /// Where in it.
     pub offset: usize,
     /// The byte before.
@@ -218,14 +219,14 @@ impl Store {
         let used = file.cache.iter().rposition(|&byte| byte != 0).map_or(file.cache.len(), |at| at + 1);
         let offset = self.rng.index(used);
         let was = file.cache[offset];
-        let flip = Flip { path, offset, was, is: was ^ (1 << self.rng.below(8)) };
+        let flip = Flip { path, inode, offset, was, is: was ^ (1 << self.rng.below(8)) };
         self.files.get_mut(&inode)?.replace(offset, was, flip.is);
         Some(flip)
     }
 
     /// Takes the damage back where it is still there.
     pub(super) fn unflip(&mut self, flip: &Flip) {
-        if let Some(file) = self.names.file(&flip.path).and_then(|inode| self.files.get_mut(&inode)) {
+        if let Some(file) = self.files.get_mut(&flip.inode) {
             file.replace(flip.offset, flip.is, flip.was);
         }
     }

@@ -137,12 +137,12 @@ impl World {
     fn remove_cause(&mut self, refusal: &Refusal) -> Checked {
         self.trace(|| format!("  refuses to start: {refusal}"));
         match refusal {
-            Refusal::Damaged(_) if !self.flips.is_empty() => {
+            Refusal::Damaged(_) | Refusal::Unread(_) if !self.flips.is_empty() => {
                 for flip in std::mem::take(&mut self.flips).iter().rev() {
                     self.disk.unflip(flip);
                 }
             }
-            Refusal::Io(_) if self.armed => self.armed = false,
+            Refusal::Io(_) | Refusal::Unread(_) if self.armed => self.armed = false,
             Refusal::Io(_) if self.full => {
                 self.full = false;
                 self.disk.set_capacity(ROOMY);

@@ -32,6 +32,8 @@ pub(super) enum Refusal {
     Damaged(String),
     /// The journal could not do what it wanted.
     Io(String),
+    /// Snapshot or log could not be read, for either reason.
+    Unread(String),
     /// Anything else.
     Other(String),
 }
@@ -39,7 +41,9 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Damaged(why) | Refusal::Io(why) | Refusal::Other(why) => f.write_str(why),
+            Refusal::Damaged(why) | Refusal::Io(why) | Refusal::Unread(why) | Refusal::Other(why) => {
+                f.write_str(why)
+            }
         }
     }
 }
@@ -74,7 +78,7 @@ pub(super) fn open(
     let opened = DiskJournal::open(disk, config.journal.clone()).map_err(|error| Refusal::of(&error))?;
     let Opened { mut journal, writer, maintenance, snapshot, replay, report, .. } = opened;
     let engine =
-        recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Damaged(error.to_string()))?;
+        recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)
         .map_err(|ahead| Refusal::Other(format!("the clock is {ahead} us ahead")))?;
     let sights = Sights::default();
