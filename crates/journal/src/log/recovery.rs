@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::disk::{Disk, File, LockError, OpenMode, read_exact_at};
 use crate::log::entry::Entry;
 use crate::log::file::{BlobHolder, Handle};
+use crate::log::header::HEADER;
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, Snapshots};
 use crate::log::maintenance::Maintenance;
@@ -78,7 +79,7 @@ impl Opening {
         let manifest = match found {
             Some(manifest) => manifest,
             None => {
-                refuse_orphans(&dir, &names)?;
+                refuse_orphans(&*disk, &dir, &names)?;
                 sync_names_above(&*disk, &dir)?;
                 Manifest::fresh(pick_identity(options.identity))
             }
@@ -307,18 +308,28 @@ fn is_ours(name: &str) -> bool {
     name == MANIFEST || Kind::parse(name).is_some()
 }
 
-/// Without a manifest, files of a journal mean that it was lost. A journal's very first manifest comes after its first segment.
-fn refuse_orphans(dir: &Path, names: &[String]) -> Result<(), OpenError> {
-    let lost = names
-        .iter()
-        .find(|name| Kind::parse(name).is_some_and(|(kind, number)| kind != Kind::Log || number > 1));
-    match lost {
-        None => Ok(()),
-        Some(name) => {
-            let what = format!("the manifest is missing, though {name} is there");
-            Err(OpenError::damaged(&dir.join(MANIFEST), 0, None, what))
+/// Without a manifest, files of a journal mean that it was lost. Only a first start that did not come to its end leaves
+/// a first segment behind without one, and nothing is ever written to that before the manifest names it.
+fn refuse_orphans(disk: &dyn Disk, dir: &Path, names: &[String]) -> Result<(), OpenError> {
+    for name in names {
+        let lost = match Kind::parse(name) {
+            None => false,
+            Some((Kind::Log, 1)) => !begins_with_zeros(disk, &dir.join(name))?,
+            Some(_) => true,
+        };
+        if lost {
+            let what = format!("the manifest is missing, though {name} is there; restore a backup");
+            return Err(OpenError::damaged(&dir.join(MANIFEST), 0, None, what));
         }
     }
+    Ok(())
+}
+
+fn begins_with_zeros(disk: &dyn Disk, path: &Path) -> Result<bool, OpenError> {
+    let file = disk.open(path, OpenMode::Read).map_err(OpenError::io(path, "open"))?;
+    let mut head = [0; HEADER];
+    let read = file.read_at(&mut head, 0).map_err(OpenError::io(path, "read"))?;
+    Ok(head[..read].iter().all(|byte| *byte == 0))
 }
 
 /// The name of a new directory, and of those made above it, must survive a power loss like what will be in it. Those

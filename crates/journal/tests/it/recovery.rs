@@ -244,9 +244,21 @@ fn a_failed_sync_ends_it_all() {
 }
 
 #[test]
+fn a_manifest_that_is_missing_is_damage_after_the_first_start_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.send(&[b"acknowledged"]);
+    rig.commit();
+    drop(rig);
+    fs::remove_file(dir.path().join("manifest")).unwrap();
+    let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
+    assert!(error.contains("the manifest is missing, though 000000000001.log is there"), "{error}");
+}
+
+#[test]
 fn a_half_finished_start_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("000000000001.log"), b"left over").unwrap();
+    fs::write(dir.path().join("000000000001.log"), [0; 4096]).unwrap();
     fs::write(dir.path().join("manifest.tmp"), b"left over").unwrap();
     let mut rig = Rig::open(dir.path());
     rig.send(&[b"blob"]);
