@@ -1,0 +1,204 @@
+//! Writes the seeds of all targets, from real encodings: `scripts/fuzz --seeds`. The same each time.
+
+use std::path::{Path, PathBuf};
+
+use sluice_engine::blob::BlobHead;
+use sluice_engine::command::{Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
+use sluice_engine::{Command, Engine, Limits, MessageId, NamespaceId, Outcome, Receipt};
+use sluice_fuzz::framing::framed;
+use sluice_fuzz::image;
+use sluice_journal::Batch;
+
+const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+
+fn main() {
+    let corpus = Corpus(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"));
+    engine(&corpus);
+    texts(&corpus);
+    journal(&corpus);
+    http(&corpus);
+}
+
+struct Corpus(PathBuf);
+
+impl Corpus {
+    fn write(&self, target: &str, name: &str, bytes: &[u8]) {
+        let folder = self.0.join(target);
+        std::fs::create_dir_all(&folder).expect("a folder in corpus/");
+        std::fs::write(folder.join(name), bytes).expect("a file in corpus/");
+    }
+}
+
+/// A record's body, with the byte before it that says how far time goes on (see the target).
+#[derive(Default)]
+struct Body(Vec<u8>);
+
+impl RecordSink for Body {
+    fn body(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn blob(&mut self, _: &[&[u8]]) {}
+}
+
+fn body(code: u8, command: &Command<'_>) -> Vec<u8> {
+    let mut body = Body(vec![code]);
+    command.encode(&mut body);
+    body.0
+}
+
+fn send(key: &'static [u8], items: &[SendItem<'_>]) -> Vec<u8> {
+    let send = Send { namespace: NAMESPACE, queue: "jobs", idempotency_key: key, request_digest: 7, items };
+    body(0, &Command::Send(send))
+}
+
+fn receive(queues: &[(&str, u16)], max_messages: u32) -> Vec<u8> {
+    let (max_bytes, lease_ms, consumer) = (1 << 20, 1_000, "worker");
+    body(0, &Command::Receive(Receive { namespace: NAMESPACE, queues, max_messages, max_bytes, lease_ms, consumer }))
+}
+
+/// What happens in the first epoch: messages, and receipts that are right when the records apply in this order.
+fn moving() -> Vec<Vec<u8>> {
+    let plain = SendItem { payload: b"payload", ..SendItem::default() };
+    let later = SendItem { deliver: Deliver::AfterMs(5_000), priority: 9, ..plain.clone() };
+    let backoff = Some(Backoff::default());
+    let once = SendItem { max_attempts: 1, backoff, content_type: "text/plain", headers: &[("a", "b")], ..plain.clone() };
+    let at = SendItem { deliver: Deliver::AtUs(1_800_000_000_000_000), ..plain.clone() };
+    let mut records = vec![
+        body(0, &Command::Epoch { number: 1, behaviour: 1 }),
+        body(0, &Command::Configure(Limits::default())),
+        send(b"", &[plain.clone(), later, once, at]),
+        send(b"key", &[plain.clone()]),
+        send(b"key", &[plain]),
+        receive(&[("jobs", 0)], 3),
+    ];
+    let receipts = receipts(&records);
+    let settlements = [Settlement::Ack, Settlement::Nack { delay_ms: None }, Settlement::Reject];
+    let item = |(receipt, settlement): (&Receipt, Settlement)| SettleItem { receipt: *receipt, settlement, error: "no" };
+    let items: Vec<_> = receipts.iter().zip(settlements).map(item).collect();
+    let extended: Vec<_> = receipts.iter().map(|receipt| (*receipt, 60_000)).collect();
+    records.push(body(0, &Command::Extend { namespace: NAMESPACE, items: &extended }));
+    records.push(body(0, &Command::Settle { namespace: NAMESPACE, items: &items }));
+    records.push(body(9, &Command::Tick));
+    records.push(receive(&[("jobs", 2), ("other", 1)], 10));
+    records.push(body(9, &Command::Tick));
+    records
+}
+
+fn administering() -> Vec<Vec<u8>> {
+    let (namespace, queue) = (NAMESPACE, "jobs");
+    let quotas = Quotas { queues: 5, messages: 10, bytes: 1_000, ..Quotas::default() };
+    let patch = QueuePatch { lease_ms: Some(5_000), max_attempts: Some(2), ..QueuePatch::default() };
+    [
+        Command::QueueSet { namespace, queue, patch, create: true },
+        Command::NamespaceCreate { number: None, name: "tenant", shard: 0, quotas },
+        Command::NamespaceSet { namespace, quotas },
+        Command::DeadRedrive { namespace, queue, ids: &[] },
+        Command::Tick,
+        Command::DeadDelete { namespace, queue, ids: &[MessageId { namespace, sequence: 1 << 40 }] },
+        Command::QueuePurge { namespace, queue },
+        Command::Tick,
+        Command::QueueDelete { namespace, queue },
+        Command::NamespaceDelete { namespace: NamespaceId(2), force: true },
+        Command::Tick,
+    ]
+    .iter()
+    .map(|command| body(0, command))
+    .collect()
+}
+
+fn engine_after(records: &[Vec<u8>]) -> (Engine, Vec<Receipt>) {
+    let (mut engine, mut out, mut receipts) = (Engine::new(), Outcome::default(), Vec::new());
+    for (index, record) in (1..).zip(records) {
+        engine.apply(1_700_000_000_000_000 + index * 1_000, index, &record[1..], &mut out);
+        assert_eq!(out.error, None);
+        receipts.extend(out.deliveries.iter().map(|delivery| delivery.receipt));
+    }
+    (engine, receipts)
+}
+
+fn receipts(records: &[Vec<u8>]) -> Vec<Receipt> {
+    engine_after(records).1
+}
+
+fn engine(corpus: &Corpus) {
+    let moving = moving();
+    corpus.write("engine_records", "moving", &framed(moving.clone()));
+    let both: Vec<_> = moving.iter().cloned().chain(administering()).collect();
+    corpus.write("engine_records", "administering", &framed(both));
+    for (name, mut engine) in [("fresh", Engine::new()), ("used", engine_after(&moving[..7]).0)] {
+        let mut pieces = Vec::new();
+        engine.snapshot_begin();
+        while !engine.snapshot_step(1 << 16, &mut pieces) {}
+        corpus.write("engine_snapshot", name, &framed(pieces.chunks(30_000).map(<[u8]>::to_vec)));
+    }
+}
+
+fn texts(corpus: &Corpus) {
+    let id = MessageId { namespace: NAMESPACE, sequence: (3 << 40) + 99 };
+    corpus.write("engine_texts", "id", id.to_string().as_bytes());
+    corpus.write("engine_texts", "receipt", Receipt { id, token: (3 << 40) + 7 }.to_string().as_bytes());
+    let head = BlobHead::default().build("text/plain", &[("traceparent", "00-1-2-01"), ("a", "")]).to_vec();
+    corpus.write("engine_texts", "blob", &[&head, &b"payload"[..]].concat());
+    corpus.write("engine_texts", "blob-plain", &[&[0, 0], &b"payload"[..]].concat());
+}
+
+fn journal(corpus: &Corpus) {
+    let mut batch = Batch::new();
+    let mut record = batch.record(2);
+    record.body(b"body");
+    record.blob(&[b"one"]);
+    record.blob(&[b""]);
+    drop(record);
+    batch.record(0).body(b"bare");
+    corpus.write("journal_records", "two", &batch.take().0);
+
+    let image = image::make();
+    assert!(image::read(&image.disk).is_ok_and(|bodies| !bodies.is_empty()));
+    let manifest = image.disk.change(&image::dir().join("manifest"), |bytes| bytes[16..].to_vec());
+    corpus.write("journal_manifest", "whole", &manifest);
+    for file in 0..image.disk.paths().len() as u8 {
+        for (name, change) in [
+            ("flip", [file, 0, 40, 0, 0, 0, 1, 0xff].to_vec()),
+            ("cut", [file, 2, 99, 0, 0, 0, 0].to_vec()),
+            ("gone", [file, 3, 0, 0, 0, 0, 0].to_vec()),
+            ("stale", [file, 4, 0, 2, 0, 0, 255, 0, 4, 0, 0].to_vec()),
+        ] {
+            corpus.write("journal_open", &format!("{name}-{file}"), &change);
+        }
+    }
+    corpus.write("backup_restore", "shard", &image.backup);
+    let shards = 1u32.to_le_bytes();
+    let frame = |shard: u32, bytes: &[u8]| {
+        [&shard.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat()
+    };
+    let node = [&b"SLUICEB1"[..], &shards, &frame(0, &image.backup), &frame(u32::MAX, &[])].concat();
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    sluice_node::backup::restore(&mut &node[..], &dir.path().join("data")).expect("a whole backup is restored");
+    corpus.write("backup_restore", "node", &node);
+}
+
+fn http(corpus: &Corpus) {
+    let receipt = "00000080000g0000000g000100000001";
+    let bodies = [
+        r#"{"messages":[{"payload":"a\u00e9\n","headers":{"a":"b"},"priority":3,"delay_ms":5},{"payload_base64":"AAEC",
+            "content_type":"image/png","max_attempts":2,"backoff":{"kind":"linear","base_ms":1,"cap_ms":9}}]}"#
+            .to_owned(),
+        format!(r#"{{"receipts":["{receipt}","forged"]}}"#),
+        format!(r#"{{"receipt":"{receipt}","error":"why \ud83d\ude00","delay_ms":5}}"#),
+        format!(r#"{{"receipt":"{receipt}","delay_ms":5}}"#),
+        format!(r#"{{"receipt":"{receipt}","error":"never"}}"#),
+        format!(r#"{{"items":[{{"receipt":"{receipt}","outcome":"nack","error":"e","delay_ms":1}}]}}"#),
+        format!(r#"{{"items":[{{"receipt":"{receipt}","lease_ms":1000}},{{"receipt":"{receipt}"}}]}}"#),
+        r#"{"queues":["a",{"name":"b","weight":3}],"max":5,"wait_ms":10,"lease_ms":7,"consumer":"c"}"#.to_owned(),
+        r#"{"lease_ms":5,"max_attempts":3,"backoff":{"kind":"none","jitter_percent":10}}"#.to_owned(),
+        format!(r#"{{"ids":["{}"]}}"#, &receipt[..20]),
+        r#"{"quotas":{"queues":1,"messages":2,"bytes":3},"shard":0}"#.to_owned(),
+        "state=dead&cursor=x%2Fy+z&limit=10&payload=false".to_owned(),
+    ];
+    assert_eq!(bodies.len(), sluice_front::http::fuzzing::DECODERS.len(), "a seed for each decoder");
+    for (which, body) in (0u8..).zip(bodies) {
+        corpus.write("http_json", &format!("decoder-{which:02}"), &[&[which], body.as_bytes()].concat());
+    }
+}

@@ -1,0 +1,18 @@
+//! A backup's stream, of one shard or of a whole node: it is refused, or the directory opens.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sluice_fuzz::disk::MemDisk;
+use sluice_fuzz::image;
+
+fuzz_target!(|input: &[u8]| {
+    if input.starts_with(b"SLUICEB1") {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let _ = sluice_node::backup::restore(&mut &input[..], &dir.path().join("data"));
+        return;
+    }
+    let disk = MemDisk::default();
+    if sluice_journal::restore_on(&disk, &mut &input[..], &image::dir()).is_ok() {
+        image::read(&disk).expect("what was restored and verified opens");
+    }
+});
