@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use sluice_client::{Message, Receive};
 
 use super::disk::directory_bytes;
@@ -22,8 +23,8 @@ const SHRINK_WITHIN: Duration = Duration::from_secs(60);
 const DRAINED_BYTES: u64 = 256 << 20;
 /// Directory size that one old message may keep, in bytes.
 const OLD_BYTES: u64 = 512 << 20;
-/// The part of what passes after which memory is first looked at: by then cache and tables have their size.
-const WARM_PART: u64 = 10;
+/// Parts of what passes; memory is looked at after each, and first after one, when cache and tables have their size.
+const PARTS: u64 = 10;
 const WORKERS: usize = 8;
 const BATCH: usize = 64;
 const QUEUE: &str = "bench";
@@ -80,7 +81,7 @@ impl Settings {
         Settings {
             messages,
             payload_bytes: args.payload as usize,
-            pass_messages: (pass / u64::from(args.pass_payload)).max(WARM_PART),
+            pass_messages: (pass / u64::from(args.pass_payload)).max(PARTS),
             pass_payload_bytes: args.pass_payload as usize,
             server,
         }
@@ -143,25 +144,31 @@ async fn old_message(settings: &Settings, data: &Path, report: &mut Report) -> R
     let client = connection(server.url())?;
     let sent = client.send(OLD_QUEUE, &[Message::new(OLD_PAYLOAD)]).await;
     sent.map_err(|error| format!("cannot send the old message: {error}"))?;
-    pass(&server, settings, settings.pass_messages / WARM_PART).await?;
-    let warm = usage(server.pid())?;
-    pass(&server, settings, settings.pass_messages - settings.pass_messages / WARM_PART).await?;
+    let mut rss_mb = Vec::new();
+    for _ in 0..PARTS {
+        pass(&server, settings, settings.pass_messages / PARTS).await?;
+        rss_mb.push(mib(usage(server.pid())?.rss_bytes));
+    }
     let shrunk = wait_for_size(data, OLD_BYTES)?;
-    let after = usage(server.pid())?;
     let old = client.receive(&Receive::from_queue(OLD_QUEUE)).await;
     let old = old.map_err(|error| format!("cannot receive the old message: {error}"))?;
     let whole = matches!(old.as_slice(), [message] if message.payload.0 == OLD_PAYLOAD);
     report.check("the old message is whole", if whole { Ok(()) } else { Err(format!("got {old:?}")) });
     report.figure("old_message_disk_mb", mib(shrunk.bytes));
-    let growth = after.rss_bytes.saturating_sub(warm.rss_bytes);
-    report.figure("old_message_rss_growth_mb", mib(growth));
-    report.note(format!(
-        "{} MiB passed the old message; memory grew from {} MiB to {} MiB after the first tenth",
-        figure(mib(settings.pass_messages * settings.pass_payload_bytes as u64)),
-        figure(mib(warm.rss_bytes)),
-        figure(mib(after.rss_bytes)),
-    ));
+    tell_memory(settings, &rss_mb, report);
     server.stop()
+}
+
+fn tell_memory(settings: &Settings, rss_mb: &[f64], report: &mut Report) {
+    let (Some(first), Some(last)) = (rss_mb.first(), rss_mb.last()) else { return };
+    report.figure("old_message_rss_growth_mb", (last - first).max(0.0));
+    report.row("old_message", json!({ "rss_mb_after_each_tenth": rss_mb }));
+    let memory: Vec<String> = rss_mb.iter().map(|mb| figure(*mb)).collect();
+    report.note(format!(
+        "{} MiB passed the old message; memory after each tenth of it, in MiB: {}",
+        figure(mib(settings.pass_messages * settings.pass_payload_bytes as u64)),
+        memory.join(" ")
+    ));
 }
 
 /// Sends and works off so many messages, with few waiting at any time.

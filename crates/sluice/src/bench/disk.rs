@@ -16,7 +16,7 @@ const SYNCS: u64 = 300;
 /// Median time of fdatasync after one write of 4 KiB into a file that is allocated already, in microseconds: what a
 /// commit cannot be faster than on this disk.
 pub(super) fn fdatasync_us(dir: &Path) -> Result<f64, String> {
-    let path = dir.join("fdatasync.bench");
+    let path = dir.join(format!("sluice-fdatasync-{}.bench", std::process::id()));
     let measured =
         measure(&path).map_err(|error| format!("cannot measure fdatasync in {}: {error}", dir.display()));
     // The figure is what matters; a file that cannot be removed goes with its folder.

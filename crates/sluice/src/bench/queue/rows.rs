@@ -5,6 +5,7 @@ use sluice_client::{Client, QuotaChange};
 
 use super::args::{RowKind, Settings};
 use super::phases::{Phases, Shape, run};
+use crate::bench::disk::fdatasync_us;
 use crate::bench::load::{Amount, Done, connection};
 use crate::bench::report::Report;
 use crate::bench::server::{Server, Target};
@@ -53,6 +54,12 @@ async fn lone(
     report: &mut Report,
 ) -> Result<(), String> {
     let messages = if settings.smoke { LONE_MESSAGES / 30 } else { LONE_MESSAGES };
+    if matches!(target, Target::Child(_)) {
+        // Measured again, close to what it is compared with: a disk that others use, too, changes from minute to minute.
+        let us = fdatasync_us(&settings.dir)?;
+        report.row("lone_fdatasync", json!({ "us": us }));
+        report.note(format!("fdatasync just before the lone client: {} µs", figure(us)));
+    }
     let shape = Shape {
         workers: 1,
         batch: 1,
