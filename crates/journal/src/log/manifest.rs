@@ -23,6 +23,9 @@ pub(crate) const RESTORING: &str = "restoring";
 
 const MAGIC: [u8; 8] = *b"SLUICEMF";
 
+/// No length, index or number of a file is larger, so that sums of a few never overflow.
+const NUMBER_MAX: u64 = 1 << 60;
+
 /// Kinds of numbered files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -231,7 +234,35 @@ impl Manifest {
         if sum != crc32fast::hash(reader.0) {
             return Err(OpenError::damaged(path, 16, None, "the manifest does not match its checksum"));
         }
-        decode_body(&mut reader).ok_or_else(short)
+        let manifest = decode_body(&mut reader).ok_or_else(short)?;
+        if manifest.numbers().any(|number| number > NUMBER_MAX) {
+            return Err(OpenError::damaged(
+                path,
+                16,
+                None,
+                "the manifest holds a number that no journal reaches",
+            ));
+        }
+        Ok(manifest)
+    }
+
+    /// Lengths, offsets, indexes and numbers of files.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let sealed = self
+            .sealed
+            .iter()
+            .flat_map(|s| [s.number, s.len, s.table_len, s.start.next_index, s.end.next_index]);
+        let blob_files = self.blob_files.iter().flat_map(|b| {
+            let ranges = b.ranges.iter().flat_map(|(first, end)| [*first, *end]);
+            [b.number, b.data_len, b.table_len].into_iter().chain(ranges)
+        });
+        let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len]);
+        [self.next_file, self.term, self.synced_to.segment, self.synced_to.offset, self.open_start.next_index]
+            .into_iter()
+            .chain(sealed)
+            .chain(self.open.iter().copied())
+            .chain(blob_files)
+            .chain(snapshot)
     }
 
     /// Reads the manifest of a directory; `None` when it has none.
@@ -385,6 +416,14 @@ mod tests {
             bytes[at] ^= 0x40;
             assert!(Manifest::decode(path, &bytes[..at]).is_err(), "cut at {at}");
         }
+    }
+
+    #[test]
+    fn numbers_whose_sum_overflows_are_refused() {
+        let mut manifest = example();
+        manifest.blob_files[0].data_len = u64::MAX;
+        let error = Manifest::decode(Path::new("manifest"), &manifest.encode()).unwrap_err();
+        assert!(error.to_string().contains("a number that no journal reaches"), "{error}");
     }
 
     #[test]

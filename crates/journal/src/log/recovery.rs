@@ -282,6 +282,9 @@ pub(crate) fn load_table(disk: &dyn Disk, dir: &Path, sealed: &Sealed) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(OpenError::Io { file: path, action: "open", error }),
     };
+    if file.len().map_err(OpenError::io(&path, "read"))? < sealed.table_len {
+        return Ok(None);
+    }
     let mut bytes = vec![0; sealed.table_len as usize];
     let read = file.read_at(&mut bytes, 0).map_err(OpenError::io(&path, "read"))?;
     let whole = read == bytes.len() && crc32fast::hash(&bytes) == sealed.table_checksum;
@@ -368,5 +371,29 @@ pub(crate) fn first_prefill(options: &Options) -> u64 {
     match options.durability {
         Durability::Always => options.segment_bytes.min(FIRST_PREFILL),
         Durability::Interval(_) | Durability::Os => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::disk::FsDisk;
+    use crate::log::manifest::Link;
+
+    use super::*;
+
+    #[test]
+    fn lengths_are_compared_with_the_file_before_memory_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = Link::default();
+        let sealed =
+            Sealed { number: 1, start: link, end: link, len: 0, table_len: 1 << 60, table_checksum: 0 };
+        let path = dir.path().join(Kind::Table.name(1));
+        std::fs::write(&path, b"short").unwrap();
+        assert!(load_table(&FsDisk, dir.path(), &sealed).unwrap().is_none());
+
+        let file = FsDisk.open(&path, OpenMode::Read).unwrap();
+        let (table_len, table_checksum) = (1 << 60, 0);
+        let named = BlobFile { number: 1, data_len: 1, table_len, table_checksum, ranges: Vec::new() };
+        assert!(load_blob_table(&*file, &path, &named).is_err());
     }
 }
