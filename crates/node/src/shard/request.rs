@@ -194,7 +194,7 @@ pub struct Pull {
     /// Namespace of the queues.
     pub namespace: NamespaceId,
     /// Queues and weights, as in [`sluice_engine::command::Receive`].
-    pub queues: Vec<(Box<str>, u16)>,
+    pub queues: Arc<[(Box<str>, u16)]>,
     /// Most messages.
     pub max_messages: u32,
     /// Most bytes, though at least one message.

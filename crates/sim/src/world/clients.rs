@@ -117,7 +117,7 @@ impl World {
         let pull = Pull {
             ticket: tag,
             namespace: wanted.namespace,
-            queues: wanted.queues.clone(),
+            queues: wanted.queues.clone().into(),
             max_messages,
             max_bytes: wanted.max_bytes,
             lease_ms: wanted.lease_ms,
