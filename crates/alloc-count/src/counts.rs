@@ -34,8 +34,8 @@ pub struct Counts {
     pub allocations: u64,
     /// Bytes asked for; a block that grows counts by what it grows.
     pub bytes: u64,
-    /// Bytes held: what was taken less what was given back, each block as glibc's malloc rounds it (8 bytes of head,
-    /// up to a multiple of 16, at least 32). Negative when a thread gives back what another took.
+    /// Bytes held: what was taken less what was given back, each block as mimalloc rounds it: up to 16 bytes, and from
+    /// 64 on to a quarter of the next lower power of two. Negative when a thread gives back what another took.
     pub held_bytes: i64,
     /// Calls that were timed.
     pub timed_calls: u64,
@@ -119,7 +119,8 @@ pub(crate) fn counted<T>(taken: Option<usize>, given_back: Option<usize>, call: 
 }
 
 fn block_bytes(asked: usize) -> i64 {
-    ((asked + 8).next_multiple_of(16)).max(32) as i64
+    let step = if asked <= 64 { 16 } else { asked.next_power_of_two() / 8 };
+    asked.next_multiple_of(step.min(4096)).max(8) as i64
 }
 
 /// Mean of many empty measurements; the least of some rounds, since an interruption only adds.
@@ -142,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_rounded_as_malloc_does() {
-        assert_eq!([1, 24, 25, 40, 41].map(block_bytes), [32, 32, 48, 48, 64]);
+    fn blocks_are_rounded_as_mimalloc_does() {
+        assert_eq!([1, 17, 64, 65, 81, 128, 129, 161].map(block_bytes), [16, 32, 64, 80, 96, 128, 160, 192]);
     }
 
     #[test]
