@@ -33,7 +33,7 @@ pub fn openapi(version: &str) -> Value {
             "version": version,
             "summary": "A durable queue server",
             "description": "Times are milliseconds since the Unix epoch. Unknown fields are refused. \
-                Every path under /v1 is about the namespace `default`; the same paths under \
+                Every path under /v1 is about the namespace default; the same paths under \
                 /v1/namespaces/{namespace} are about that one. Every answer carries X-Request-Id.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
