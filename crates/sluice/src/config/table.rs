@@ -151,7 +151,7 @@ settings! {
     limit_idempotency_window "limits.idempotency_window": Duration = "10m" in Between(seconds(1), seconds(7 * 86_400)),
         "How long an idempotency key is remembered.";
     limit_auto_create "limits.auto_create": bool = "true" in Any,
-        "Whether a send creates a queue that does not exist.";
+        "Whether a send or a receive creates a queue that does not exist.";
 }
 
 impl Config {
