@@ -1,5 +1,7 @@
 //! What a benchmark found: figures under the names that the documentation gives, tables for people, and checks.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value, json};
 
 use super::table::{Table, figure};
@@ -60,11 +62,13 @@ impl Report {
         self.checks.push(Check { what: what.into(), failure: found.err() });
     }
 
-    /// States that two counts are to agree.
-    pub(super) fn check_equal(&mut self, what: impl Into<String>, expected: u64, found: u64) {
-        let agree =
-            if expected == found { Ok(()) } else { Err(format!("expected {expected}, found {found}")) };
-        self.check(what, agree);
+    /// States that two counts are to agree, and with it the count, without which "ok: messages lost" could be misread.
+    pub(super) fn check_equal(&mut self, what: impl Display, expected: u64, found: u64) {
+        if expected == found {
+            self.check(format!("{what}: {found}"), Ok(()));
+        } else {
+            self.check(what.to_string(), Err(format!("expected {expected}, found {found}")));
+        }
     }
 
     /// Whether every check held.
@@ -170,6 +174,13 @@ mod tests {
         assert_eq!(value["rows"]["send"]["ns"], json!(1));
         assert_eq!(value["about"]["durability"], json!("memory"));
         assert!(report.passed());
+    }
+
+    #[test]
+    fn a_check_of_counts_tells_the_count() {
+        let mut report = Report::new("crash", "os");
+        report.check_equal("messages lost", 0, 0);
+        assert!(report.to_text().contains("ok: messages lost: 0"));
     }
 
     #[test]
