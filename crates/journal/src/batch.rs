@@ -77,6 +77,15 @@ impl Batch {
         Batch { buffer: BytesMut::with_capacity(bytes.max(1)), records: 0 }
     }
 
+    /// Takes room for so many encoded bytes at once, so that a large record does not grow into it piece by piece.
+    pub fn reserve(&mut self, bytes: usize) {
+        if self.buffer.capacity() == 0 {
+            self.buffer = BytesMut::with_capacity(bytes.max(CHUNK));
+        } else {
+            self.buffer.reserve(bytes);
+        }
+    }
+
     /// Keeps the records for whose number, from 0, `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         let (bytes, _) = self.take();

@@ -53,7 +53,7 @@ impl Proposal {
     /// Encodes a command on the caller's thread.
     pub fn new(command: &Command<'_>, reply: ReplyTo) -> Proposal {
         let mut record = Batch::with_capacity(size_hint(command));
-        write_record(&mut record, command);
+        encode(&mut record, command);
         let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
         Proposal { record, class: class_of(command), reply, removes_queues }
     }
@@ -61,6 +61,11 @@ impl Proposal {
 
 /// Appends a command to a batch, as one record.
 pub fn write_record(batch: &mut Batch, command: &Command<'_>) {
+    batch.reserve(size_hint(command));
+    encode(batch, command);
+}
+
+fn encode(batch: &mut Batch, command: &Command<'_>) {
     command.encode(&mut Sink(batch.record(command.blob_count())));
 }
 
