@@ -49,6 +49,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         tracing::warn!("{warning}");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(connection_threads(loaded.config.shards.as_u32()))
         .enable_all()
         .thread_name("sluice-http")
         .build()
@@ -57,6 +58,13 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     // What still runs was given its time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
+}
+
+/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
+/// and the processor, to each other.
+fn connection_threads(shards: u32) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.saturating_sub(shards as usize).max(1)
 }
 
 fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u8> {
