@@ -182,6 +182,14 @@ fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
 
 fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {
     check_items("items", items.len(), limits)?;
+    let error_bytes: u64 = items.iter().map(|item| item.error.len() as u64).sum();
+    if error_bytes > u64::from(limits.batch_bytes) {
+        return Err(Error::BatchTooLarge {
+            what: "bytes of error texts",
+            size: error_bytes,
+            limit: limits.batch_bytes.into(),
+        });
+    }
     for item in items {
         at_most("error bytes", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
         match item.settlement {
@@ -239,6 +247,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{MessageId, NamespaceId, Receipt};
 
     #[test]
     fn the_defaults_pass_their_own_check() {
@@ -258,5 +267,21 @@ mod tests {
         for bad in ["", "$sys", "a b", "ü", "a/b", long.as_str()] {
             assert!(name_rule("queue", bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn error_texts_together_are_bounded() {
+        let id = MessageId { namespace: NamespaceId::DEFAULT, sequence: 1 };
+        let error = "e".repeat(ERROR_TEXT_BYTES_MAX);
+        let item =
+            SettleItem { receipt: Receipt { id, token: 1 }, settlement: Settlement::Reject, error: &error };
+        let limits = Limits::default();
+        let most = limits.batch_bytes as usize / ERROR_TEXT_BYTES_MAX;
+        assert_eq!(check_settle(&vec![item; most], &limits), Ok(()));
+        let refused = check_settle(&vec![item; most + 1], &limits);
+        assert!(
+            matches!(refused, Err(Error::BatchTooLarge { what: "bytes of error texts", .. })),
+            "{refused:?}"
+        );
     }
 }
