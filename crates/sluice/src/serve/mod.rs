@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use sluice_engine::Limits;
 use sluice_front::codes::exit;
 use sluice_front::http::{HttpOptions, serve};
@@ -48,6 +49,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(connection_threads(loaded.config.shards.as_u32()))
         .enable_all()
@@ -58,6 +60,19 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     // What still runs was given its time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
+}
+
+/// Takes as many open files as the system allows: each connection and each segment of the log is one, and the usual
+/// soft limit of 1,024 is for programs that still use `select`.
+fn raise_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_none() || limit.current == limit.maximum {
+        return;
+    }
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 /// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
