@@ -39,6 +39,7 @@ mod writer;
 use crate::backup::Backups;
 pub use journal::DiskJournal;
 pub use maintenance::Maintenance;
+pub use manifest::holds_journal;
 pub use replay::Replay;
 pub use snapshot::SnapshotReader;
 pub use writer::Writer;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sluice_journal::{Maintenance, Writer};
 use tokio::sync::watch;
 
-use crate::api::StartError;
+use crate::api::{Durability, StartError};
 use crate::clock::Clock;
 use crate::mailbox::Mailbox;
 use crate::shard::request::Request;
@@ -91,8 +91,15 @@ pub(crate) fn run_shard<S: Store, C: Clock>(
             Step::Stopped => break,
             Step::Failed => {
                 fail(shard.failure().unwrap_or_default(), failure);
+                if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
+                    writer.stop();
+                }
+                let stopping = shard.is_stopping();
                 drop(shard);
-                return refuse_all(&mailbox);
+                if !stopping {
+                    refuse_all(&mailbox);
+                }
+                return;
             }
         }
     }
@@ -141,9 +148,13 @@ pub(crate) fn run_writer(writer: &Writer) {
 }
 
 /// Does the journal's background work.
-pub(crate) fn run_maintenance(mut maintenance: Maintenance) {
+pub(crate) fn run_maintenance(mut maintenance: Maintenance, durability: Durability) {
+    let pause = match durability {
+        Durability::Interval(interval) => interval.min(MAINTENANCE_PAUSE),
+        Durability::Always | Durability::Os => MAINTENANCE_PAUSE,
+    };
     let started = Instant::now();
-    while maintenance.wait(MAINTENANCE_PAUSE) {
+    while maintenance.wait(pause) {
         while maintenance.step(started.elapsed().as_micros() as u64) {}
     }
 }

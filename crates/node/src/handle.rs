@@ -238,7 +238,7 @@ impl Node {
     /// Stops: new requests get `shutting_down`, waiting receives end empty, what is in flight is finished and synced.
     ///
     /// # Errors
-    /// `internal` when the shards did not end within the grace period.
+    /// `internal` when the shards did not end within the grace period; `journal_failed` when the last sync failed.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         self.inner.stopping.store(true, Ordering::Relaxed);
         for mailbox in &self.inner.mailboxes {
@@ -249,7 +249,10 @@ impl Node {
         match tokio::time::timeout(grace, joined).await {
             Ok(_) => {
                 self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                Ok(())
+                match &*self.inner.failure.borrow() {
+                    None => Ok(()),
+                    Some(reason) => Err(Error::JournalFailed { reason: reason.clone() }),
+                }
             }
             Err(_) => Err(Error::Internal { reason: format!("the shards did not end within {grace:?}") }),
         }

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
 
 use sluice_engine::Engine;
 use sluice_engine::query::NamespaceView;
-use sluice_journal::{Backups, DiskJournal, FsDisk, Maintenance, MemoryJournal, RecoveryReport};
+use sluice_journal::{
+    Backups, DiskJournal, FsDisk, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
+};
 use tokio::sync::watch;
 
 use crate::api::{Durability, Options, StartError};
@@ -22,6 +25,8 @@ use crate::shard::{Parts, Shard, Step};
 
 /// Most shards of a node.
 const SHARDS_MAX: u32 = 64;
+/// How long a start waits for room for its first records.
+const FIRST_RECORDS_TIME: Duration = Duration::from_secs(30);
 
 /// The directory of one shard within the data directory.
 pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
@@ -52,11 +57,9 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         backups: Vec::new(),
         reports: Vec::new(),
     };
-    for number in 0..options.shards {
-        match &options.data_dir {
-            None => starting.start_memory(number)?,
-            Some(dir) => starting.start_disk(dir, number)?,
-        }
+    if let Err(error) = starting.start_all() {
+        starting.stop_all();
+        return Err(error);
     }
     let inner = Inner {
         placement: Placement::from_views(&starting.placed),
@@ -74,6 +77,25 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
 }
 
 impl Starting<'_> {
+    fn start_all(&mut self) -> Result<(), StartError> {
+        for number in 0..self.options.shards {
+            match &self.options.data_dir {
+                None => self.start_memory(number)?,
+                Some(dir) => self.start_disk(dir, number)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One shard could not start: ends those that run already.
+    fn stop_all(&mut self) {
+        for mailbox in &self.mailboxes {
+            let _ = mailbox.push(Request::Stop);
+        }
+        self.threads.join();
+        self.backups.clear();
+    }
+
     fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
         let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
@@ -81,6 +103,7 @@ impl Starting<'_> {
     }
 
     fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
+        self.check_not_lost(data_dir, number)?;
         let opened =
             DiskJournal::open(Arc::new(FsDisk), self.journal_options(data_dir, number)).map_err(told)?;
         let (mut journal, writer, maintenance) = (opened.journal, opened.writer, opened.maintenance);
@@ -94,8 +117,8 @@ impl Starting<'_> {
             Durability::Always => Writing::Threaded(writer),
             Durability::Interval(_) | Durability::Os => Writing::Inline(writer),
         };
-        self.maintain(number, maintenance)?;
-        self.run(number, shard, writing, events)
+        self.run(number, shard, writing, events)?;
+        self.maintain(number, maintenance)
     }
 
     fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
@@ -142,18 +165,11 @@ impl Starting<'_> {
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        shard.begin(&self.options.limits, &self.placed);
-        while shard.in_flight() > 0 {
-            if let Writing::Inline(writer) | Writing::Threaded(writer) = &writing {
-                writer.step();
-                writer.sync().map_err(StartError)?;
-            }
-            if shard.step() == Step::Failed {
-                return Err(StartError(shard.failure().unwrap_or_default().to_owned()));
-            }
-        }
+        let epoch = shard.begin(&self.options.limits, &self.placed);
+        await_epoch(&mut shard, epoch, &writing)?;
         if number == 0 {
             self.placed = shard.engine().namespaces();
+            self.check_placement()?;
         }
         if let Writing::Threaded(writer) = &writing {
             let writer = writer.clone();
@@ -163,9 +179,60 @@ impl Starting<'_> {
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
     }
 
-    fn maintain(&self, number: u32, maintenance: Maintenance) -> Result<(), StartError> {
-        self.threads.spawn(format!("upkeep-{number}"), move || run_maintenance(maintenance))
+    /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty journal.
+    fn check_not_lost(&self, data_dir: &Path, number: u32) -> Result<(), StartError> {
+        let relied_on = self.placed.iter().any(|view| view.shard == number);
+        if relied_on && !holds_journal(&shard_dir(data_dir, number)) {
+            return Err(lost(&shard_dir(data_dir, number)));
+        }
+        Ok(())
     }
+
+    /// Every namespace must have its shard.
+    fn check_placement(&self) -> Result<(), StartError> {
+        match self.placed.iter().find(|view| view.shard >= self.options.shards) {
+            None => Ok(()),
+            Some(view) => Err(StartError(format!(
+                "namespace {} lives on shard {}, and this start has {}: start with --shards {} and with that shard's \
+                 directory in place",
+                view.name,
+                view.shard,
+                self.options.shards,
+                view.shard + 1
+            ))),
+        }
+    }
+
+    fn maintain(&self, number: u32, maintenance: Maintenance) -> Result<(), StartError> {
+        let durability = self.options.durability;
+        self.threads.spawn(format!("upkeep-{number}"), move || run_maintenance(maintenance, durability))
+    }
+}
+
+/// Steps until the epoch has begun, durably.
+fn await_epoch<S: Store>(
+    shard: &mut Shard<S, SystemClock>,
+    epoch: u32,
+    writing: &Writing,
+) -> Result<(), StartError> {
+    let deadline = Instant::now() + FIRST_RECORDS_TIME;
+    while shard.engine().epoch() != epoch {
+        if shard.in_flight() == 0 || Instant::now() > deadline {
+            return Err(StartError(
+                "the first records of this start could not be written, since the disk is full: free some space".to_owned(),
+            ));
+        }
+        if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
+            if !writer.step() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            writer.sync().map_err(StartError)?;
+        }
+        if shard.step() == Step::Failed {
+            return Err(StartError(shard.failure().unwrap_or_default().to_owned()));
+        }
+    }
+    Ok(())
 }
 
 fn waker(events: &EventFlag, mailbox: &Mailbox<Request>) -> Arc<dyn Fn() + Send + Sync> {
@@ -181,6 +248,11 @@ fn check(options: &Options) -> Result<(), StartError> {
         return Err(StartError(format!("shards: {} is out of range, use 1 to {SHARDS_MAX}", options.shards)));
     }
     let Some(dir) = &options.data_dir else { return Ok(()) };
+    // Shard 0 is made first, and knows what lives on the others.
+    let others = (1..=SHARDS_MAX).any(|shard| holds_journal(&shard_dir(dir, shard)));
+    if others && !holds_journal(&shard_dir(dir, 0)) {
+        return Err(lost(&shard_dir(dir, 0)));
+    }
     let beyond = (options.shards..=SHARDS_MAX).find(|shard| shard_dir(dir, *shard).exists());
     match beyond {
         None => Ok(()),
@@ -193,6 +265,13 @@ fn check(options: &Options) -> Result<(), StartError> {
             shard + 1
         ))),
     }
+}
+
+fn lost(dir: &Path) -> StartError {
+    StartError(format!(
+        "the data of {} is missing, though other shards rely on it: bring the directory back, or restore a backup",
+        dir.display()
+    ))
 }
 
 fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {

@@ -131,6 +131,11 @@ pub(crate) struct Manifest {
     pub(crate) snapshot: Option<SnapshotFile>,
 }
 
+/// Whether a directory holds a journal, of whatever version and in whatever state.
+pub fn holds_journal(dir: &Path) -> bool {
+    dir.join(MANIFEST).exists()
+}
+
 impl Manifest {
     /// The manifest of a journal without anything in it.
     pub(crate) fn fresh(identity: u64) -> Manifest {

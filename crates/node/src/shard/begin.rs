@@ -5,15 +5,17 @@ use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::Limits;
 use sluice_engine::query::NamespaceView;
+use sluice_journal::Class;
 
 use super::store::Store;
 use super::{Pending, Shard};
 use crate::clock::Clock;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Proposes the first records. They have to be durable before anything is served, whatever the durability.
-    /// `placed`: all namespaces as shard 0 knows them; not used on shard 0 itself.
-    pub fn begin(&mut self, limits: &Limits, placed: &[NamespaceView]) {
+    /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
+    /// anything is served, whatever the durability. `placed`: all namespaces as shard 0 knows them; not used on shard 0
+    /// itself.
+    pub fn begin(&mut self, limits: &Limits, placed: &[NamespaceView]) -> u32 {
         self.look_at_the_clock();
         let number = self.engine.epoch() + 1;
         self.propose(
@@ -26,7 +28,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.number != 0 {
             self.follow_placement(placed);
         }
+        // A full disk must not keep a server from starting, for only a server can drain it.
+        for (class, _) in &mut self.batch_pending {
+            *class = Class::Draining;
+        }
         self.propose_batch();
+        number
     }
 
     /// Ends what a stop in the middle of creating or deleting a namespace has left: shard 0 is right.

@@ -192,6 +192,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.in_flight.len()
     }
 
+    /// Whether it was asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
     /// Why the journal failed, when [`Shard::step`] said so.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()

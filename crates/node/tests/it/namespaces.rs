@@ -72,3 +72,33 @@ async fn quotas_hold() {
     node.namespace_set("small", Quotas::default()).await.unwrap();
     node.send(&sending(view.id, "jobs", &items[..1])).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_shard_whose_directory_is_missing_is_not_taken_for_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut two = options(Some(dir.path()));
+    two.shards = 2;
+    let node = Node::start(two.clone()).unwrap();
+    let view = node.namespace_create("far", Some(1), Quotas::default()).await.unwrap();
+    node.send(&sending(view.id, "jobs", &[SendItem::default()])).await.unwrap();
+    node.shutdown(Duration::from_secs(5)).await.unwrap();
+    for lost in ["shard-000", "shard-001"] {
+        std::fs::rename(dir.path().join(lost), dir.path().join("aside")).unwrap();
+        let refused = Node::start(two.clone()).unwrap_err();
+        assert!(refused.0.contains("missing") && refused.0.contains(lost), "{refused}");
+        let mut one = two.clone();
+        one.shards = 1;
+        assert!(Node::start(one).is_err());
+        let _ = std::fs::remove_dir_all(dir.path().join(lost));
+        std::fs::create_dir(dir.path().join(lost)).unwrap();
+        let refused = Node::start(two.clone()).unwrap_err();
+        assert!(
+            refused.0.contains("missing"),
+            "an empty directory, as of a disk that is not mounted: {refused}"
+        );
+        std::fs::remove_dir_all(dir.path().join(lost)).unwrap();
+        std::fs::rename(dir.path().join("aside"), dir.path().join(lost)).unwrap();
+    }
+    let node = Node::start(two).unwrap();
+    assert_eq!(receive_in(&node, view.id, "jobs", 10, 0).await.unwrap().len(), 1);
+}
