@@ -115,7 +115,7 @@ impl Writing {
 
     fn snapshot(&mut self) {
         let index = *self.bodies.keys().last().expect("something was written");
-        self.opened.journal.snapshot_begin(index, self.now_us);
+        self.opened.journal.snapshot_begin(index, self.now_us, 1);
         for (key, len) in &self.live {
             let piece = [key.index.to_le_bytes().as_slice(), &len.to_le_bytes()].concat();
             self.opened.journal.snapshot_piece(piece).expect("little waits");

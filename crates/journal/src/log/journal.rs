@@ -9,7 +9,7 @@ use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
 use crate::log::shared::{Note, Proposal, Shared, lock};
-use crate::log::snapshot::Work;
+use crate::log::snapshot::{Head, Work};
 use crate::options::Durability;
 use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
 use crate::status::{OpenError, Status};
@@ -121,12 +121,13 @@ impl DiskJournal {
     }
 
     /// Begins a snapshot of the state just after the record `applied_index` was applied, at the logged time `time_us`.
-    pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64) {
+    /// `behaviour` says by which rules the state has come about; it is given back with the snapshot, and means nothing here.
+    pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
         self.snapshots.requested = false;
         self.snapshots.running = true;
         self.snapshots.log_bytes = 0;
         self.snapshots.live_blobs = self.index.live_blobs();
-        self.shared.snapshot.push(Work::Begin { applied_index, time_us });
+        self.shared.snapshot.push(Work::Begin(Head { applied_index, time_us, behaviour: Some(behaviour) }));
         self.shared.maintenance_signal.notify();
     }
 

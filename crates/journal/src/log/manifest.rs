@@ -13,7 +13,8 @@ use crate::log::header::Position;
 use crate::status::OpenError;
 
 /// Version of everything in a data directory; grows when an older program could not read it.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// 2: snapshots tell the behaviour version.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";

@@ -1,9 +1,11 @@
 //! Snapshots: the state in pieces, written beside the log and put in place as a whole.
 //!
-//! A file is: magic, `u64` applied index, `u64` time; per piece `u32` length (not 0), `u32` checksum and the bytes; then a `u32`
-//! 0, `u32` checksum of all pieces' checksums and the head, `u64` number of pieces. The manifest tells its length.
+//! A file is: magic, `u64` applied index, `u64` time, `u32` behaviour version; per piece `u32` length (not 0), `u32` checksum
+//! and the bytes; then a `u32` 0, `u32` checksum of all pieces' checksums and the head, `u64` number of pieces. The manifest
+//! tells its length. Format version 1 had another magic and no behaviour version.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -14,8 +16,10 @@ use crate::log::manifest::SnapshotFile;
 use crate::log::shared::lock;
 use crate::status::OpenError;
 
-const MAGIC: [u8; 8] = *b"SLUICESN";
-const HEAD: usize = 24;
+const MAGIC: [u8; 8] = *b"SLUICES2";
+const MAGIC_V1: [u8; 8] = *b"SLUICESN";
+const HEAD: usize = 28;
+const HEAD_V1: usize = 24;
 const PIECE_HEAD: usize = 8;
 const TAIL: usize = 16;
 
@@ -35,10 +39,45 @@ struct PipeState {
     bytes: usize,
 }
 
+/// What a snapshot says of itself first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) applied_index: u64,
+    pub(crate) time_us: u64,
+    /// `None`: written before it was recorded.
+    pub(crate) behaviour: Option<u32>,
+}
+
+impl Head {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.behaviour.is_some() { &MAGIC } else { &MAGIC_V1 });
+        out.put_u64(self.applied_index);
+        out.put_u64(self.time_us);
+        if let Some(behaviour) = self.behaviour {
+            out.put_u32(behaviour);
+        }
+    }
+
+    /// The head that a file begins with, and its bytes; `None` when it begins otherwise.
+    fn read(file: &dyn File) -> io::Result<Option<(Head, Vec<u8>)>> {
+        let mut bytes = vec![0; HEAD];
+        read_exact_at(file, &mut bytes, 0)?;
+        let recorded = bytes.starts_with(&MAGIC);
+        if !recorded && !bytes.starts_with(&MAGIC_V1) {
+            return Ok(None);
+        }
+        let mut fields = Reader(&bytes[MAGIC.len()..]);
+        let (applied_index, time_us) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
+        let behaviour = fields.u32().filter(|_| recorded);
+        bytes.truncate(if recorded { HEAD } else { HEAD_V1 });
+        Ok(Some((Head { applied_index, time_us, behaviour }, bytes)))
+    }
+}
+
 /// What is to be done for a snapshot, in order.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Begin { applied_index: u64, time_us: u64 },
+    Begin(Head),
     Piece(Vec<u8>),
     Finish,
     Abort,
@@ -79,12 +118,11 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn begin(identity: u64, applied_index: u64, time_us: u64, out: &mut Vec<u8>) -> Encoder {
-        out.extend_from_slice(&MAGIC);
-        out.put_u64(applied_index);
-        out.put_u64(time_us);
+    pub(crate) fn begin(identity: u64, head: &Head, out: &mut Vec<u8>) -> Encoder {
+        let start = out.len();
+        head.encode(out);
         let mut sums = crc32fast::Hasher::new();
-        sums.update(&out[out.len() - HEAD..]);
+        sums.update(&out[start..]);
         Encoder { identity, sums, pieces: 0 }
     }
 
@@ -114,7 +152,10 @@ pub struct SnapshotReader {
     pub applied_index: u64,
     /// The time given with it, in microseconds since the Unix epoch.
     pub time_us: u64,
+    /// The behaviour version given with it; `None`: written by a version that did not record it.
+    pub behaviour: Option<u32>,
     identity: u64,
+    head: Vec<u8>,
     file: Arc<dyn File>,
     path: PathBuf,
     offset: u64,
@@ -130,32 +171,32 @@ impl SnapshotReader {
         path: PathBuf,
         named: &SnapshotFile,
     ) -> Result<SnapshotReader, OpenError> {
-        let mut head = [0; HEAD];
         let found = file.len().map_err(OpenError::io(&path, "read"))?;
-        if found < named.len || named.len < (HEAD + TAIL) as u64 {
+        if found < named.len || named.len < (HEAD_V1 + TAIL) as u64 {
             let what = format!("the snapshot has {found} bytes, and the manifest says {}", named.len);
             return Err(OpenError::damaged(&path, found, Some(named.applied_index), what));
         }
-        read_exact_at(&*file, &mut head, 0).map_err(OpenError::io(&path, "read"))?;
-        let mut expected = Vec::new();
-        Encoder::begin(identity, named.applied_index, named.time_us, &mut expected);
-        if head[..] != expected[..] {
+        let read = Head::read(&*file).map_err(OpenError::io(&path, "read"))?;
+        let same = |head: &Head| (head.applied_index, head.time_us) == (named.applied_index, named.time_us);
+        let Some((Head { behaviour, .. }, head)) = read.filter(|(head, _)| same(head)) else {
             let what = "the snapshot is not the one that the manifest names";
             return Err(OpenError::damaged(&path, 0, Some(named.applied_index), what));
-        }
-        let mut sums = crc32fast::Hasher::new();
-        sums.update(&head);
-        Ok(SnapshotReader {
+        };
+        let mut reader = SnapshotReader {
             applied_index: named.applied_index,
             time_us: named.time_us,
+            behaviour,
             identity,
+            head,
             file,
             path,
-            offset: HEAD as u64,
+            offset: 0,
             len: named.len,
-            sums,
+            sums: crc32fast::Hasher::new(),
             pieces: 0,
-        })
+        };
+        reader.rewind();
+        Ok(reader)
     }
 
     /// The next piece, verified; `None` at the end.
@@ -187,12 +228,14 @@ impl SnapshotReader {
     /// Reads everything, and stands at the beginning again.
     pub(crate) fn verify(&mut self) -> Result<(), OpenError> {
         while self.next_piece()?.is_some() {}
-        let mut head = [0; HEAD];
-        self.read(&mut head, 0)?;
-        self.sums = crc32fast::Hasher::new();
-        self.sums.update(&head);
-        (self.offset, self.pieces) = (HEAD as u64, 0);
+        self.rewind();
         Ok(())
+    }
+
+    fn rewind(&mut self) {
+        self.sums = crc32fast::Hasher::new();
+        self.sums.update(&self.head);
+        (self.offset, self.pieces) = (self.head.len() as u64, 0);
     }
 
     fn finish(&mut self, sum: u32, pieces: u64) -> Result<Option<Vec<u8>>, OpenError> {

@@ -9,6 +9,9 @@ use sluice_journal::*;
 
 use crate::faulty::Faults;
 
+/// What every snapshot here is given as its behaviour version.
+pub(crate) const BEHAVIOUR: u32 = 0x0102_0304;
+
 pub(crate) struct Rig {
     pub(crate) journal: DiskJournal,
     pub(crate) writer: Writer,
@@ -20,6 +23,8 @@ pub(crate) struct Rig {
     /// Bodies of the records after the snapshot that were replayed.
     pub(crate) replayed: Vec<(u64, Vec<u8>)>,
     pub(crate) applied: u64,
+    /// The behaviour version of the snapshot that was found.
+    pub(crate) behaviour: Option<u32>,
     pub(crate) now_us: u64,
 }
 
@@ -58,10 +63,12 @@ impl Rig {
             live: BTreeMap::new(),
             replayed: Vec::new(),
             applied: 0,
+            behaviour: None,
             now_us: 0,
         };
         if let Some(mut snapshot) = snapshot {
             rig.applied = snapshot.applied_index;
+            rig.behaviour = snapshot.behaviour;
             while let Some(piece) = snapshot.next_piece()? {
                 rig.restore_piece(&piece);
             }
@@ -135,7 +142,7 @@ impl Rig {
 
     /// Takes a snapshot now, to its end.
     pub(crate) fn snapshot(&mut self) {
-        self.journal.snapshot_begin(self.applied, 1_000_000 + self.now_us);
+        self.journal.snapshot_begin(self.applied, 1_000_000 + self.now_us, BEHAVIOUR);
         for (key, blob) in &self.live {
             let mut piece = key.index.to_le_bytes().to_vec();
             piece.extend_from_slice(&key.item.to_le_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, copy_dir, files, key, options};
+use crate::rig::{BEHAVIOUR, Rig, copy_dir, files, key, options};
 
 #[test]
 fn what_was_committed_is_there_after_a_restart() {
@@ -329,22 +329,28 @@ fn the_scrub_finds_a_damaged_blob() {
 }
 
 #[test]
-fn the_older_format_still_opens() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1");
-    let dir = tempfile::tempdir().unwrap();
-    copy_dir(&fixture, dir.path());
-    assert_eq!(check(&FsDisk, dir.path()).unwrap().problems, []);
-    let mut rig = Rig::open(dir.path());
-    assert_eq!(rig.live.len(), 5);
-    assert_eq!(rig.live[&key(1, 1)], b"in a copied file");
-    rig.read_all();
+fn every_format_so_far_opens() {
+    for (version, behaviour) in [("v1", None), ("v2", Some(BEHAVIOUR))] {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
+        let dir = tempfile::tempdir().unwrap();
+        copy_dir(&fixture, dir.path());
+        assert_eq!(check(&FsDisk, dir.path()).unwrap().problems, [], "{version}");
+        let mut rig = Rig::open(dir.path());
+        assert_eq!(rig.behaviour, behaviour, "{version}");
+        assert_eq!(rig.live.len(), 5, "{version}");
+        assert_eq!(rig.live[&key(1, 1)], b"in a copied file", "{version}");
+        rig.read_all();
+        rig.snapshot();
+        drop(rig);
+        assert_eq!(Rig::open(dir.path()).behaviour, Some(BEHAVIOUR), "{version}, after a snapshot");
+    }
 }
 
 /// Makes the fixture: run it by hand, once for each format version, before the format changes.
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_the_fixture() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v2");
     let options =
         Options { segment_bytes: 4 << 10, durability: Durability::Os, reserve_bytes: 0, ..options(&fixture) };
     let mut rig = Rig::try_open(options.clone()).unwrap();

@@ -24,7 +24,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             if !self.store.wants_snapshot() {
                 return false;
             }
-            self.store.snapshot_begin(self.engine.applied_index(), self.engine.time_us());
+            let behaviour = u32::from(sluice_engine::BEHAVIOUR_VERSION);
+            self.store.snapshot_begin(self.engine.applied_index(), self.engine.time_us(), behaviour);
             self.engine.snapshot_begin();
             self.snapshotting = Some(Snapshotting::default());
         }

@@ -6,8 +6,8 @@ use sluice_journal::{DiskJournal, Journal, MemoryJournal, Status};
 pub trait Store: Journal {
     /// Whether the log has grown enough for a snapshot, and none is on its way.
     fn wants_snapshot(&self) -> bool;
-    /// Begins one, of the state after the record with this index.
-    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64);
+    /// Begins one, of the state after the record with this index, which came about by the rules of this behaviour version.
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32);
     /// Takes the next piece, or gives it back when the disk is behind.
     fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>>;
     /// All pieces were given.
@@ -21,8 +21,8 @@ impl Store for DiskJournal {
         self.wants_snapshot()
     }
 
-    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64) {
-        self.snapshot_begin(applied_index, time_us);
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
+        self.snapshot_begin(applied_index, time_us, behaviour);
     }
 
     fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
@@ -44,7 +44,7 @@ impl Store for MemoryJournal {
         false
     }
 
-    fn snapshot_begin(&mut self, _applied_index: u64, _time_us: u64) {}
+    fn snapshot_begin(&mut self, _applied_index: u64, _time_us: u64, _behaviour: u32) {}
 
     fn snapshot_piece(&mut self, _piece: Vec<u8>) -> Result<(), Vec<u8>> {
         Ok(())

@@ -117,8 +117,8 @@ impl Store for Spy {
         self.journal.wants_snapshot()
     }
 
-    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64) {
-        self.journal.snapshot_begin(applied_index, time_us);
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
+        self.journal.snapshot_begin(applied_index, time_us, behaviour);
     }
 
     fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {

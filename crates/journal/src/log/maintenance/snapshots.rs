@@ -7,7 +7,7 @@ use super::Maintenance;
 use crate::log::file::Handle;
 use crate::log::manifest::{Kind, SnapshotFile};
 use crate::log::shared::{Note, Shared};
-use crate::log::snapshot::{Encoder, Work};
+use crate::log::snapshot::{Encoder, Head, Work};
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;
@@ -32,8 +32,7 @@ pub(super) struct Snapshots {
 struct Building {
     handle: Handle,
     encoder: Encoder,
-    applied_index: u64,
-    time_us: u64,
+    head: Head,
     buffer: Vec<u8>,
     written: u64,
     unsynced: u64,
@@ -51,7 +50,7 @@ impl Maintenance {
             let Some(work) = self.shared.snapshot.pop() else { break };
             taken += 1;
             match work {
-                Work::Begin { applied_index, time_us } => self.begin_snapshot(applied_index, time_us)?,
+                Work::Begin(head) => self.begin_snapshot(head)?,
                 Work::Piece(piece) => {
                     taken += piece.len();
                     if let Some(building) = &mut self.snapshots.building {
@@ -68,15 +67,14 @@ impl Maintenance {
         Ok(taken > 0)
     }
 
-    fn begin_snapshot(&mut self, applied_index: u64, time_us: u64) -> io::Result<()> {
+    fn begin_snapshot(&mut self, head: Head) -> io::Result<()> {
         self.snapshots.given_up = true;
         self.remove_building();
         let handle = self.shared.create(Kind::Snapshot)?;
         let mut buffer = Vec::new();
-        let encoder = Encoder::begin(self.shared.identity, applied_index, time_us, &mut buffer);
+        let encoder = Encoder::begin(self.shared.identity, &head, &mut buffer);
         let (written, unsynced) = (0, 0);
-        self.snapshots.building =
-            Some(Building { handle, encoder, applied_index, time_us, buffer, written, unsynced });
+        self.snapshots.building = Some(Building { handle, encoder, head, buffer, written, unsynced });
         self.snapshots.given_up = false;
         Ok(())
     }
@@ -112,7 +110,7 @@ impl Maintenance {
         // Everything that the snapshot holds must also be in the log, whatever the durability: recovery relies on it.
         self.sync_log()?;
         self.shared.sync_dir()?;
-        let Building { handle, applied_index, time_us, written: len, .. } = building;
+        let Building { handle, head: Head { applied_index, time_us, .. }, written: len, .. } = building;
         let named = SnapshotFile { number: handle.number, applied_index, time_us, len };
         let synced_to = self.writer.synced_to();
         let old = self.shared.change_manifest(|manifest| {
