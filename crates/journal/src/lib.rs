@@ -22,6 +22,6 @@ pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
 pub use log::{DiskJournal, Maintenance, Opened, Replay, SnapshotReader, Writer, holds_journal};
 pub use memory::MemoryJournal;
-pub use options::{Durability, Options};
+pub use options::{Durability, Knows, Options};
 pub use seam::{BlobError, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};
 pub use status::{Cut, Damage, OpenError, RecoveryReport, Status};

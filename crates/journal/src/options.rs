@@ -15,6 +15,22 @@ pub enum Durability {
     Os,
 }
 
+/// What the state machine above can replay: asked when opening, before anything is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Knows {
+    /// The newest behaviour version that a snapshot may tell.
+    pub behaviour: u32,
+    /// Whether a record with this body can be applied; an error says what in it is not known.
+    pub record: fn(&[u8]) -> Result<(), String>,
+}
+
+impl Default for Knows {
+    /// Everything.
+    fn default() -> Knows {
+        Knows { behaviour: u32::MAX, record: |_| Ok(()) }
+    }
+}
+
 /// Settings of a disk journal.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -39,6 +55,8 @@ pub struct Options {
     /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
     /// simulators, which need the same bytes each time.
     pub identity: u64,
+    /// What the state machine above can replay.
+    pub knows: Knows,
 }
 
 impl Options {
@@ -55,6 +73,7 @@ impl Options {
             snapshot_log_bytes: 64 << 20,
             scrub_bytes_per_s: 4 << 20,
             identity: 0,
+            knows: Knows::default(),
         }
     }
 }

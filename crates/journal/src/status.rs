@@ -92,6 +92,15 @@ pub enum OpenError {
         /// The newest that this program reads.
         known: u32,
     },
+    /// A newer Sluice wrote what the state machine above cannot replay.
+    Unknown {
+        /// The file.
+        file: PathBuf,
+        /// Index of the record; of a snapshot, the last record that it holds.
+        record: u64,
+        /// What is not known.
+        what: String,
+    },
     /// Bytes that must be there are not, or are wrong.
     Damaged(Damage),
     /// The operating system refused.
@@ -158,6 +167,12 @@ impl fmt::Display for OpenError {
             OpenError::Newer { file, found, known } => write!(
                 f,
                 "{} has format version {found}, and this program reads up to {known}; use a newer sluice",
+                file.display()
+            ),
+            OpenError::Unknown { file, record, what } => write!(
+                f,
+                "{} (record {record}) was written by a newer sluice: {what}; nothing was changed: start that version, \
+                 or a newer one",
                 file.display()
             ),
             OpenError::Damaged(damage) => write!(

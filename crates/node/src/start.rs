@@ -18,7 +18,7 @@ use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run
 use crate::handle::{Inner, Node};
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
-use crate::shard::recover::recover;
+use crate::shard::recover::{knows, recover};
 use crate::shard::request::Request;
 use crate::shard::store::Store;
 use crate::shard::{Parts, Shard, Step};
@@ -131,6 +131,7 @@ impl Starting<'_> {
             cache_bytes: self.options.cache_bytes / u64::from(self.options.shards),
             reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
+            knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
         }
     }

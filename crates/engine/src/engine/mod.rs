@@ -33,13 +33,12 @@ mod transitions;
 
 use std::collections::VecDeque;
 
-use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
 use crate::id::{EPOCH_SHIFT, NamespaceId};
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
-use crate::record::{Kind, RareRecord, decode, kind_of};
+use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
@@ -168,13 +167,7 @@ impl Engine {
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts.
     fn begin_epoch(&mut self, number: u32, behaviour: u16) -> Result<(), Error> {
-        if behaviour > BEHAVIOUR_VERSION {
-            let reason = format!(
-                "the log follows behaviour version {behaviour}, this program knows up to {BEHAVIOUR_VERSION}: \
-                 start a newer version"
-            );
-            return Err(Error::Internal { reason });
-        }
+        check_behaviour(behaviour)?;
         if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
             return Err(Error::Internal { reason });

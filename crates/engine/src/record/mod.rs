@@ -8,12 +8,15 @@ mod check;
 pub(crate) mod decode;
 mod encode;
 mod fields;
+mod known;
 
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, kind_of,
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
+pub(crate) use known::check_behaviour;
+pub use known::check_known;
 
 /// The version of every layout so far.
 const LAYOUT: u8 = 1;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::batch::Records;
 use crate::disk::{Disk, File, LockError, OpenMode, read_exact_at};
 use crate::log::entry::Entry;
 use crate::log::file::{BlobHolder, Handle};
@@ -105,6 +106,9 @@ impl Opening {
         tail.refuse_damage()?;
         self.report.cut = tail.cut()?;
         self.note_if_short(&tail)?;
+        for part in &tail.parts {
+            self.verify_known(part)?;
+        }
 
         // From here on the directory is written to.
         let moved = tail.rewrite(&*self.disk, &self.options, &mut self.manifest)?;
@@ -149,9 +153,29 @@ impl Opening {
     fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {
         let Some(named) = &self.manifest.snapshot else { return Ok(None) };
         let (file, path) = self.open(Kind::Snapshot, named.number)?;
-        let mut reader = SnapshotReader::new(self.manifest.identity, file, path, named)?;
+        let mut reader = SnapshotReader::new(self.manifest.identity, file, path.clone(), named)?;
         reader.verify()?;
-        Ok(Some(reader))
+        let known = self.options.knows.behaviour;
+        match reader.behaviour {
+            Some(found) if found > known => {
+                let what = format!("it follows behaviour version {found}, this program knows up to {known}");
+                Err(OpenError::Unknown { file: path, record: named.applied_index, what })
+            }
+            _ => Ok(Some(reader)),
+        }
+    }
+
+    /// Verifies what will be replayed, and that whoever replays it knows each record.
+    fn verify_known(&self, stretch: &Stretch) -> Result<(), OpenError> {
+        let mut unknown = None;
+        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+            for (record, index) in Records::new(&found.records).zip(found.header.first_index..) {
+                if let (None, Err(what)) = (&unknown, (self.options.knows.record)(record.body)) {
+                    unknown = Some(OpenError::Unknown { file: stretch.path.clone(), record: index, what });
+                }
+            }
+        })?;
+        unknown.map_or(Ok(()), Err)
     }
 
     /// Opens a sealed segment; one that will be replayed is verified.
@@ -170,9 +194,8 @@ impl Opening {
             end: sealed.end,
             len: sealed.len,
         };
-        let (identity, term) = (self.manifest.identity, self.manifest.term);
         if sealed.end.next_index > self.manifest.applied_index() + 1 {
-            stretch.verify(identity, term, |_| ())?;
+            self.verify_known(&stretch)?;
         }
         let table = match load_table(&*self.disk, &self.options.dir, sealed)? {
             Some(table) => table,

@@ -1,15 +1,21 @@
 //! From a journal's files back to a state: restore the snapshot, replay what came after it, and tell the journal what
 //! is still alive.
 
-use sluice_engine::{Engine, Outcome};
-use sluice_journal::{BlobKey, DiskJournal, OpenError, Replay, SnapshotReader};
+use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome, check_known};
+use sluice_journal::{BlobKey, DiskJournal, Knows, OpenError, Replay, SnapshotReader};
 
 use crate::api::StartError;
+
+/// What this program's engine can replay, for the journal to refuse a newer one's log before it changes anything.
+pub fn knows() -> Knows {
+    Knows { behaviour: u32::from(BEHAVIOUR_VERSION), record: check_known }
+}
 
 /// Restores an engine from what opening a journal gave.
 ///
 /// # Errors
-/// A sentence for the operator, when the snapshot or the log cannot be read.
+/// A sentence for the operator, when the snapshot or the log cannot be read, or when a newer program wrote it and the
+/// journal was opened without [`knows`].
 pub fn recover(
     snapshot: Option<SnapshotReader>,
     mut replay: Replay,
@@ -22,6 +28,7 @@ pub fn recover(
     let mut outcome = Outcome::default();
     while let Some(batch) = replay.next_batch().map_err(told)? {
         for (index, record) in (batch.first_index..).zip(batch.records()) {
+            check_known(record.body).map_err(|what| newer(index, &what))?;
             engine.apply(batch.time_us, index, record.body, &mut outcome);
         }
     }
@@ -43,6 +50,12 @@ fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
         Some(error) => Err(told(error)),
         None => restored.map_err(told),
     }
+}
+
+fn newer(index: u64, what: &str) -> StartError {
+    StartError(format!(
+        "record {index} was written by a newer sluice: {what}; start that version, or a newer one"
+    ))
 }
 
 fn told(error: impl std::fmt::Display) -> StartError {

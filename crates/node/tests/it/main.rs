@@ -4,4 +4,5 @@
 mod delivery;
 mod durability;
 mod namespaces;
+mod newer;
 mod support;
