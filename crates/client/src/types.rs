@@ -296,6 +296,12 @@ pub struct Counts {
     pub held: u64,
     /// Dead letters.
     pub dead: u64,
+    /// Wait on what blocks them: another message, or a limit.
+    #[serde(default)]
+    pub blocked: u64,
+    /// Finished, and kept for a while.
+    #[serde(default)]
+    pub done: u64,
 }
 
 /// What a queue has ever done.
@@ -372,7 +378,7 @@ pub struct Stored {
     pub id: String,
     /// Name of its queue.
     pub queue: String,
-    /// `delayed`, `ready`, `leased`, `held` or `dead`.
+    /// `delayed`, `ready`, `leased`, `held`, `dead`, `blocked` or `done`.
     pub state: String,
     /// 0 to 9.
     #[serde(default)]

@@ -3,6 +3,7 @@
 
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
+use crate::options::SendOptions;
 use crate::settings::{Backoff, QueuePatch, Quotas};
 
 /// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
@@ -155,6 +156,8 @@ pub struct SendItem<'a> {
     pub max_attempts: u16,
     /// `None`: the queue's backoff.
     pub backoff: Option<Backoff>,
+    /// Keys and other optional fields; `None`: none.
+    pub options: Option<&'a SendOptions<'a>>,
 }
 
 /// When a sent message becomes ready.

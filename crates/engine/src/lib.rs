@@ -21,6 +21,7 @@ pub mod error;
 mod hash;
 pub mod id;
 pub mod limits;
+pub mod options;
 pub mod outcome;
 #[cfg(feature = "plant")]
 pub mod plant;
@@ -42,4 +43,4 @@ pub use outcome::Outcome;
 pub use record::check_known;
 
 /// The rules by which records apply. Older records replay by the older rules.
-pub const BEHAVIOUR_VERSION: u16 = 1;
+pub const BEHAVIOUR_VERSION: u16 = 2;

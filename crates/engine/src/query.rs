@@ -17,11 +17,18 @@ pub enum State {
     Held,
     /// A dead letter.
     Dead,
+    /// Would be ready, but waits on what blocks it: another message, or a limit.
+    Blocked,
+    /// Finished, and kept for a while for those who ask.
+    Done,
 }
 
 impl State {
     /// All states, in the order of [`Counters::states`].
-    pub const ALL: [State; 5] = [State::Delayed, State::Ready, State::Leased, State::Held, State::Dead];
+    pub const ALL: [State; State::COUNT] =
+        [State::Delayed, State::Ready, State::Leased, State::Held, State::Dead, State::Blocked, State::Done];
+    /// How many states there are.
+    pub const COUNT: usize = 7;
 
     /// The name used in every API.
     pub fn name(self) -> &'static str {
@@ -31,6 +38,8 @@ impl State {
             State::Leased => "leased",
             State::Held => "held",
             State::Dead => "dead",
+            State::Blocked => "blocked",
+            State::Done => "done",
         }
     }
 }
@@ -39,7 +48,7 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Messages in each state, in the order of [`State::ALL`].
-    pub states: [u64; 5],
+    pub states: [u64; State::COUNT],
     /// Bytes of content type, headers and payload, in all states.
     pub bytes: u64,
     /// Ever sent.
@@ -152,12 +161,16 @@ pub struct MessageView {
     pub deliveries: u16,
     /// When it was sent, in microseconds since the Unix epoch.
     pub sent_at_us: u64,
-    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    /// Delayed: when it becomes ready. Blocked: when it may, if that is to come. Leased: when the lease ends.
     pub deadline_us: Option<u64>,
     /// Leased: proof of the running delivery, for operators.
     pub receipt: Option<Receipt>,
     /// The backoff that it follows.
     pub backoff: Backoff,
+    /// Its ordering key; empty: none.
+    pub ordering_key: Box<[u8]>,
+    /// Blocked: by what, as a word: `ordering_key`.
+    pub blocked_by: Option<&'static str>,
     /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
     /// `payload_damaged`.
     pub reason: Option<&'static str>,

@@ -1,5 +1,8 @@
 //! What can be set on queues and namespaces.
 
+use crate::record::{read_backoff, write_backoff};
+use crate::wire::{Put, Reader};
+
 /// How the delay before the next attempt grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackoffKind {
@@ -33,36 +36,119 @@ impl Default for Backoff {
     }
 }
 
-/// The settings of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueSettings {
-    /// The lease of a receive that names none, in milliseconds (default 30,000; at most 12 h).
-    pub lease_ms: u64,
-    /// Attempts of a message that names none (default 5).
-    pub max_attempts: u16,
-    /// Deliveries in all, counted or released, after which a message becomes a dead letter (default 100).
-    pub max_deliveries: u16,
-    /// Backoff of a message that names none.
-    pub backoff: Backoff,
+/// A value of the table of settings: how it is written into records and snapshots.
+pub(crate) trait Setting: Sized {
+    fn write(&self, out: &mut Vec<u8>);
+    fn read(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-impl Default for QueueSettings {
-    fn default() -> Self {
-        QueueSettings { lease_ms: 30_000, max_attempts: 5, max_deliveries: 100, backoff: Backoff::default() }
+macro_rules! queue_settings {
+    ($($tag:literal $(#[$doc:meta])* $name:ident: $type:ty = $default:expr;)*) => {
+        /// The settings of a queue.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct QueueSettings {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Default for QueueSettings {
+            fn default() -> Self {
+                QueueSettings { $($name: $default,)* }
+            }
+        }
+
+        /// A change of queue settings: what is `None` stays.
+        #[derive(Clone, PartialEq, Eq, Debug, Default)]
+        pub struct QueuePatch {
+            $(#[doc = concat!("See [`QueueSettings::", stringify!($name), "`].")] pub $name: Option<$type>,)*
+        }
+
+        impl QueueSettings {
+            /// Takes over what a patch names.
+            pub fn change(&mut self, patch: &QueuePatch) {
+                $(if let Some(value) = &patch.$name {
+                    self.$name = value.clone();
+                })*
+            }
+
+            /// Appends all settings, in the layout of a patch.
+            pub(crate) fn write(&self, out: &mut Vec<u8>) {
+                $(write_setting(out, $tag, &self.$name);)*
+                out.u8(LAST_TAG);
+            }
+        }
+
+        impl QueuePatch {
+            /// Appends what is named: a tag and its value each, and an end.
+            pub(crate) fn write(&self, out: &mut Vec<u8>) {
+                $(if let Some(value) = &self.$name {
+                    write_setting(out, $tag, value);
+                })*
+                out.u8(LAST_TAG);
+            }
+
+            /// Reads what [`QueuePatch::write`] wrote.
+            pub(crate) fn read(reader: &mut Reader<'_>) -> Option<QueuePatch> {
+                let mut patch = QueuePatch::default();
+                loop {
+                    match reader.u8()? {
+                        $($tag => patch.$name = Some(Setting::read(reader)?),)*
+                        LAST_TAG => return Some(patch),
+                        _ => return None,
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// What follows the last setting.
+const LAST_TAG: u8 = 0;
+
+fn write_setting(out: &mut Vec<u8>, tag: u8, value: &impl Setting) {
+    out.u8(tag);
+    value.write(out);
+}
+
+// The number before each is its tag in records and snapshots: never changed, never given again.
+queue_settings! {
+    1 /// The lease of a receive that names none, in milliseconds (default 30,000; at most 12 h).
+    lease_ms: u64 = 30_000;
+    2 /// Attempts of a message that names none (default 5).
+    max_attempts: u16 = 5;
+    3 /// Deliveries in all, counted or released, after which a message becomes a dead letter (default 100).
+    max_deliveries: u16 = 100;
+    4 /// Backoff of a message that names none.
+    backoff: Backoff = Backoff::default();
+}
+
+impl Setting for u64 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u64(*self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.u64()
     }
 }
 
-/// A change of queue settings: what is `None` stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct QueuePatch {
-    /// See [`QueueSettings::lease_ms`].
-    pub lease_ms: Option<u64>,
-    /// See [`QueueSettings::max_attempts`].
-    pub max_attempts: Option<u16>,
-    /// See [`QueueSettings::max_deliveries`].
-    pub max_deliveries: Option<u16>,
-    /// See [`QueueSettings::backoff`].
-    pub backoff: Option<Backoff>,
+impl Setting for u16 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u16(*self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.u16()
+    }
+}
+
+impl Setting for Backoff {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_backoff(out, self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        read_backoff(reader)
+    }
 }
 
 /// What a namespace may hold; 0: no quota.

@@ -67,7 +67,10 @@ fn state(engine: &Engine) -> Vec<String> {
     )];
     for queue in engine.queues(NAMESPACE, "", None, 100) {
         let settings = &queue.settings;
-        lines.push(format!("queue {} lease {} attempts {}", queue.name, settings.lease_ms, settings.max_attempts));
+        lines.push(format!(
+            "queue {} lease {} attempts {}",
+            queue.name, settings.lease_ms, settings.max_attempts
+        ));
         lines.extend(messages(engine, queue.id));
     }
     lines
@@ -124,7 +127,12 @@ fn fill(driver: &mut Driver) {
     let quotas = Quotas { queues: 10, messages: 100, bytes: 0 };
     let create = Command::NamespaceCreate { number: None, name: "other", shard: 0, quotas };
     driver.apply(START_US, &create);
-    let item = SendItem { payload: b"payload", content_type: "text/plain", headers: &[("a", "b")], ..SendItem::default() };
+    let item = SendItem {
+        payload: b"payload",
+        content_type: "text/plain",
+        headers: &[("a", "b")],
+        ..SendItem::default()
+    };
     let items: Vec<SendItem<'_>> = (0..8)
         .map(|n| SendItem {
             priority: n % 3,
@@ -145,7 +153,8 @@ fn fill(driver: &mut Driver) {
         settle(receipts[4], Settlement::Release { delay_ms: 5 }, ""),
     ];
     driver.apply(START_US + 3_000, &Command::Settle { namespace: NAMESPACE, items: &items });
-    driver.apply(START_US + 4_000, &Command::Extend { namespace: NAMESPACE, items: &[(receipts[5], 90_000)] });
+    driver
+        .apply(START_US + 4_000, &Command::Extend { namespace: NAMESPACE, items: &[(receipts[5], 90_000)] });
     driver.apply(START_US + 2_000_000, &Command::Tick);
     let held = receive(driver, "rest", 1)[0].id;
     let blob = driver.engine.message(held).unwrap().blob;

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 use common::Driver;
 use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::options::SendOptions;
 use sluice_engine::query::State;
 use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
 use sluice_engine::{Command, Engine, Limits, Outcome};
@@ -102,6 +103,9 @@ impl Run {
         let namespace = self.numbers.pick(&self.namespaces.clone());
         let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
         let payload = vec![7; self.numbers.below(40) as usize];
+        let keyed = self.numbers.one_in(2);
+        let options =
+            [b"k0", b"k1", b"k2"].map(|key| SendOptions { ordering_key: key, ..SendOptions::default() });
         let items: Vec<SendItem<'_>> = (0..count)
             .map(|_| SendItem {
                 payload: &payload,
@@ -114,6 +118,7 @@ impl Run {
                 },
                 max_attempts: self.numbers.below(4) as u16,
                 backoff: self.numbers.one_in(8).then(|| self.backoff()),
+                options: if keyed { options.get(self.numbers.below(5) as usize) } else { None },
                 ..SendItem::default()
             })
             .collect();

@@ -1,7 +1,7 @@
 //! The engine: its state, and the door through which records come in.
 //!
 //! One file per concern: `send`, `receive`, `settle` and `dead` for messages, `queues` and `namespaces` for what holds
-//! them, `transitions` for how a message goes from one state into another, `timers` and `sweep` for what goes on by
+//! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `timers` and `sweep` for what goes on by
 //! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -19,6 +19,7 @@ mod damage;
 mod dead;
 mod lookup;
 mod namespaces;
+mod ordering;
 mod queues;
 mod read;
 mod receive;
@@ -43,6 +44,7 @@ use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
 use crate::state::namespace::Namespace;
+use crate::state::ordering::OrderingKeys;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
 use crate::state::{Messages, Namespaces, Queues};
@@ -63,6 +65,7 @@ pub struct Engine {
     totals: Counters,
     messages: Messages,
     extras: AllExtras,
+    ordering: OrderingKeys,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,

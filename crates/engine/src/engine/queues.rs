@@ -29,11 +29,7 @@ impl Engine {
             None => self.create_queue(namespace_slot, name)?,
         };
         let queue = self.queues.get_mut(queue_slot);
-        let settings = &mut queue.settings;
-        settings.lease_ms = patch.lease_ms.unwrap_or(settings.lease_ms);
-        settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
-        settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
-        settings.backoff = patch.backoff.unwrap_or(settings.backoff);
+        queue.settings.change(patch);
         out.reply = Reply::Queue { queue: QueueId(queue.number), created: found.is_none() };
         Ok(())
     }
@@ -76,7 +72,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let queue_slot = self.require_queue(namespace, name)?;
-        let waiting = [State::Delayed, State::Ready, State::Held];
+        let waiting = [State::Delayed, State::Ready, State::Held, State::Blocked];
         let messages = self.drop_counters(queue_slot, &waiting);
         let queue = self.queues.get_mut(queue_slot);
         queue.waiting_generation = queue.waiting_generation.wrapping_add(1);

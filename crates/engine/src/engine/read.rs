@@ -6,7 +6,7 @@ use super::Engine;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::{Counters, MessageView, NamespaceView, Page, QueueView, State};
-use crate::state::message::SIBLINGS;
+use crate::state::message::{BlockedBy, SIBLINGS};
 use crate::store::NIL;
 
 /// Most entries of one page of any listing.
@@ -126,7 +126,7 @@ impl Engine {
             id: QueueId(queue.number),
             namespace: NamespaceId(self.namespaces.get(queue.namespace).number),
             name: queue.name.to_string(),
-            settings: queue.settings,
+            settings: queue.settings.clone(),
             counters: queue.counters,
             created_at_us: queue.created_at_us,
             oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),
@@ -246,7 +246,10 @@ impl Engine {
         let id = self.id_of(message, queue);
         // A slot in use has a state.
         let state = message.state.unwrap_or(State::Held);
-        let timed = matches!(state, State::Delayed | State::Leased);
+        let timed = matches!(state, State::Delayed | State::Leased)
+            || (state == State::Blocked && message.time_us > self.now_us);
+        let options = self.extras.options(message.extras);
+        let ordering = options.map_or(NIL, |options| options.ordering);
         let ended = matches!(state, State::Dead | State::Held);
         MessageView {
             id,
@@ -260,6 +263,8 @@ impl Engine {
             deadline_us: timed.then_some(message.time_us),
             receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
+            ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
+            blocked_by: message.blocked_by().map(BlockedBy::name),
             reason: message.reason.name(),
             reason_at_us: ended.then_some(message.time_us),
             blob: message.blob(),

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::query::{Counters, State};
+use crate::state::message::{BlockedBy, Message};
 use crate::state::queue::Queue;
 use crate::store::NIL;
 
@@ -30,12 +31,13 @@ impl Engine {
         self.recount_timers()?;
         self.recount_namespaces()?;
         self.recount_extras()?;
+        self.recount_ordering()?;
         self.idempotency.recount()
     }
 
     /// Returns the messages on the queue's list of all, stale ones included.
     fn recount_queue(&self, slot: u32, queue: &Queue) -> Result<u64, String> {
-        let (mut states, mut bytes) = ([0u64; 5], [0u64; 5]);
+        let (mut states, mut bytes) = ([0u64; State::COUNT], [0u64; State::COUNT]);
         let (mut count, mut last) = (0, 0);
         for at in queue.all.iter(&self.messages) {
             let message = self.messages.get(at);
@@ -139,6 +141,29 @@ impl Engine {
         }
         agree("extras", slots, u64::from(self.extras.slots.used()))?;
         agree("history entries", entries, u64::from(self.extras.entries.used()))
+    }
+
+    fn recount_ordering(&self) -> Result<(), String> {
+        let key_of = |message: &Message| self.extras.options(message.extras).map_or(NIL, |o| o.ordering);
+        let by_ordering = |message: &&Message| message.blocked_by() == Some(BlockedBy::OrderingKey);
+        let all = || self.messages.iter().map(|(_, message)| message);
+        let mut listed = 0;
+        for (key, ordering) in self.ordering.slots.iter() {
+            for at in ordering.waiting.iter(&self.messages) {
+                let message = self.messages.get(at);
+                if key_of(message) != key || !by_ordering(&message) {
+                    return Err(format!("message {} does not wait for its ordering key", message.sequence));
+                }
+                listed += 1;
+            }
+            if ordering.active == NIL && !ordering.waiting.is_empty() && !ordering.working {
+                return Err(format!("nothing goes on of ordering key {key}, and messages wait"));
+            }
+        }
+        agree("blocked by ordering keys", all().filter(by_ordering).count() as u64, listed)?;
+        let keyed = all().filter(|message| key_of(message) != NIL).count();
+        let members: u64 = self.ordering.slots.iter().map(|(_, key)| u64::from(key.members())).sum();
+        agree("messages with ordering keys", keyed as u64, members)
     }
 }
 

@@ -8,13 +8,12 @@ use super::sweep::Work;
 use crate::error::Error;
 use crate::query::State;
 use crate::record::read_limits;
-use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
 use crate::state::queue::read_counters;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
-use crate::wire::Reader;
+use crate::wire::{FORMAT, Reader};
 
 /// One frame: where it belongs, and its content.
 struct Frame {
@@ -41,7 +40,7 @@ impl Engine {
         if head.section != section::HEAD {
             return Err(damaged("it does not begin with its head"));
         }
-        let mut engine = read_head(&head.content)?;
+        let (mut engine, format) = read_head(&head.content)?;
         let mut missing = HashMap::new();
         each_slab!(engine, slab, number => missing.insert(number, slab.blocks()));
         let mut seen = std::collections::HashSet::new();
@@ -58,7 +57,7 @@ impl Engine {
                 )));
             };
             *left -= 1;
-            engine.read_frame(&frame)?;
+            engine.read_frame(&frame, format)?;
         }
         if let Some((section, left)) = missing.iter().find(|(_, left)| **left > 0) {
             return Err(damaged(&format!("{left} block(s) of section {section} are missing")));
@@ -67,11 +66,11 @@ impl Engine {
         Ok(engine)
     }
 
-    fn read_frame(&mut self, frame: &Frame) -> Result<(), Error> {
+    fn read_frame(&mut self, frame: &Frame, format: u8) -> Result<(), Error> {
         let mut read = None;
         each_slab!(self, slab, number => {
             if number == frame.section && frame.block < slab.blocks() {
-                read = slab.read_block(frame.block, &frame.content);
+                read = slab.read_block(frame.block, Reader::of_format(&frame.content, format));
             }
         });
         read.ok_or_else(|| {
@@ -93,20 +92,25 @@ impl Engine {
             self.namespaces.get_mut(queue.namespace).directory.insert(message.sequence, slot);
         }
         self.idempotency.rebuild();
+        self.ordering.rebuild();
     }
 }
 
-fn read_head(content: &[u8]) -> Result<Engine, Error> {
+/// The engine without its slabs' blocks, and the format that these are in.
+fn read_head(content: &[u8]) -> Result<(Engine, u8), Error> {
     let mut reader = Reader::new(content);
-    let magic = reader.array::<8>().ok_or_else(|| damaged("its head is cut"))?;
-    if magic[..7] != MAGIC[..7] {
+    let magic = reader.array::<7>().ok_or_else(|| damaged("its head is cut"))?;
+    if magic != MAGIC {
         return Err(damaged("it does not begin like a snapshot"));
     }
-    if magic[7] != MAGIC[7] {
-        let reason = format!("the snapshot has format {}, this version reads format {}", magic[7], MAGIC[7]);
+    let format = reader.u8().ok_or_else(|| damaged("its head is cut"))?;
+    if !(1..=FORMAT).contains(&format) {
+        let reason = format!("the snapshot has format {format}, this version reads formats 1 to {FORMAT}");
         return Err(Error::Internal { reason });
     }
-    read_state(&mut reader).filter(|_| reader.is_empty()).ok_or_else(|| damaged("its head cannot be read"))
+    let mut reader = Reader::of_format(&content[8..], format);
+    let engine = read_state(&mut reader).filter(|_| reader.is_empty());
+    Ok((engine.ok_or_else(|| damaged("its head cannot be read"))?, format))
 }
 
 fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
@@ -127,15 +131,21 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.work.push_back(match kind {
             0 => Work::Queue(slot),
             1 => Work::Namespace(slot),
+            2 => Work::OrderingKey(slot),
             _ => return None,
         });
     }
     engine.messages = Slab::read_head(reader)?;
-    engine.extras = AllExtras { slots: Slab::read_head(reader)?, entries: Slab::read_head(reader)? };
+    engine.extras.slots = Slab::read_head(reader)?;
+    engine.extras.entries = Slab::read_head(reader)?;
     engine.queues = Slab::read_head(reader)?;
     engine.namespaces = Slab::read_head(reader)?;
     engine.tokens = Tokens::read_head(reader)?;
     engine.idempotency = Idempotency::read_head(reader)?;
+    if reader.format() >= 2 {
+        engine.extras.options = Slab::read_head(reader)?;
+        engine.ordering.slots = Slab::read_head(reader)?;
+    }
     Some(engine)
 }
 

@@ -7,9 +7,10 @@ use crate::error::Error;
 use crate::id::{EPOCH_SHIFT, MessageId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use crate::outcome::{Outcome, Reply};
-use crate::record::{SendItemRecord, SendRecord, backoff_rule};
+use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
 use crate::state::idempotency::Sent;
 use crate::state::message::{Message, Reason, UNLINKED};
+use crate::state::options::Options;
 use crate::store::NIL;
 
 impl Engine {
@@ -25,7 +26,7 @@ impl Engine {
             out.released.extend(send.blobs(self.applied_index));
             return Ok(());
         }
-        let bytes = self.admit(send)?;
+        let bytes = self.admit_items(send)?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
@@ -79,7 +80,7 @@ impl Engine {
     }
 
     /// Checks the items; returns the bytes of their blobs.
-    fn admit(&self, send: &SendRecord<'_>) -> Result<u64, Error> {
+    fn admit_items(&self, send: &SendRecord<'_>) -> Result<u64, Error> {
         let mut bytes = 0;
         for item in send.items() {
             bytes += u64::from(item.blob_len);
@@ -149,8 +150,9 @@ impl Engine {
     ) {
         for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
             let slot = self.messages.insert(self.new_message(queue_slot, sequence, blob_item, &item));
-            if let Some(backoff) = item.backoff {
-                self.messages.get_mut(slot).extras = self.extras.add(Some(backoff));
+            let optional = item.backoff.is_some() || item.options.is_some();
+            if optional {
+                self.add_extras(slot, &item);
             }
             let namespace = self.namespaces.get_mut(namespace_slot);
             namespace.directory.insert(sequence, slot);
@@ -161,7 +163,9 @@ impl Engine {
                 Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
                 Deliver::AtUs(at_us) => at_us,
             };
-            if due_us > self.now_us {
+            if optional {
+                self.admit(slot, due_us, out);
+            } else if due_us > self.now_us {
                 self.enter_delayed(slot, due_us);
             } else {
                 self.enter_ready(slot, out);
@@ -169,7 +173,27 @@ impl Engine {
         }
     }
 
-    fn new_message(&self, queue_slot: u32, sequence: u64, blob_item: u32, item: &SendItemRecord) -> Message {
+    /// What a message has beside the plain fields.
+    #[cold]
+    fn add_extras(&mut self, slot: u32, item: &SendItemRecord<'_>) {
+        let extras = self.extras.add(item.backoff);
+        let message = self.messages.get_mut(slot);
+        message.extras = extras;
+        let Some(record) = item.options.and_then(read_options) else { return };
+        let mut options = Options::none();
+        if !record.ordering_key.is_empty() {
+            options.ordering = self.ordering.enter(message.queue, record.ordering_key);
+        }
+        self.extras.add_options(extras, options);
+    }
+
+    fn new_message(
+        &self,
+        queue_slot: u32,
+        sequence: u64,
+        blob_item: u32,
+        item: &SendItemRecord<'_>,
+    ) -> Message {
         Message {
             sequence,
             sent_at_us: self.now_us,

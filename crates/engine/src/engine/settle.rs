@@ -56,7 +56,7 @@ impl Engine {
             Settlement::Reject => {
                 self.count_each(slot, |counters| counters.rejected += 1);
                 self.record_attempt(slot, AttemptEnd::Rejected, error, out);
-                self.make_dead(slot, Reason::Rejected);
+                self.make_dead(slot, Reason::Rejected, out);
             }
         }
     }
@@ -64,7 +64,7 @@ impl Engine {
     fn nack(&mut self, slot: u32, delay_ms: Option<u64>, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if self.is_spent(message) {
-            return self.make_dead(slot, Reason::MaxAttempts);
+            return self.make_dead(slot, Reason::MaxAttempts, out);
         }
         let delay_ms = delay_ms.unwrap_or_else(|| {
             let own = self.extras.backoff(message.extras);
@@ -78,7 +78,7 @@ impl Engine {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
         if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {
-            return self.make_dead(slot, Reason::MaxDeliveries);
+            return self.make_dead(slot, Reason::MaxDeliveries, out);
         }
         self.ready_after(slot, delay_ms, out);
     }
@@ -87,7 +87,7 @@ impl Engine {
         if delay_ms == 0 {
             self.make_ready(slot, out);
         } else {
-            self.make_delayed(slot, self.now_us + delay_ms.min(DELAY_MS_MAX) * 1_000);
+            self.make_delayed(slot, self.now_us + delay_ms.min(DELAY_MS_MAX) * 1_000, out);
         }
     }
 

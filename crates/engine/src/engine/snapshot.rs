@@ -9,10 +9,10 @@ use crate::hash::{hash, mix};
 use crate::record::write_limits;
 use crate::state::queue::write_counters;
 use crate::store::slab::frame;
-use crate::wire::Put;
+use crate::wire::{FORMAT, Put};
 
-/// The first bytes of a head, and the version of the format.
-pub(super) const MAGIC: &[u8; 8] = b"sluiceS\x01";
+/// The first bytes of a head; the version of the format follows.
+pub(super) const MAGIC: &[u8; 7] = b"sluiceS";
 
 /// Which part of the state a frame holds.
 pub(super) mod section {
@@ -24,6 +24,8 @@ pub(super) mod section {
     pub(in crate::engine) const NAMESPACES: u8 = 5;
     pub(in crate::engine) const TOKENS: u8 = 6;
     pub(in crate::engine) const IDEMPOTENCY: u8 = 7;
+    pub(in crate::engine) const OPTIONS: u8 = 8;
+    pub(in crate::engine) const ORDERING: u8 = 9;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -38,6 +40,8 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.namespaces, section::NAMESPACES, $do);
         each_slab!(@one $slab, $section, $engine.tokens.settled, section::TOKENS, $do);
         each_slab!(@one $slab, $section, $engine.idempotency.slots, section::IDEMPOTENCY, $do);
+        each_slab!(@one $slab, $section, $engine.extras.options, section::OPTIONS, $do);
+        each_slab!(@one $slab, $section, $engine.ordering.slots, section::ORDERING, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -107,11 +111,14 @@ impl Engine {
         add!(self.namespaces);
         add!(self.tokens.settled);
         add!(self.idempotency.slots);
+        add!(self.extras.options);
+        add!(self.ordering.slots);
         digest
     }
 
     fn write_head(&self, out: &mut Vec<u8>) {
         out.raw(MAGIC);
+        out.u8(FORMAT);
         out.u64(self.applied_index);
         out.u64(self.now_us);
         out.u32(self.epoch);
@@ -125,6 +132,7 @@ impl Engine {
             let (kind, slot) = match work {
                 Work::Queue(slot) => (0, slot),
                 Work::Namespace(slot) => (1, slot),
+                Work::OrderingKey(slot) => (2, slot),
             };
             out.u8(kind);
             out.u32(*slot);
@@ -136,5 +144,7 @@ impl Engine {
         self.namespaces.write_head(out);
         self.tokens.write_head(out);
         self.idempotency.write_head(out);
+        self.extras.options.write_head(out);
+        self.ordering.slots.write_head(out);
     }
 }

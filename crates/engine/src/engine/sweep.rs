@@ -12,6 +12,7 @@ use crate::store::NIL;
 pub(super) enum Work {
     Queue(u32),
     Namespace(u32),
+    OrderingKey(u32),
 }
 
 impl Engine {
@@ -21,7 +22,7 @@ impl Engine {
         self.do_work(SLICE_ITEMS, out);
     }
 
-    fn list_work(&mut self, work: Work) {
+    pub(super) fn list_work(&mut self, work: Work) {
         if let Work::Queue(slot) = work
             && std::mem::replace(&mut self.queues.get_mut(slot).working, true)
         {
@@ -39,6 +40,7 @@ impl Engine {
             let done = match work {
                 Work::Queue(slot) => self.work_on_queue(slot, &mut budget, out),
                 Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget),
+                Work::OrderingKey(slot) => self.work_on_ordering_key(slot, &mut budget, out),
             };
             if !done {
                 self.work.push_back(work);
@@ -56,6 +58,14 @@ impl Engine {
             && self.redrive_all(slot, budget, out);
         if done {
             self.queues.get_mut(slot).working = false;
+        }
+        done
+    }
+
+    fn work_on_ordering_key(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let done = self.activate_next(slot, budget, out);
+        if done {
+            self.ordering.end_work(slot);
         }
         done
     }

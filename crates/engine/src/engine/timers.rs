@@ -37,7 +37,7 @@ impl Engine {
         }
         self.totals.expired += 1;
         if self.is_spent(message) {
-            self.make_dead(slot, Reason::MaxAttempts);
+            self.make_dead(slot, Reason::MaxAttempts, out);
         } else {
             self.make_ready(slot, out);
         }

@@ -4,24 +4,48 @@ use super::Engine;
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, State};
-use crate::state::message::{Message, Reason};
+use crate::state::message::{BlockedBy, Message, Reason};
 use crate::store::NIL;
 
 impl Engine {
-    /// Any state to ready, at the end of its priority's line.
+    /// Any state to ready, at the end of its priority's line, as soon as nothing else holds it up.
     pub(super) fn make_ready(&mut self, slot: u32, out: &mut Outcome) {
         self.leave(slot);
-        self.enter_ready(slot, out);
+        self.admit(slot, 0, out);
     }
 
     /// Any state to delayed until `time_us`, which is to come.
-    pub(super) fn make_delayed(&mut self, slot: u32, time_us: u64) {
+    pub(super) fn make_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         self.leave(slot);
-        self.enter_delayed(slot, time_us);
+        self.admit(slot, time_us, out);
+    }
+
+    /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time (`time_us`, 0: at
+    /// once). Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go.
+    #[inline]
+    pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
+        if let Some(options) = self.extras.options(self.messages.get(slot).extras)
+            && options.ordering != NIL
+            && !self.pass_ordering(slot, options.ordering, time_us)
+        {
+            return;
+        }
+        if time_us > self.now_us {
+            return self.enter_delayed(slot, time_us);
+        }
+        self.enter_ready(slot, out);
+    }
+
+    /// A message has left the queue's work for good, or is dead: what it held is given to those that wait for it.
+    fn give_up(&mut self, slot: u32, out: &mut Outcome) {
+        let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
+        if options.ordering != NIL {
+            self.free_ordering(slot, options.ordering, out);
+        }
     }
 
     /// Leased to dead.
-    pub(super) fn make_dead(&mut self, slot: u32, reason: Reason) {
+    pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
@@ -34,6 +58,7 @@ impl Engine {
         queue.counters.died += 1;
         self.totals.died += 1;
         self.count_in(slot);
+        self.give_up(slot, out);
     }
 
     /// Any state to held.
@@ -91,12 +116,14 @@ impl Engine {
         let namespace = self.namespaces.get_mut(queue.namespace);
         namespace.messages -= 1;
         namespace.bytes -= len;
+        self.give_up(slot, out);
         self.free(slot, out);
     }
 
     /// Frees a stale message, which no counter counts any more.
     pub(super) fn sweep_message(&mut self, slot: u32, out: &mut Outcome) {
         self.detach(slot);
+        self.give_up(slot, out);
         self.free(slot, out);
     }
 
@@ -113,9 +140,18 @@ impl Engine {
         let message = self.messages.get(slot);
         self.namespaces.get_mut(queue.namespace).directory.remove(message.sequence);
         if extras != NIL {
-            self.extras.remove(extras, |blob| out.released.push(blob));
+            self.free_extras(extras, out);
         }
         self.messages.remove(slot);
+    }
+
+    fn free_extras(&mut self, extras: u32, out: &mut Outcome) {
+        if let Some(&options) = self.extras.options(extras)
+            && options.ordering != NIL
+        {
+            self.ordering.leave(options.ordering);
+        }
+        self.extras.remove(extras, |blob| out.released.push(blob));
     }
 
     /// Enters a message that was just put into its slot, or has left its state, into the ready ones.
@@ -145,8 +181,19 @@ impl Engine {
         self.count_in(slot);
     }
 
+    /// Like [`Engine::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.
+    /// It may not be delivered before `time_us` when it is let go.
+    pub(super) fn enter_blocked(&mut self, slot: u32, by: BlockedBy, time_us: u64) {
+        let message = self.messages.get_mut(slot);
+        message.time_us = time_us;
+        message.state = Some(State::Blocked);
+        message.bucket = by as u16;
+        message.generation = self.queues.get(message.queue).waiting_generation;
+        self.count_in(slot);
+    }
+
     /// Takes a message off the list of its state and out of that state's counters.
-    fn leave(&mut self, slot: u32) {
+    pub(super) fn leave(&mut self, slot: u32) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let Some(state) = message.state else { return };
@@ -194,6 +241,19 @@ impl Engine {
                 if !queue.deleted {
                     queue.dead.unlink(&mut self.messages, slot);
                 }
+            }
+            Some(State::Blocked) => self.unblock(slot),
+            Some(State::Done) | None => {}
+        }
+    }
+
+    /// Takes a blocked message off the list that it waits on.
+    fn unblock(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let Some(options) = self.extras.options(message.extras) else { return };
+        match message.blocked_by() {
+            Some(BlockedBy::OrderingKey) => {
+                self.ordering.slots.get_mut(options.ordering).waiting.unlink(&mut self.messages, slot);
             }
             None => {}
         }

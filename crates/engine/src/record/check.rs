@@ -8,6 +8,7 @@ use crate::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, LEASE_MS_MAX, Limits,
     NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX,
 };
+use crate::options::{Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::settings::{Backoff, BackoffKind, QueuePatch};
 
 impl Command<'_> {
@@ -117,7 +118,50 @@ fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result
     if let Some(backoff) = &item.backoff {
         backoff_rule(&field("backoff"), backoff)?;
     }
+    if let Some(options) = item.options {
+        check_options(item, options, prefix)?;
+    }
     Ok(payload + headers)
+}
+
+fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -> Result<(), Error> {
+    let field = |name: &str| format!("{prefix}{name}");
+    for (name, key) in [
+        ("ordering_key", options.ordering_key),
+        ("fair_key", options.fair_key),
+        ("limit_key", options.limit_key),
+        ("correlation_id", options.correlation_id),
+    ] {
+        at_most(&field(&format!("{name} bytes")), key.len() as u64, KEY_BYTES_MAX as u64)?;
+    }
+    if let Some(unique) = &options.unique {
+        between(&field("unique.key bytes"), unique.key.len() as u64, 1, KEY_BYTES_MAX as u64)?;
+        between(&field("unique.window_ms"), unique.window_ms, 1, WINDOW_MS_MAX)?;
+    }
+    at_most(&field("result_ttl_ms"), options.result_ttl_ms, WINDOW_MS_MAX)?;
+    if !options.reply_to.is_empty() {
+        name_rule("reply_to", options.reply_to)?;
+    }
+    check_expiry(item.deliver, options.expires, prefix)
+}
+
+/// A message that would expire before it may be delivered contradicts itself.
+fn check_expiry(deliver: Deliver, expires: Expires, prefix: &str) -> Result<(), Error> {
+    let field = |name: &str| format!("{prefix}{name}");
+    if let Expires::AfterMs(ttl_ms) = expires {
+        between(&field("ttl_ms"), ttl_ms, 1, DELAY_MS_MAX)?;
+    }
+    let contradiction = match (deliver, expires) {
+        (Deliver::AfterMs(delay), Expires::AfterMs(ttl)) if ttl <= delay => {
+            Some(("ttl_ms", format!("{ttl} is not after delay_ms {delay}")))
+        }
+        (Deliver::AtUs(deliver), Expires::AtUs(expires)) if expires <= deliver => {
+            let reason = format!("{} is not after deliver_at_ms {}", expires / 1_000, deliver / 1_000);
+            Some(("expires_at_ms", reason))
+        }
+        _ => None,
+    };
+    contradiction.map_or(Ok(()), |(name, reason)| Err(invalid(field(name), reason)))
 }
 
 fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {

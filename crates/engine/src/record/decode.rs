@@ -1,7 +1,7 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
 use super::fields;
-use super::{LAYOUT, kind, tag};
+use super::{LAYOUT, LAYOUT_2, kind, tag};
 use crate::command::{Deliver, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
@@ -47,12 +47,14 @@ pub(crate) struct SendRecord<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct SendItemRecord {
+pub(crate) struct SendItemRecord<'a> {
     pub(crate) blob_len: u32,
     pub(crate) priority: u8,
     pub(crate) max_attempts: u16,
     pub(crate) deliver: Deliver,
     pub(crate) backoff: Option<Backoff>,
+    /// To be read by [`super::read_options`]; that it can be was seen when the record was decoded.
+    pub(crate) options: Option<&'a [u8]>,
 }
 
 #[derive(Clone, Copy)]
@@ -105,6 +107,7 @@ pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
             kind::EXTEND => Kind::Extend,
             _ => Kind::Rare,
         }),
+        Some(&[kind::QUEUE_SET, LAYOUT_2]) => Ok(Kind::Rare),
         _ => Err(unreadable(body)),
     }
 }
@@ -145,7 +148,7 @@ pub(crate) fn extend(body: &[u8]) -> Result<ExtendRecord<'_>, Error> {
 
 #[cold]
 pub(crate) fn rare(body: &[u8]) -> Result<RareRecord<'_>, Error> {
-    read(body, |reader| decode_rare(body[0], reader))
+    read(body, |reader| decode_rare(body[0], body[1], reader))
 }
 
 #[cold]
@@ -160,7 +163,7 @@ fn unreadable(body: &[u8]) -> Error {
     Error::Internal { reason }
 }
 
-fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     Some(match kind {
         kind::EPOCH => RareRecord::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
         kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
@@ -181,11 +184,11 @@ fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> 
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
-        _ => decode_of_queue(kind, reader)?,
+        _ => decode_of_queue(kind, layout, reader)?,
     })
 }
 
-fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+fn decode_of_queue<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     if kind == kind::HOLD_DAMAGED {
         let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
         let blob = BlobRef { index: reader.u64()?, item: reader.u32()?, len: reader.u32()? };
@@ -196,7 +199,11 @@ fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'
     Some(match kind {
         kind::QUEUE_SET => {
             let create = reader.bool()?;
-            RareRecord::QueueSet { namespace, queue, patch: fields::read_patch(reader)?, create }
+            let patch = match layout {
+                LAYOUT => fields::read_patch_1(reader)?,
+                _ => QueuePatch::read(reader)?,
+            };
+            RareRecord::QueueSet { namespace, queue, patch, create }
         }
         kind::QUEUE_PURGE => RareRecord::QueuePurge { namespace, queue },
         kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },
@@ -219,14 +226,17 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
     let idempotency_key = reader.raw(usize::from(key_len))?;
     let items = *reader;
     for _ in 0..count {
-        read_send_item(reader)?;
+        let item = read_send_item(reader)?;
+        if let Some(options) = item.options {
+            super::read_options(options)?;
+        }
     }
     let namespace = NamespaceId(u32_at(head, 0));
     Some(SendRecord { namespace, queue, idempotency_key, request_digest: u64_at(head, 4), count, items })
 }
 
 #[inline]
-fn read_send_item(reader: &mut Reader<'_>) -> Option<SendItemRecord> {
+fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
     let fixed = reader.array::<8>()?;
     let flags = fixed[5];
     let deliver = match flags & tag::DELIVER_MASK {
@@ -236,12 +246,14 @@ fn read_send_item(reader: &mut Reader<'_>) -> Option<SendItemRecord> {
         _ => return None,
     };
     let backoff = if flags & tag::HAS_BACKOFF != 0 { Some(fields::read_backoff(reader)?) } else { None };
+    let options = if flags & tag::HAS_OPTIONS != 0 { Some(reader.bytes16()?) } else { None };
     Some(SendItemRecord {
         blob_len: u32::from_le_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]),
         priority: fixed[4],
         max_attempts: u16::from_le_bytes([fixed[6], fixed[7]]),
         deliver,
         backoff,
+        options,
     })
 }
 
@@ -306,7 +318,7 @@ fn receipt_at(bytes: &[u8]) -> Receipt {
 
 impl<'a> SendRecord<'a> {
     #[inline]
-    pub(crate) fn items(&self) -> impl Iterator<Item = SendItemRecord> + use<'a> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = SendItemRecord<'a>> + use<'a> {
         let mut reader = self.items;
         (0..self.count).map_while(move |_| read_send_item(&mut reader))
     }

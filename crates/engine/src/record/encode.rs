@@ -1,7 +1,8 @@
 //! Commands to bytes. Hot commands are written field by field from the stack; the others gather their few bytes first.
 
 use super::fields::{self, backoff_bytes};
-use super::{LAYOUT, kind, tag};
+use super::options::write_options;
+use super::{LAYOUT, LAYOUT_2, kind, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -68,12 +69,19 @@ fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     let mut fixed = [0u8; 16];
     fixed[..4].copy_from_slice(&(len as u32).to_le_bytes());
     fixed[4] = item.priority;
-    fixed[5] = deliver | if item.backoff.is_some() { tag::HAS_BACKOFF } else { 0 };
+    fixed[5] = deliver
+        | if item.backoff.is_some() { tag::HAS_BACKOFF } else { 0 }
+        | if item.options.is_some() { tag::HAS_OPTIONS } else { 0 };
     fixed[6..8].copy_from_slice(&item.max_attempts.to_le_bytes());
     fixed[8..].copy_from_slice(&time.to_le_bytes());
     sink.body(if deliver == tag::DELIVER_NOW { &fixed[..8] } else { &fixed });
     if let Some(backoff) = &item.backoff {
         sink.body(&backoff_bytes(backoff));
+    }
+    if let Some(options) = item.options {
+        let mut bytes = Vec::with_capacity(128);
+        write_options(&mut bytes, options);
+        sink.body(&bytes);
     }
 }
 
@@ -174,10 +182,10 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             out.bool(*force);
         }
         Command::QueueSet { namespace, queue, patch, create } => {
-            begin(kind::QUEUE_SET);
+            out.raw(&[kind::QUEUE_SET, LAYOUT_2]);
             queue_into(out, *namespace, queue);
             out.bool(*create);
-            fields::write_patch(out, patch);
+            patch.write(out);
         }
         Command::QueuePurge { namespace, queue } => {
             begin(kind::QUEUE_PURGE);

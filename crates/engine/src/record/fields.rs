@@ -46,29 +46,8 @@ pub(crate) fn read_quotas(reader: &mut Reader<'_>) -> Option<Quotas> {
     Some(Quotas { queues: reader.u64()?, messages: reader.u64()?, bytes: reader.u64()? })
 }
 
-pub(super) fn write_patch(out: &mut Vec<u8>, patch: &QueuePatch) {
-    let present = [
-        patch.lease_ms.is_some(),
-        patch.max_attempts.is_some(),
-        patch.max_deliveries.is_some(),
-        patch.backoff.is_some(),
-    ];
-    out.u8((0..4).map(|bit| u8::from(present[bit]) << bit).sum());
-    if let Some(lease_ms) = patch.lease_ms {
-        out.u64(lease_ms);
-    }
-    if let Some(max_attempts) = patch.max_attempts {
-        out.u16(max_attempts);
-    }
-    if let Some(max_deliveries) = patch.max_deliveries {
-        out.u16(max_deliveries);
-    }
-    if let Some(backoff) = &patch.backoff {
-        write_backoff(out, backoff);
-    }
-}
-
-pub(super) fn read_patch(reader: &mut Reader<'_>) -> Option<QueuePatch> {
+/// The patch of layout 1, which had four settings.
+pub(super) fn read_patch_1(reader: &mut Reader<'_>) -> Option<QueuePatch> {
     let present = reader.u8()?;
     let mut patch = QueuePatch::default();
     if present & 1 != 0 {

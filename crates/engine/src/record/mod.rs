@@ -9,6 +9,7 @@ pub(crate) mod decode;
 mod encode;
 mod fields;
 mod known;
+mod options;
 
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
@@ -17,9 +18,12 @@ pub(crate) use decode::{
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use known::check_behaviour;
 pub use known::check_known;
+pub(crate) use options::read_options;
 
-/// The version of every layout so far.
+/// The first version of every layout.
 const LAYOUT: u8 = 1;
+/// The second one of those that changed: `QUEUE_SET`, whose patch is a list of tags and values since.
+const LAYOUT_2: u8 = 2;
 
 /// The first byte of each body.
 mod kind {
@@ -48,6 +52,7 @@ mod tag {
     pub(super) const DELIVER_AT: u8 = 2;
     pub(super) const DELIVER_MASK: u8 = 3;
     pub(super) const HAS_BACKOFF: u8 = 4;
+    pub(super) const HAS_OPTIONS: u8 = 8;
 
     pub(super) const ACK: u8 = 0;
     pub(super) const NACK: u8 = 1;

@@ -1,5 +1,6 @@
-//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, and its history.
+//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
 
+use super::options::{AllOptions, Options};
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
@@ -16,6 +17,8 @@ pub(crate) struct Extras {
     /// Oldest and newest entry of the history.
     head: u32,
     tail: u32,
+    /// Slot among [`super::options::AllOptions`].
+    options: u32,
     entries: u16,
     next_vacant: Option<u32>,
 }
@@ -26,7 +29,7 @@ impl Slot for Extras {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Extras { backoff: None, head: NIL, tail: NIL, entries: 0, next_vacant: Some(next) }
+        Extras { backoff: None, head: NIL, tail: NIL, options: NIL, entries: 0, next_vacant: Some(next) }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -46,6 +49,7 @@ impl Slot for Extras {
         out.u32(self.head);
         out.u32(self.tail);
         out.u16(self.entries);
+        out.u32(self.options);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -54,7 +58,8 @@ impl Slot for Extras {
         }
         let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
         let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
-        Some(Extras { backoff, head, tail, entries, next_vacant: None })
+        let options = if reader.format() == 1 { NIL } else { reader.u32()? };
+        Some(Extras { backoff, head, tail, options, entries, next_vacant: None })
     }
 }
 
@@ -127,12 +132,29 @@ impl Slot for Entry {
 pub(crate) struct AllExtras {
     pub(crate) slots: Slab<Extras, 1024>,
     pub(crate) entries: Slab<Entry, 1024>,
+    pub(crate) options: AllOptions,
 }
 
 impl AllExtras {
     /// Optional fields for a message which has none yet.
     pub(crate) fn add(&mut self, backoff: Option<Backoff>) -> u32 {
         self.slots.insert(Extras { backoff, next_vacant: None, ..Extras::vacant(NIL) })
+    }
+
+    /// Gives a message its options, which it has not had.
+    pub(crate) fn add_options(&mut self, extras: u32, options: Options) {
+        let slot = self.options.insert(options);
+        self.slots.get_mut(extras).options = slot;
+    }
+
+    /// The message's options; `None`: it has none.
+    #[inline]
+    pub(crate) fn options(&self, extras: u32) -> Option<&Options> {
+        if extras == NIL {
+            return None;
+        }
+        let slot = self.slots.get(extras).options;
+        (slot != NIL).then(|| self.options.get(slot))
     }
 
     /// The message's own backoff.
@@ -175,7 +197,11 @@ impl AllExtras {
 
     /// Removes the optional fields of a message; gives the error texts of its history to `release`.
     pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
-        let mut at = self.slots.remove(extras).head;
+        let gone = self.slots.remove(extras);
+        if gone.options != NIL {
+            self.options.remove(gone.options);
+        }
+        let mut at = gone.head;
         while at != NIL {
             let entry = self.entries.remove(at);
             at = entry.next;

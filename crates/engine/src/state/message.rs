@@ -48,12 +48,29 @@ impl Reason {
     }
 }
 
+/// What a blocked message waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub(crate) enum BlockedBy {
+    /// An earlier message with the same ordering key.
+    OrderingKey,
+}
+
+impl BlockedBy {
+    /// The word used in every API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BlockedBy::OrderingKey => "ordering_key",
+        }
+    }
+}
+
 /// A message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) sequence: u64,
     pub(crate) sent_at_us: u64,
-    /// Delayed: when it becomes ready. Leased: when the lease ends. Dead, held: since when.
+    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when.
     pub(crate) time_us: u64,
     /// Fencing token of the latest delivery.
     pub(crate) token: u64,
@@ -74,7 +91,7 @@ pub(crate) struct Message {
     /// 0: the queue's.
     pub(crate) max_attempts: u16,
     pub(crate) deliveries: u16,
-    /// Delayed, leased: where in the wheel.
+    /// Delayed, leased: where in the wheel. Blocked: by what, as [`BlockedBy`].
     pub(crate) bucket: u16,
     /// `None`: vacant, and the next vacant slot is `links[PLACE].next`.
     pub(crate) state: Option<State>,
@@ -85,6 +102,15 @@ pub(crate) struct Message {
 const _: () = assert!(size_of::<Message>() == 96);
 
 impl Message {
+    /// What a blocked message waits for.
+    pub(crate) fn blocked_by(&self) -> Option<BlockedBy> {
+        (self.state == Some(State::Blocked)).then_some(())?;
+        match self.bucket {
+            0 => Some(BlockedBy::OrderingKey),
+            _ => None,
+        }
+    }
+
     pub(crate) fn blob(&self) -> BlobRef {
         BlobRef { index: self.blob_index, item: self.blob_item, len: self.blob_len }
     }

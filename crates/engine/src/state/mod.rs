@@ -5,6 +5,8 @@ pub(crate) mod idempotency;
 pub(crate) mod list;
 pub(crate) mod message;
 pub(crate) mod namespace;
+pub(crate) mod options;
+pub(crate) mod ordering;
 pub(crate) mod queue;
 pub(crate) mod tokens;
 pub(crate) mod wheel;

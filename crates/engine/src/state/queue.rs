@@ -6,8 +6,8 @@ use super::list::List;
 use super::message::{Message, PLACE, SIBLINGS};
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
-use crate::record::{read_backoff, write_backoff};
-use crate::settings::QueueSettings;
+use crate::record::read_backoff;
+use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
 use crate::store::slab::Slot;
 use crate::wire::{Put, Reader};
@@ -42,7 +42,7 @@ pub(crate) struct Queue {
     pub(crate) created_at_us: u64,
     pub(crate) counters: Counters,
     /// The bytes behind `counters.states`.
-    pub(crate) bytes: [u64; 5],
+    pub(crate) bytes: [u64; State::COUNT],
     pub(crate) ready: Ready,
     pub(crate) held: List<PLACE>,
     /// In the order of dying, therefore by generation.
@@ -51,7 +51,7 @@ pub(crate) struct Queue {
     pub(crate) all: List<SIBLINGS>,
     /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
     pub(crate) parked: BTreeSet<u64>,
-    /// Generation of what is ready, delayed or held; a purge begins a new one.
+    /// Generation of what is ready, delayed, blocked or held; a purge begins a new one.
     pub(crate) waiting_generation: u32,
     /// Generation of dying messages; redriving or deleting all dead letters begins a new one.
     pub(crate) dead_generation: u32,
@@ -79,7 +79,7 @@ impl Queue {
             settings: QueueSettings::default(),
             created_at_us: now_us,
             counters: Counters::default(),
-            bytes: [0; 5],
+            bytes: [0; State::COUNT],
             ready: Ready::default(),
             held: List::default(),
             dead: List::default(),
@@ -102,11 +102,11 @@ impl Queue {
     pub(crate) fn is_stale(&self, message: &Message) -> bool {
         self.deleted
             || match message.state {
-                Some(State::Ready | State::Delayed | State::Held) => {
+                Some(State::Ready | State::Delayed | State::Held | State::Blocked) => {
                     message.generation != self.waiting_generation
                 }
                 Some(State::Dead) => message.generation < self.dead_deleted_below,
-                Some(State::Leased) => false,
+                Some(State::Leased | State::Done) => false,
                 None => true,
             }
     }
@@ -154,10 +154,7 @@ impl Slot for Queue {
         }
         out.name(&self.name);
         self.numbers().into_iter().for_each(|number| out.u32(number));
-        out.u64(self.settings.lease_ms);
-        out.u16(self.settings.max_attempts);
-        out.u16(self.settings.max_deliveries);
-        write_backoff(out, &self.settings.backoff);
+        self.settings.write(out);
         out.u64(self.created_at_us);
         write_counters(out, &self.counters);
         self.bytes.iter().for_each(|&bytes| out.u64(bytes));
@@ -183,15 +180,10 @@ impl Slot for Queue {
         queue.dead_deleted_below = reader.u32()?;
         queue.dead_redriven_below = reader.u32()?;
         queue.purge_cursor = reader.u32()?;
-        queue.settings.lease_ms = reader.u64()?;
-        queue.settings.max_attempts = reader.u16()?;
-        queue.settings.max_deliveries = reader.u16()?;
-        queue.settings.backoff = read_backoff(reader)?;
+        queue.settings = read_settings(reader)?;
         queue.created_at_us = reader.u64()?;
         queue.counters = read_counters(reader)?;
-        for bytes in &mut queue.bytes {
-            *bytes = reader.u64()?;
-        }
+        queue.bytes = read_by_state(reader)?;
         for (priority, list) in queue.ready.lists.iter_mut().enumerate() {
             *list = List::read(reader)?;
             queue.ready.occupied |= u16::from(!list.is_empty()) << priority;
@@ -227,12 +219,8 @@ pub(crate) fn write_counters(out: &mut Vec<u8>, counters: &Counters) {
 }
 
 pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
-    let mut states = [0; 5];
-    for count in &mut states {
-        *count = reader.u64()?;
-    }
     Some(Counters {
-        states,
+        states: read_by_state(reader)?,
         bytes: reader.u64()?,
         sent: reader.u64()?,
         delivered: reader.u64()?,
@@ -245,4 +233,27 @@ pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
         redriven: reader.u64()?,
         dropped: reader.u64()?,
     })
+}
+
+/// A figure per state; format 1 had the first five.
+fn read_by_state(reader: &mut Reader<'_>) -> Option<[u64; State::COUNT]> {
+    let count = if reader.format() == 1 { 5 } else { State::COUNT };
+    let mut figures = [0; State::COUNT];
+    for figure in &mut figures[..count] {
+        *figure = reader.u64()?;
+    }
+    Some(figures)
+}
+
+fn read_settings(reader: &mut Reader<'_>) -> Option<QueueSettings> {
+    let mut settings = QueueSettings::default();
+    if reader.format() == 1 {
+        settings.lease_ms = reader.u64()?;
+        settings.max_attempts = reader.u16()?;
+        settings.max_deliveries = reader.u16()?;
+        settings.backoff = read_backoff(reader)?;
+    } else {
+        settings.change(&QueuePatch::read(reader)?);
+    }
+    Some(settings)
 }

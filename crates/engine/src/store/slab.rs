@@ -151,10 +151,9 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     /// Reads what `write_block` wrote.
-    pub(crate) fn read_block(&mut self, block: u32, bytes: &[u8]) -> Option<()> {
+    pub(crate) fn read_block(&mut self, block: u32, mut reader: Reader<'_>) -> Option<()> {
         let from = block as usize * T::BLOCK;
         let until = (from + T::BLOCK).min(self.slots.len());
-        let mut reader = Reader::new(bytes);
         for slot in from..until {
             *self.slots.get_mut(slot as u32) = T::read(&mut reader)?;
         }

@@ -2,6 +2,7 @@
 
 use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
 use sluice_engine::{BlobRef, Command, Limits};
 
@@ -132,6 +133,7 @@ impl Player {
             }
             _ => Deliver::Now,
         };
+        let options = options(line);
         let item = SendItem {
             content_type: line.get("type").unwrap_or(""),
             headers: header.as_ref().map_or(&[], |header| header),
@@ -140,6 +142,7 @@ impl Player {
             max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
             backoff: line.get("backoff").map(backoff),
             payload: sized.as_deref().unwrap_or(b""),
+            options: (!options.is_empty()).then_some(&options),
         };
         let mut items: Vec<SendItem<'_>> = payloads
             .iter()
@@ -229,6 +232,11 @@ impl Player {
         }
         names
     }
+}
+
+fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
+    let key = |name: &str| line.get(name).unwrap_or("").as_bytes();
+    SendOptions { ordering_key: key("ordering_key"), ..SendOptions::default() }
 }
 
 fn patch(line: &Line<'_>) -> QueuePatch {

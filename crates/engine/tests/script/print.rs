@@ -101,6 +101,9 @@ impl Player {
 
     pub(super) fn short_view(&self, view: &MessageView) -> String {
         let mut text = format!("{} {} {}", id(view.id), view.state.name(), self.payload(&view.blob));
+        if let Some(blocked_by) = view.blocked_by {
+            text.push_str(&format!(" (by {blocked_by})"));
+        }
         if let Some(reason) = view.reason {
             text.push_str(&format!(" ({reason})"));
         }
@@ -186,9 +189,13 @@ fn backoff(backoff: &Backoff) -> String {
     )
 }
 
+/// Messages by state; of the rarer states only those that there are some in.
 pub(super) fn states(counters: &Counters) -> String {
-    let count = |state: State| format!("{} {}", state.name(), counters.states[state as usize]);
-    State::ALL.map(count).join(", ")
+    let count = |state: State| counters.states[state as usize];
+    let shown = |state: &State| count(*state) > 0 || !matches!(state, State::Blocked | State::Done);
+    let texts =
+        State::ALL.into_iter().filter(shown).map(|state| format!("{} {}", state.name(), count(state)));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn counters(counters: &Counters) -> Vec<String> {

@@ -26,7 +26,7 @@ pub(crate) const SHOW_PARAMS: &[&str] = &["payload"];
 /// Parameters of the list of dead letters.
 pub(crate) const DEAD_PARAMS: &[&str] = &["cursor", "limit", "payload"];
 /// Names of states.
-pub(crate) const STATES: &[&str] = &["delayed", "ready", "leased", "held", "dead"];
+pub(crate) const STATES: &[&str] = &["delayed", "ready", "leased", "held", "dead", "blocked", "done"];
 
 const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
@@ -188,7 +188,7 @@ mod tests {
         for (name, state) in STATES.iter().zip(State::ALL) {
             assert_eq!(read_state(name).unwrap(), state);
         }
-        assert!(read_state("done").unwrap_err().reason.starts_with("expected one of delayed, ready"));
+        assert!(read_state("gone").unwrap_err().reason.starts_with("expected one of delayed, ready"));
         assert_eq!(read_cursor(Some("17")).unwrap(), Some(17));
         assert_eq!(read_cursor(Some("x")).unwrap_err().field, "cursor");
     }

@@ -284,6 +284,7 @@ impl<'a> Batch<'a> {
             Payload::Missing | Payload::Base64(_) => b"",
         };
         SendItem {
+            options: None,
             payload,
             content_type: message.content_type.map_or("", |text| text.get(&self.scratch)),
             headers: &headers[message.headers.0..message.headers.1],

@@ -77,7 +77,10 @@ async fn each_outcome_does_its_own() {
         4
     );
     let counts = server.get("/v1/queues/q").await.json()["counts"].clone();
-    assert_eq!(counts, json!({"delayed": 1, "ready": 1, "leased": 0, "held": 0, "dead": 1}));
+    assert_eq!(
+        counts,
+        json!({"delayed": 1, "ready": 1, "leased": 0, "held": 0, "dead": 1, "blocked": 0, "done": 0})
+    );
     let dead = server.get("/v1/queues/q/dead").await.json();
     assert_eq!(dead["messages"][0]["payload"], "reject");
     assert_eq!(dead["messages"][0]["history"][0]["error"], "no such user");

@@ -80,7 +80,7 @@ async fn a_receive_whose_caller_has_gone_leaves_nothing_leased() {
         assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
     }
     let counters = node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters;
-    assert_eq!(counters.states, [0; 5]);
+    assert_eq!(counters.states, [0; 7]);
 }
 
 #[tokio::test]

@@ -92,14 +92,14 @@ fn compare_peek(world: &World, id: QueueId, engine: &Engine) -> Checked {
 
 fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Engine) -> Checked {
     let view = engine.message(id).map_err(|error| format!("message {id} is lost ({error}): {message:?}"))?;
-    let settings = world.queues[&message.queue].settings;
+    let settings = &world.queues[&message.queue].settings;
     let backoff = message.backoff.unwrap_or(settings.backoff);
     let same = view.queue == message.queue
         && view.state == message.place.state()
         && view.priority == message.priority
         && view.attempts == message.attempts
         && view.deliveries == message.deliveries
-        && view.max_attempts == message.max_attempts(&settings)
+        && view.max_attempts == message.max_attempts(settings)
         && view.sent_at_us == message.sent_us
         && view.backoff == backoff
         && view.blob == message.blob;

@@ -114,7 +114,7 @@ impl Apply<'_> {
         let id = delivery.receipt.id;
         self.total(id, |totals| totals.delivered += 1);
         let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
-        let settings = self.world.queues[&message.queue].settings;
+        let settings = self.world.queues[&message.queue].settings.clone();
         let lease_ms = if lease_ms == 0 { settings.lease_ms } else { lease_ms };
         message.attempts += 1;
         message.deliveries += 1;

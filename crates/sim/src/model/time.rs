@@ -92,7 +92,7 @@ impl Apply<'_> {
             return self.die(id, "max_attempts");
         }
         let message = &self.world.messages[&id];
-        let settings = self.world.queues[&message.queue].settings;
+        let settings = self.world.queues[&message.queue].settings.clone();
         let backoff = message.backoff.unwrap_or(settings.backoff);
         let (least_us, most_us) = match delay_ms {
             Some(ms) => (ms * 1_000, ms * 1_000),

@@ -107,7 +107,7 @@ impl Op {
                 f(&Command::NamespaceDelete { namespace: *namespace, force: *force })
             }
             Op::QueueSet { namespace, queue, patch, create } => {
-                f(&Command::QueueSet { namespace: *namespace, queue, patch: *patch, create: *create })
+                f(&Command::QueueSet { namespace: *namespace, queue, patch: patch.clone(), create: *create })
             }
             Op::QueuePurge { namespace, queue } => f(&Command::QueuePurge { namespace: *namespace, queue }),
             Op::QueueDelete { namespace, queue } => f(&Command::QueueDelete { namespace: *namespace, queue }),
@@ -151,6 +151,7 @@ impl NodeOp {
 impl Item {
     fn lend(&self) -> SendItem<'_> {
         SendItem {
+            options: None,
             payload: &self.payload,
             content_type: self.content_type,
             headers: &self.headers,

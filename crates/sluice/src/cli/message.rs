@@ -44,7 +44,7 @@ pub(crate) struct ListArgs {
     /// Name of the queue.
     queue: String,
     /// Only messages in this state.
-    #[arg(long, short, value_parser = PossibleValuesParser::new(["delayed", "ready", "leased", "held", "dead"]))]
+    #[arg(long, short, value_parser = PossibleValuesParser::new(["delayed", "ready", "leased", "held", "dead", "blocked", "done"]))]
     state: Option<String>,
     #[command(flatten)]
     page: PageFlags,

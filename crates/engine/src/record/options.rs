@@ -1,0 +1,138 @@
+//! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
+
+use crate::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
+use crate::wire::{Put, Reader};
+
+/// The tags: never changed, never given again.
+mod field {
+    pub(super) const ORDERING_KEY: u8 = 1;
+    pub(super) const FAIR_KEY: u8 = 2;
+    pub(super) const LIMIT_KEY: u8 = 3;
+    pub(super) const UNIQUE: u8 = 4;
+    pub(super) const EXPIRES_AFTER: u8 = 5;
+    pub(super) const EXPIRES_AT: u8 = 6;
+    pub(super) const RESULT_TTL: u8 = 7;
+    pub(super) const CORRELATION_ID: u8 = 8;
+    pub(super) const REPLY_TO: u8 = 9;
+    pub(super) const HOLD: u8 = 10;
+}
+
+/// Appends the options with their length.
+pub(super) fn write_options(out: &mut Vec<u8>, options: &SendOptions<'_>) {
+    let start = out.len();
+    out.u16(0);
+    for (tag, bytes) in [
+        (field::ORDERING_KEY, options.ordering_key),
+        (field::FAIR_KEY, options.fair_key),
+        (field::LIMIT_KEY, options.limit_key),
+        (field::CORRELATION_ID, options.correlation_id),
+        (field::REPLY_TO, options.reply_to.as_bytes()),
+    ] {
+        if !bytes.is_empty() {
+            write_field(out, tag, bytes);
+        }
+    }
+    if let Some(unique) = &options.unique {
+        out.u8(field::UNIQUE);
+        out.u16((10 + unique.key.len()) as u16);
+        out.u64(unique.window_ms);
+        out.u8(unique.until as u8);
+        out.u8(unique.on_duplicate as u8);
+        out.raw(unique.key);
+    }
+    match options.expires {
+        Expires::Never => {}
+        Expires::AfterMs(ms) => write_field(out, field::EXPIRES_AFTER, &ms.to_le_bytes()),
+        Expires::AtUs(us) => write_field(out, field::EXPIRES_AT, &us.to_le_bytes()),
+    }
+    if options.result_ttl_ms > 0 {
+        write_field(out, field::RESULT_TTL, &options.result_ttl_ms.to_le_bytes());
+    }
+    if options.hold {
+        write_field(out, field::HOLD, &[]);
+    }
+    let len = (out.len() - start - 2) as u16;
+    out[start..start + 2].copy_from_slice(&len.to_le_bytes());
+}
+
+fn write_field(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    out.u8(tag);
+    out.bytes16(bytes);
+}
+
+/// Reads what [`write_options`] wrote, its length taken off before.
+pub(crate) fn read_options(bytes: &[u8]) -> Option<SendOptions<'_>> {
+    let mut options = SendOptions::default();
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        let tag = reader.u8()?;
+        let value = reader.bytes16()?;
+        let number = || value.try_into().ok().map(u64::from_le_bytes);
+        match tag {
+            field::ORDERING_KEY => options.ordering_key = value,
+            field::FAIR_KEY => options.fair_key = value,
+            field::LIMIT_KEY => options.limit_key = value,
+            field::UNIQUE => options.unique = Some(read_unique(value)?),
+            field::EXPIRES_AFTER => options.expires = Expires::AfterMs(number()?),
+            field::EXPIRES_AT => options.expires = Expires::AtUs(number()?),
+            field::RESULT_TTL => options.result_ttl_ms = number()?,
+            field::CORRELATION_ID => options.correlation_id = value,
+            field::REPLY_TO => options.reply_to = std::str::from_utf8(value).ok()?,
+            field::HOLD => options.hold = true,
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn read_unique(bytes: &[u8]) -> Option<Unique<'_>> {
+    let mut reader = Reader::new(bytes);
+    let window_ms = reader.u64()?;
+    let until = match reader.u8()? {
+        0 => UniqueUntil::Gone,
+        1 => UniqueUntil::Window,
+        _ => return None,
+    };
+    let on_duplicate = match reader.u8()? {
+        0 => OnDuplicate::Keep,
+        1 => OnDuplicate::ReplacePayload,
+        2 => OnDuplicate::Debounce,
+        _ => return None,
+    };
+    Some(Unique { key: bytes.get(10..)?, window_ms, until, on_duplicate })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_back_as_they_were_written() {
+        let unique = Unique {
+            key: b"once",
+            window_ms: 5,
+            until: UniqueUntil::Window,
+            on_duplicate: OnDuplicate::Debounce,
+        };
+        let all = SendOptions {
+            ordering_key: b"o",
+            fair_key: b"f",
+            limit_key: b"l",
+            unique: Some(unique),
+            expires: Expires::AtUs(77),
+            result_ttl_ms: 9,
+            correlation_id: b"c",
+            reply_to: "replies",
+            hold: true,
+        };
+        for options in [all, SendOptions::default(), SendOptions { expires: Expires::AfterMs(3), ..all }] {
+            let mut bytes = Vec::new();
+            write_options(&mut bytes, &options);
+            assert_eq!(usize::from(u16::from_le_bytes([bytes[0], bytes[1]])), bytes.len() - 2);
+            assert_eq!(read_options(&bytes[2..]), Some(options));
+            for cut in 3..bytes.len() {
+                assert_ne!(read_options(&bytes[2..cut]), Some(options));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Keys and times that a message was sent with: a slot of its own for those that have any.
+
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Among [`super::ordering::OrderingKeys`].
+    pub(crate) ordering: u32,
+    next_vacant: Option<u32>,
+}
+
+/// The keys of all messages that have some.
+pub(crate) type AllOptions = Slab<Options, 1024>;
+
+impl Options {
+    /// None of them.
+    pub(crate) fn none() -> Options {
+        Options { next_vacant: None, ..Options::vacant(NIL) }
+    }
+}
+
+impl Slot for Options {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Options { ordering: NIL, next_vacant: Some(next) }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.ordering);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Options::vacant(reader.u32()?));
+        }
+        Some(Options { ordering: reader.u32()?, next_vacant: None })
+    }
+}

@@ -1,0 +1,151 @@
+//! Ordering keys: which message of a key may go on, and which wait for it.
+
+use super::list::List;
+use super::message::PLACE;
+use crate::hash::hash;
+use crate::store::NIL;
+use crate::store::hash_index::HashIndex;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// One key of one queue, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderingKey {
+    /// Slot of its queue.
+    pub(crate) queue: u32,
+    key: Box<[u8]>,
+    /// Messages that have it, in whichever state.
+    messages: u32,
+    /// The one message that may be delayed, ready, leased or held; `NIL`: none.
+    pub(crate) active: u32,
+    /// Those that wait for it, in the order of sending.
+    pub(crate) waiting: List<PLACE>,
+    /// Whether sliced work on it is listed.
+    pub(crate) working: bool,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for OrderingKey {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        OrderingKey {
+            queue: NIL,
+            key: Box::default(),
+            messages: 0,
+            active: NIL,
+            waiting: List::default(),
+            working: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.queue);
+        out.bytes16(&self.key);
+        out.u32(self.messages);
+        out.u32(self.active);
+        self.waiting.write(out);
+        out.bool(self.working);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(OrderingKey::vacant(reader.u32()?));
+        }
+        Some(OrderingKey {
+            queue: reader.u32()?,
+            key: reader.bytes16()?.into(),
+            messages: reader.u32()?,
+            active: reader.u32()?,
+            waiting: List::read(reader)?,
+            working: reader.bool()?,
+            next_vacant: None,
+        })
+    }
+}
+
+impl OrderingKey {
+    /// Messages that have it, in whichever state.
+    pub(crate) fn members(&self) -> u32 {
+        self.messages
+    }
+}
+
+/// The ordering keys of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct OrderingKeys {
+    pub(crate) slots: Slab<OrderingKey, 1024>,
+    /// By queue and key. Derived.
+    index: HashIndex,
+}
+
+fn key_hash(queue: u32, key: &[u8]) -> u64 {
+    hash(u64::from(queue), key)
+}
+
+impl OrderingKeys {
+    /// The slot of a key, for one more message that has it.
+    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
+        let hash = key_hash(queue, key);
+        let found = self.index.find(hash, |slot| {
+            let known = self.slots.get(slot);
+            known.queue == queue && *known.key == *key
+        });
+        if let Some(slot) = found {
+            self.slots.get_mut(slot).messages += 1;
+            return slot;
+        }
+        let slot = self.slots.insert(OrderingKey {
+            queue,
+            key: key.into(),
+            messages: 1,
+            next_vacant: None,
+            ..OrderingKey::vacant(NIL)
+        });
+        self.index.insert(hash, slot);
+        slot
+    }
+
+    /// One message fewer has it; the last one takes the key with it, unless work on it is listed.
+    pub(crate) fn leave(&mut self, slot: u32) {
+        let key = self.slots.get_mut(slot);
+        key.messages -= 1;
+        self.forget_unused(slot);
+    }
+
+    /// Sliced work on it has ended.
+    pub(crate) fn end_work(&mut self, slot: u32) {
+        self.slots.get_mut(slot).working = false;
+        self.forget_unused(slot);
+    }
+
+    fn forget_unused(&mut self, slot: u32) {
+        let key = self.slots.get(slot);
+        if key.messages == 0 && !key.working {
+            let gone = self.slots.remove(slot);
+            self.index.remove(key_hash(gone.queue, &gone.key), slot);
+        }
+    }
+
+    /// The key itself.
+    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+        &self.slots.get(slot).key
+    }
+
+    /// Derives the index after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        for (slot, key) in self.slots.iter() {
+            self.index.insert(key_hash(key.queue, &key.key), slot);
+        }
+    }
+}
