@@ -37,6 +37,8 @@ pub struct Options {
     pub limits: Limits,
     /// Most requests that wait in one shard's mailbox.
     pub mailbox_requests: usize,
+    /// Most bytes that they take together.
+    pub mailbox_bytes: u64,
     /// Most receives that wait for messages, per shard.
     pub waiting_receives: usize,
     /// Bytes kept free for draining a full disk.

@@ -1,17 +1,17 @@
 //! Thin threads around the steps: one for the shard, one that writes for it, one for the journal's background work.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use sluice_engine::Error;
 use sluice_journal::{Maintenance, Writer};
 use tokio::sync::watch;
 
 use crate::api::{Durability, StartError};
 use crate::clock::Clock;
-use crate::mailbox::Mailbox;
-use crate::shard::request::Request;
 use crate::shard::store::Store;
 use crate::shard::{Shard, Step};
 
@@ -56,6 +56,16 @@ pub(crate) enum Writing {
     Threaded(Writer),
 }
 
+impl Writing {
+    /// Writes and syncs for a shard, unless its journal is in memory.
+    pub(crate) fn writer(&self) -> Option<&Writer> {
+        match self {
+            Writing::Memory => None,
+            Writing::Inline(writer) | Writing::Threaded(writer) => Some(writer),
+        }
+    }
+}
+
 /// Tells the shard that the journal has something to say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventFlag(Arc<AtomicBool>);
@@ -74,40 +84,49 @@ impl EventFlag {
     }
 }
 
-/// Runs a shard until it is stopped or its journal fails.
+/// Runs a shard until it is stopped or its journal fails. However it ends, whoever asks it gets an answer.
 pub(crate) fn run_shard<S: Store, C: Clock>(
-    mut shard: Shard<S, C>,
+    shard: Shard<S, C>,
     writing: &Writing,
     events: &EventFlag,
     failure: &watch::Sender<Option<String>>,
 ) {
     let mailbox = shard.mailbox().clone();
     mailbox.own();
+    let ended = catch_unwind(AssertUnwindSafe(|| drive(shard, writing, events)));
+    let ended = ended.unwrap_or_else(|_| Err("the thread of a shard panicked".to_owned()));
+    let finished = match ended {
+        Ok(()) => {
+            mailbox.close(Error::ShuttingDown {});
+            writing.writer().map_or(Ok(()), Writer::finish)
+        }
+        failed => failed,
+    };
+    if let Err(reason) = finished {
+        fail(&reason, failure);
+        writing.writer().inspect(|writer| writer.stop());
+        mailbox.close(Error::JournalFailed { reason });
+    }
+}
+
+/// Steps until the shard has stopped.
+///
+/// # Errors
+/// Why its journal has failed. What was in flight is dropped, which its callers take as an unknown outcome.
+fn drive<S: Store, C: Clock>(
+    mut shard: Shard<S, C>,
+    writing: &Writing,
+    events: &EventFlag,
+) -> Result<(), String> {
+    let mailbox = shard.mailbox().clone();
     loop {
         events.lower();
         match shard.step() {
             Step::Worked => write(&shard, writing),
             Step::Idle => mailbox.sleep(shard.idle_us().map(Duration::from_micros), || events.is_raised()),
-            Step::Stopped => break,
-            Step::Failed => {
-                fail(shard.failure().unwrap_or_default(), failure);
-                if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
-                    writer.stop();
-                }
-                let stopping = shard.is_stopping();
-                drop(shard);
-                if !stopping {
-                    refuse_all(&mailbox);
-                }
-                return;
-            }
+            Step::Stopped => return Ok(()),
+            Step::Failed => return Err(shard.failure().unwrap_or_default().to_owned()),
         }
-    }
-    if let Writing::Inline(writer) | Writing::Threaded(writer) = writing
-        && let Err(reason) = writer.finish()
-    {
-        fail(&reason, failure);
-        writer.stop();
     }
 }
 
@@ -127,17 +146,6 @@ fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
 fn fail(reason: &str, failure: &watch::Sender<Option<String>>) {
     tracing::error!(reason, "the journal has failed: nothing is acknowledged any more");
     failure.send_replace(Some(reason.to_owned()));
-}
-
-/// After a failure every request is dropped, which its caller takes as an unknown outcome.
-fn refuse_all(mailbox: &Mailbox<Request>) {
-    loop {
-        match mailbox.pop() {
-            Some(Request::Stop) => return,
-            Some(_) => {}
-            None => mailbox.sleep(None, || false),
-        }
-    }
 }
 
 /// Writes what shards propose.

@@ -1,14 +1,32 @@
-//! The way into a shard: a bounded lock-free queue, and one wake-up for as many requests as came meanwhile.
+//! The way into a shard: a lock-free queue, bounded in number and in bytes, and one wake-up for as many requests as came
+//! meanwhile. When its owner ends it is closed, and whoever comes at that moment or later gets an answer, too.
 
-use std::sync::Arc;
+mod letters;
+mod room;
+
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
+use sluice_engine::Error;
+
+pub use room::Load;
+use room::Room;
 
 /// How often an owner without work lets other threads run before it goes to sleep: some 20 µs on an idle machine.
 const YIELDS_BEFORE_SLEEP: u32 = 50;
+
+/// What a mailbox carries.
+pub trait Letter {
+    /// What it about takes of memory.
+    fn bytes(&self) -> usize;
+    /// Whether others become fewer by it, so that it is still taken when they are not.
+    fn relieves(&self) -> bool;
+    /// Tells who sent it that nothing will come of it.
+    fn refuse(self, why: &Error);
+}
 
 /// The sending side; clones share the queue.
 #[derive(Debug)]
@@ -25,27 +43,51 @@ impl<T> Clone for Mailbox<T> {
 #[derive(Debug)]
 struct Shared<T> {
     queue: ArrayQueue<T>,
+    room: Room,
     asleep: AtomicBool,
-    owner: std::sync::OnceLock<Thread>,
+    owner: OnceLock<Thread>,
+    /// Why nothing is taken any more.
+    closed: OnceLock<Error>,
 }
 
-impl<T> Mailbox<T> {
-    /// A mailbox that holds up to `capacity` requests.
+impl<T: Letter> Mailbox<T> {
+    /// A mailbox that holds up to `capacity` requests of any size, and some more that relieve.
     pub fn new(capacity: usize) -> Mailbox<T> {
-        let queue = ArrayQueue::new(capacity.max(1));
+        Mailbox::with_bytes(capacity, u64::MAX)
+    }
+
+    /// A mailbox that holds up to `capacity` requests of together up to `bytes` bytes, and some more that relieve. A
+    /// single request fits whatever its size.
+    pub fn with_bytes(capacity: usize, bytes: u64) -> Mailbox<T> {
+        let room = Room::new(capacity.max(1), bytes);
         Mailbox {
             shared: Arc::new(Shared {
-                queue,
+                queue: ArrayQueue::new(room.requests_in_all()),
+                room,
                 asleep: AtomicBool::new(false),
-                owner: std::sync::OnceLock::new(),
+                owner: OnceLock::new(),
+                closed: OnceLock::new(),
             }),
         }
     }
 
-    /// Puts a request in and wakes the owner if it sleeps; gives the request back when the mailbox is full.
+    /// Puts a request in and wakes the owner if it sleeps; gives the request back when the mailbox is full. A closed
+    /// mailbox takes it, and refuses it at once.
     pub fn push(&self, request: T) -> Result<(), T> {
-        self.shared.queue.push(request)?;
+        let load = Load::of(request.bytes());
+        if !self.shared.room.enter(load, request.relieves()) {
+            return Err(request);
+        }
+        if let Err(request) = self.shared.queue.push(request) {
+            self.shared.room.leave(load);
+            return Err(request);
+        }
         self.wake();
+        // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it sees our
+        // request.
+        if let Some(why) = self.shared.closed.get() {
+            self.refuse_all(why);
+        }
         Ok(())
     }
 
@@ -61,9 +103,40 @@ impl<T> Mailbox<T> {
         }
     }
 
+    /// Refuses what is in it and whatever will come: its owner has ended. The first reason stays.
+    pub fn close(&self, why: Error) {
+        let _ = self.shared.closed.set(why);
+        fence(Ordering::SeqCst);
+        if let Some(why) = self.shared.closed.get() {
+            self.refuse_all(why);
+        }
+    }
+
+    fn refuse_all(&self, why: &Error) {
+        while let Some(request) = self.pop() {
+            request.refuse(why);
+        }
+    }
+
     /// Takes the next request.
     pub fn pop(&self) -> Option<T> {
-        self.shared.queue.pop()
+        let mut taken = Load::default();
+        let request = self.take(&mut taken);
+        self.free(taken);
+        request
+    }
+
+    /// Takes the next request, and adds it to what has to be given to [`Mailbox::free`]: once for many, since callers
+    /// touch the same memory.
+    pub fn take(&self, taken: &mut Load) -> Option<T> {
+        let request = self.shared.queue.pop()?;
+        taken.add(Load::of(request.bytes()));
+        Some(request)
+    }
+
+    /// Frees the room of requests that were taken.
+    pub fn free(&self, taken: Load) {
+        self.shared.room.leave(taken);
     }
 
     /// Requests that wait.
@@ -106,14 +179,56 @@ impl<T> Mailbox<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
+
+    /// Counts how often it was refused.
+    #[derive(Debug)]
+    struct Note {
+        bytes: usize,
+        relieves: bool,
+        refused: Arc<AtomicU32>,
+    }
+
+    impl Letter for Note {
+        fn bytes(&self) -> usize {
+            self.bytes
+        }
+
+        fn relieves(&self) -> bool {
+            self.relieves
+        }
+
+        fn refuse(self, _why: &Error) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn note(bytes: usize, relieves: bool) -> Note {
+        Note { bytes, relieves, refused: Arc::default() }
+    }
 
     #[test]
     fn a_full_mailbox_gives_the_request_back() {
         let mailbox = Mailbox::new(1);
-        assert_eq!(mailbox.push(1), Ok(()));
-        assert_eq!(mailbox.push(2), Err(2));
-        assert_eq!(mailbox.pop(), Some(1));
+        assert!(mailbox.push(note(1, false)).is_ok());
+        assert_eq!(mailbox.push(note(2, false)).unwrap_err().bytes, 2);
+        assert!(mailbox.push(note(3, true)).is_ok(), "what relieves has a reserve");
+        assert_eq!([mailbox.pop(), mailbox.pop()].map(|note| note.unwrap().bytes), [1, 3]);
+        assert!(mailbox.push(note(4, false)).is_ok());
+    }
+
+    #[test]
+    fn bytes_are_bounded_until_they_are_freed() {
+        let mailbox = Mailbox::with_bytes(100, 1_000);
+        assert!(mailbox.push(note(600, false)).is_ok());
+        assert!(mailbox.push(note(401, false)).is_err());
+        let mut taken = Load::default();
+        assert!(mailbox.take(&mut taken).is_some());
+        assert!(mailbox.push(note(401, false)).is_err(), "taken, and not yet freed");
+        mailbox.free(taken);
+        assert!(mailbox.push(note(401, false)).is_ok());
     }
 
     #[test]
@@ -126,17 +241,43 @@ mod tests {
                 let mut seen = 0;
                 while seen < 10_000 {
                     match mailbox.pop() {
-                        Some(()) => seen += 1,
+                        Some(_) => seen += 1,
                         None => mailbox.sleep(None, || false),
                     }
                 }
             })
         };
         for _ in 0..10_000 {
-            while mailbox.push(()).is_err() {
+            while mailbox.push(note(1, false)).is_err() {
                 std::thread::yield_now();
             }
         }
         owner.join().unwrap();
+    }
+
+    #[test]
+    fn whoever_races_with_the_closing_is_taken_or_refused_once() {
+        for _ in 0..200 {
+            let mailbox = Mailbox::new(64);
+            let refused = Arc::new(AtomicU32::new(0));
+            let start = Arc::new(std::sync::Barrier::new(4));
+            let senders: Vec<_> = (0..3)
+                .map(|_| {
+                    let (mailbox, refused, start) =
+                        (mailbox.clone(), Arc::clone(&refused), Arc::clone(&start));
+                    std::thread::spawn(move || {
+                        start.wait();
+                        let note = || Note { refused: Arc::clone(&refused), ..note(1, false) };
+                        (0..100).filter(|_| mailbox.push(note()).is_ok()).count() as u32
+                    })
+                })
+                .collect();
+            start.wait();
+            let taken = (0..50).filter(|_| mailbox.pop().is_some()).count() as u32;
+            mailbox.close(Error::ShuttingDown {});
+            let pushed: u32 = senders.into_iter().map(|sender| sender.join().unwrap()).sum();
+            assert_eq!(pushed, taken + refused.load(Ordering::Relaxed));
+            assert!(mailbox.is_empty());
+        }
     }
 }

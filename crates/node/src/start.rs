@@ -50,7 +50,9 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
     let (failing, failure) = watch::channel(None);
     let mut starting = Starting {
         options: &options,
-        mailboxes: (0..options.shards).map(|_| Mailbox::new(options.mailbox_requests)).collect(),
+        mailboxes: (0..options.shards)
+            .map(|_| Mailbox::with_bytes(options.mailbox_requests, options.mailbox_bytes))
+            .collect(),
         threads: Threads::default(),
         failing,
         placed: Vec::new(),

@@ -36,6 +36,7 @@ impl Server {
             cache_bytes: 1 << 20,
             limits: Limits::default(),
             mailbox_requests: 1_024,
+            mailbox_bytes: 256 << 20,
             waiting_receives: 100,
             reserve_bytes: 0,
             low_water_bytes: 0,

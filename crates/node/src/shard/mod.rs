@@ -25,7 +25,7 @@ use sluice_journal::{Batch, BlobKey, Class, Committed, Event, Refused};
 use smallvec::SmallVec;
 
 use crate::clock::{Alarm, Clock, LogClock};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Load, Mailbox};
 use request::{Answer, Looking, Proposal, ReplyTo, Request, class_of, write_record};
 use snapshot::Snapshotting;
 use store::Store;
@@ -337,11 +337,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn take_requests(&mut self) -> bool {
-        let mut taken = 0;
+        let (mut taken, mut room) = (0, Load::default());
         while taken < STEP_REQUESTS
             && self.batch.bytes() < STEP_BYTES
             && self.in_flight_bytes_sum < IN_FLIGHT_BYTES
-            && let Some(request) = self.mailbox.pop()
+            && let Some(request) = self.mailbox.take(&mut room)
         {
             taken += 1;
             match request {
@@ -361,6 +361,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 }
             }
         }
+        self.mailbox.free(room);
         taken > 0
     }
 

@@ -47,6 +47,8 @@ pub struct Proposal {
     pub reply: ReplyTo,
     /// Whether queues may be gone afterwards, on which receives wait.
     pub removes_queues: bool,
+    /// Whether it ends or keeps what others have begun: taken while new work is refused.
+    pub relieves: bool,
 }
 
 impl Proposal {
@@ -55,7 +57,8 @@ impl Proposal {
         let mut record = Batch::with_capacity(size_hint(command));
         encode(&mut record, command);
         let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
-        Proposal { record, class: class_of(command), reply, removes_queues }
+        let relieves = matches!(command, Command::Settle { .. } | Command::Extend { .. });
+        Proposal { record, class: class_of(command), reply, removes_queues, relieves }
     }
 }
 

@@ -1,8 +1,11 @@
 //! The node through its handle: what fronts rely on.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
+mod closing;
 mod delivery;
 mod durability;
+mod halfway;
 mod namespaces;
 mod newer;
+mod overload;
 mod support;

@@ -19,6 +19,7 @@ pub fn options(data_dir: Option<&Path>) -> Options {
         cache_bytes: 1 << 20,
         limits: Limits::default(),
         mailbox_requests: 1024,
+        mailbox_bytes: 256 << 20,
         waiting_receives: 100,
         reserve_bytes: 1 << 20,
         low_water_bytes: 0,

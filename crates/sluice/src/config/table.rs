@@ -102,7 +102,9 @@ settings! {
     accept_clock_jump "accept_clock_jump": bool = "false" in Any,
         "Start although the wall clock is more than a year ahead of the data. Leases and delays follow the new time.";
     mailbox_requests "mailbox_requests": Count = "65536" in Between(16, 1_000_000),
-        "Most requests that wait for one shard; more get `overloaded`.";
+        "Most requests that wait for one shard; more get `overloaded`. An eighth more is kept for settling and extending.";
+    mailbox_bytes "mailbox_bytes": Size = "256MiB" in Between(16 * MIB, 64 * GIB),
+        "Most bytes that the requests for one shard take while they wait; more get `overloaded`, as with their number.";
     waiting_receives "waiting_receives": Count = "100000" in Between(1, 10_000_000),
         "Most receives that wait for messages, per shard; more get `overloaded`.";
 

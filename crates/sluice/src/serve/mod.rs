@@ -126,6 +126,7 @@ fn options(config: &Config) -> Options {
         cache_bytes: config.cache.0,
         limits: limits(config),
         mailbox_requests: config.mailbox_requests.as_usize(),
+        mailbox_bytes: config.mailbox_bytes.0,
         waiting_receives: config.waiting_receives.as_usize(),
         reserve_bytes: config.reserve.0,
         low_water_bytes: config.low_water.0,

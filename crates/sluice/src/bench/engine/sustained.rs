@@ -37,6 +37,7 @@ fn node() -> Result<Node, String> {
         cache_bytes: 0,
         limits: Limits::default(),
         mailbox_requests: 65_536,
+        mailbox_bytes: 256 << 20,
         waiting_receives: MAILBOX,
         reserve_bytes: 0,
         low_water_bytes: 0,

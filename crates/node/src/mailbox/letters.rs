@@ -1,0 +1,56 @@
+//! What the node's mailboxes carry: requests to shards, and completions to long-lived callers.
+
+use sluice_engine::Error;
+
+use super::Letter;
+use crate::shard::request::{Answer, Completion, Request};
+
+/// What a request about takes beside its record.
+const REQUEST_BYTES: usize = 256;
+/// What a queue that a pull names about takes.
+const PULL_QUEUE_BYTES: usize = 160;
+
+impl Letter for Request {
+    fn bytes(&self) -> usize {
+        REQUEST_BYTES
+            + match self {
+                Request::Propose(proposal) => proposal.record.bytes(),
+                Request::Pull(pull) => pull.queues.len() * PULL_QUEUE_BYTES,
+                Request::Cancel { .. } | Request::Read(_) | Request::Drain | Request::Stop => 0,
+            }
+    }
+
+    fn relieves(&self) -> bool {
+        match self {
+            Request::Propose(proposal) => proposal.relieves,
+            Request::Cancel { .. } | Request::Drain | Request::Stop => true,
+            Request::Pull(_) | Request::Read(_) => false,
+        }
+    }
+
+    fn refuse(self, why: &Error) {
+        match self {
+            Request::Propose(proposal) => {
+                proposal.reply.send(Answer { result: Err(why.clone()), results: Vec::new() });
+            }
+            Request::Pull(pull) => {
+                let _ = pull.reply.send(Err(why.clone()));
+            }
+            // Who waits for a read learns from its being dropped.
+            Request::Read(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}
+        }
+    }
+}
+
+/// As many as their caller has asked for: the number alone bounds them, and nobody waits for them at the end.
+impl Letter for Completion {
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn relieves(&self) -> bool {
+        false
+    }
+
+    fn refuse(self, _why: &Error) {}
+}

@@ -1,0 +1,65 @@
+//! A shard that is behind pushes back before memory grows.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use sluice_engine::Error;
+use sluice_engine::command::{SendItem, Settlement};
+use sluice_engine::id::NamespaceId;
+use sluice_node::shard::request::{Read, Request};
+use sluice_node::{Node, Options};
+
+use crate::support::{options, receive, send, sending, settle};
+
+const MIB: usize = 1 << 20;
+
+/// Keeps a shard busy until the sender is dropped.
+fn block(node: &Node) -> mpsc::Sender<()> {
+    let (release, blocked) = mpsc::channel::<()>();
+    let wait = Read(Box::new(move |_| {
+        let _ = blocked.recv();
+    }));
+    node.mailbox(NamespaceId::DEFAULT).unwrap().push(Request::Read(wait)).unwrap();
+    release
+}
+
+async fn send_a_mib(node: &Node) -> Result<(), Error> {
+    let payload = vec![7; MIB - 1_000];
+    let items = [SendItem { payload: &payload, ..SendItem::default() }];
+    node.send(&sending(NamespaceId::DEFAULT, "large", &items)).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mailbox_is_bounded_in_bytes_and_settling_comes_last() {
+    let node = Node::start(Options { mailbox_bytes: 8 << 20, ..options(None) }).unwrap();
+    send(&node, "jobs", &[b"one"]).await;
+    let held = receive(&node, "jobs", 1, 0).await.unwrap();
+    let release = block(&node);
+    let sends: Vec<_> = (0..30)
+        .map(|_| {
+            let node = node.clone();
+            tokio::spawn(async move { send_a_mib(&node).await })
+        })
+        .collect();
+    while sends.iter().filter(|send| send.is_finished()).count() < 22 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let settled = {
+        let node = node.clone();
+        tokio::spawn(async move { settle(&node, &held, Settlement::Ack).await })
+    };
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!settled.is_finished(), "it waits for the shard");
+    drop(release);
+    assert_eq!(settled.await.unwrap(), [Ok(())]);
+    let mut sent = 0;
+    for send in sends {
+        match send.await.unwrap() {
+            Ok(()) => sent += 1,
+            Err(Error::Overloaded { what: "requests", .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(sent, 8);
+    send_a_mib(&node).await.unwrap();
+}
