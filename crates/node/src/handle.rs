@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) tickets: AtomicU64,
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
-    pub(crate) namespace_changes: tokio::sync::Mutex<()>,
+    pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
     /// Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,
     pub(crate) reports: Vec<RecoveryReport>,

@@ -1,4 +1,18 @@
 //! Namespaces: defined on shard 0, where placement is decided, and alive on the shard that it names.
+//!
+//! A change takes a step on each of the two. It runs to its end in a task of its own, whatever becomes of its caller,
+//! one change at a time; and steps come in such an order that the next start can tell what a stop in between has left.
+//! Shard 0 is right then, and the other follows it (`shard/begin.rs`):
+//!
+//! | change | first | then | stopped in between |
+//! |---|---|---|---|
+//! | create | defined on shard 0 | made on its shard | made at the start |
+//! | set quotas | on its shard | on shard 0 | undone at the start |
+//! | delete with force | on shard 0, after which nobody finds it | on its shard, with all it holds | deleted at the start |
+//! | delete without | on its shard, which alone knows that it is empty | on shard 0 | made anew at the start, empty as it was |
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use sluice_engine::Error;
 use sluice_engine::command::Command;
@@ -6,12 +20,19 @@ use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
+use sluice_journal::Class;
+use tokio::sync::oneshot;
 
 use crate::handle::{Node, unexpected};
 use crate::placement::Place;
+use crate::shard::request::{Proposal, ReplyTo, Request};
+
+/// Pause before a step that has to be done, and could not be, is tried again.
+const STEP_PAUSE: Duration = Duration::from_millis(20);
 
 impl Node {
-    /// Creates a namespace; `shard` `None` puts it where the fewest namespaces are.
+    /// Creates a namespace; `shard` `None` puts it where the fewest namespaces are. Dropping the future does not end
+    /// the change.
     ///
     /// # Errors
     /// `invalid_name`, `namespace_exists`, `limit_exceeded`; `invalid_argument` for a shard that is not there.
@@ -21,7 +42,49 @@ impl Node {
         shard: Option<u32>,
         quotas: Quotas,
     ) -> Result<NamespaceView, Error> {
-        let _changes = self.inner.namespace_changes.lock().await;
+        let name = name.to_owned();
+        self.change_namespaces(async move |node| node.create(&name, shard, quotas).await).await
+    }
+
+    /// Replaces the quotas of a namespace. Dropping the future does not end the change.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn namespace_set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
+        let name = name.to_owned();
+        self.change_namespaces(async move |node| node.set(&name, quotas).await).await
+    }
+
+    /// Deletes a namespace; with `force` its queues and messages too. Dropping the future does not end the change.
+    ///
+    /// # Errors
+    /// `namespace_not_found`, `namespace_not_empty`; `invalid_argument` for the namespaces that always are.
+    pub async fn namespace_delete(&self, name: &str, force: bool) -> Result<(), Error> {
+        let name = name.to_owned();
+        self.change_namespaces(async move |node| node.delete(&name, force).await).await
+    }
+
+    /// Runs a change to its end. Callers wait for their turn before it begins, so that no more than one change
+    /// outlives its caller.
+    async fn change_namespaces<T, F>(
+        &self,
+        change: impl FnOnce(Node) -> F + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send,
+    {
+        let turn = Arc::clone(&self.inner.namespace_changes).lock_owned().await;
+        let node = self.clone();
+        let changed = tokio::spawn(async move {
+            let changed = change(node).await;
+            drop(turn);
+            changed
+        });
+        changed.await.unwrap_or(Err(Error::OutcomeUnknown {}))
+    }
+
+    async fn create(&self, name: &str, shard: Option<u32>, quotas: Quotas) -> Result<NamespaceView, Error> {
         if self.inner.placement.by_name(name).is_ok() {
             return Err(Error::NamespaceExists { namespace: name.to_owned() });
         }
@@ -29,53 +92,88 @@ impl Node {
             Some(shard) => self.check_shard(shard)?,
             None => self.emptiest_shard().await?,
         };
-        let command = Command::NamespaceCreate { number: None, name, shard, quotas };
-        let namespace = match self.propose_on(0, &command).await?.result? {
+        let create = |number| Command::NamespaceCreate { number, name, shard, quotas };
+        let namespace = match self.step(0, &create(None)).await? {
             Reply::Namespace { namespace } => namespace,
             other => return Err(unexpected(&other)),
         };
-        if shard != 0 {
-            let command = Command::NamespaceCreate { number: Some(namespace), name, shard, quotas };
-            self.propose_on(shard, &command).await?.result?;
+        if shard != 0
+            && let Err(error) = self.step(shard, &create(Some(namespace))).await
+        {
+            let undo = Command::NamespaceDelete { namespace, force: true };
+            self.last_step(0, &undo).await?;
+            return Err(error);
         }
         self.inner.placement.insert(name, Place { namespace, shard });
-        self.namespace(name).await
+        self.changed(name).await
     }
 
-    /// Replaces the quotas of a namespace.
-    ///
-    /// # Errors
-    /// `namespace_not_found`.
-    pub async fn namespace_set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
-        let _changes = self.inner.namespace_changes.lock().await;
-        let place = self.inner.placement.by_name(name)?;
-        let command = Command::NamespaceSet { namespace: place.namespace, quotas };
-        for shard in shards_of(place) {
-            self.propose_on(shard, &command).await?.result?;
+    async fn set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
+        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let command = Command::NamespaceSet { namespace, quotas };
+        self.step(shard, &command).await?;
+        if shard != 0 {
+            self.last_step(0, &command).await?;
         }
-        self.namespace(name).await
+        self.changed(name).await
     }
 
-    /// Deletes a namespace; with `force` its queues and messages too.
-    ///
-    /// # Errors
-    /// `namespace_not_found`, `namespace_not_empty`; `invalid_argument` for the namespaces that always are.
-    pub async fn namespace_delete(&self, name: &str, force: bool) -> Result<(), Error> {
-        let _changes = self.inner.namespace_changes.lock().await;
-        let place = self.inner.placement.by_name(name)?;
-        let view = self.namespace(name).await?;
-        if view.queues > 0 && !force {
-            return Err(Error::NamespaceNotEmpty { namespace: name.to_owned(), queues: view.queues });
+    async fn delete(&self, name: &str, force: bool) -> Result<(), Error> {
+        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let delete = |force| Command::NamespaceDelete { namespace, force };
+        if shard == 0 || !force {
+            done_if_gone(self.step(shard, &delete(force)).await)?;
+            self.inner.placement.remove(name);
+            if shard != 0 {
+                done_if_gone(self.last_step(0, &delete(true)).await)?;
+            }
+        } else {
+            done_if_gone(self.step(0, &delete(true)).await)?;
+            self.inner.placement.remove(name);
+            done_if_gone(self.last_step(shard, &delete(true)).await)?;
         }
-        // Shard 0 first: should we stop in between, the next start finds a namespace that is placed nowhere, and ends
-        // what was begun.
-        for shard in shards_of(place) {
-            let force = force || shard != 0;
-            let command = Command::NamespaceDelete { namespace: place.namespace, force };
-            self.propose_on(shard, &command).await?.result?;
-        }
-        self.inner.placement.remove(name);
         Ok(())
+    }
+
+    /// What a change has led to; as it is done, nobody may be told that it was refused.
+    async fn changed(&self, name: &str) -> Result<NamespaceView, Error> {
+        loop {
+            match self.namespace(name).await {
+                Err(Error::Overloaded { .. }) => tokio::time::sleep(STEP_PAUSE).await,
+                seen => return seen,
+            }
+        }
+    }
+
+    /// A step that may be refused.
+    async fn step(&self, shard: u32, command: &Command<'_>) -> Result<Reply, Error> {
+        self.propose_on(shard, command).await?.result
+    }
+
+    /// A step without which a change would stay half done: it is tried until it is done or this node stops, and may
+    /// use what is kept back of the disk and of the mailbox.
+    async fn last_step(&self, shard: u32, command: &Command<'_>) -> Result<Reply, Error> {
+        loop {
+            let (sender, answer) = oneshot::channel();
+            let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
+            proposal.class = Class::Draining;
+            proposal.relieves = true;
+            let pushed = self.push(shard, Request::Propose(proposal));
+            let answer = match pushed {
+                Ok(()) => answer.await.map_or(Err(Error::OutcomeUnknown {}), |answer| answer.result),
+                Err(error) => Err(error),
+            };
+            match answer {
+                Err(Error::Overloaded { .. } | Error::DiskFull { .. } | Error::OutcomeUnknown {}) => {
+                    tokio::time::sleep(STEP_PAUSE).await;
+                }
+                // The next start will see to it.
+                Err(Error::ShuttingDown {} | Error::JournalFailed { .. }) => {
+                    return Err(Error::OutcomeUnknown {});
+                }
+                certain => return certain,
+            }
+        }
     }
 
     /// One namespace, as its shard sees it.
@@ -121,7 +219,10 @@ impl Node {
     }
 }
 
-/// Shard 0 knows of every namespace; its own shard holds it.
-fn shards_of(place: Place) -> impl Iterator<Item = u32> {
-    [Some(0), (place.shard != 0).then_some(place.shard)].into_iter().flatten()
+/// A deletion that finds nothing has been done before.
+fn done_if_gone(deleted: Result<Reply, Error>) -> Result<(), Error> {
+    match deleted {
+        Ok(_) | Err(Error::NamespaceNotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -73,7 +73,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
         failure,
-        namespace_changes: tokio::sync::Mutex::new(()),
+        namespace_changes: Arc::default(),
     };
     Ok(Node { inner: Arc::new(inner) })
 }
@@ -168,8 +168,9 @@ impl Starting<'_> {
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        let epoch = shard.begin(&self.options.limits, &self.placed);
+        let epoch = shard.begin(&self.options.limits);
         await_epoch(&mut shard, epoch, &writing)?;
+        await_placement(&mut shard, &self.placed, &writing)?;
         if number == 0 {
             self.placed = shard.engine().namespaces();
             self.check_placement()?;
@@ -219,23 +220,50 @@ fn await_epoch<S: Store>(
     writing: &Writing,
 ) -> Result<(), StartError> {
     let deadline = Instant::now() + FIRST_RECORDS_TIME;
-    while shard.engine().epoch() != epoch {
-        if shard.in_flight() == 0 || Instant::now() > deadline {
+    while shard.in_flight() > 0 && Instant::now() < deadline {
+        step(shard, writing)?;
+    }
+    if shard.engine().epoch() == epoch {
+        return Ok(());
+    }
+    Err(StartError(
+        "the first records of this start could not be written, since the disk is full: free some space"
+            .to_owned(),
+    ))
+}
+
+/// Steps until the namespaces are as shard 0 has placed them.
+fn await_placement<S: Store>(
+    shard: &mut Shard<S, SystemClock>,
+    placed: &[NamespaceView],
+    writing: &Writing,
+) -> Result<(), StartError> {
+    let deadline = Instant::now() + FIRST_RECORDS_TIME;
+    while shard.in_flight() > 0 || !shard.follow_placement(placed) {
+        if Instant::now() > deadline {
             return Err(StartError(
-                "the first records of this start could not be written, since the disk is full: free some space".to_owned(),
+                "namespaces whose creation or deletion was interrupted could not be brought into line with shard 0 in \
+                 time: start again; if that does not help, free some space or raise limits.namespaces"
+                    .to_owned(),
             ));
         }
-        if let Writing::Inline(writer) | Writing::Threaded(writer) = writing {
-            if !writer.step() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            writer.sync().map_err(StartError)?;
-        }
-        if shard.step() == Step::Failed {
-            return Err(StartError(shard.failure().unwrap_or_default().to_owned()));
-        }
+        step(shard, writing)?;
     }
     Ok(())
+}
+
+/// One step of the shard, after what it has proposed is durable.
+fn step<S: Store>(shard: &mut Shard<S, SystemClock>, writing: &Writing) -> Result<(), StartError> {
+    if let Some(writer) = writing.writer() {
+        if !writer.step() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        writer.sync().map_err(StartError)?;
+    }
+    match shard.step() {
+        Step::Failed => Err(StartError(shard.failure().unwrap_or_default().to_owned())),
+        _ => Ok(()),
+    }
 }
 
 fn waker(events: &EventFlag, mailbox: &Mailbox<Request>) -> Arc<dyn Fn() + Send + Sync> {

@@ -1,5 +1,7 @@
 //! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the limits,
-//! and the namespaces that shard 0 has placed here.
+//! and what brings the namespaces here into line with shard 0.
+
+use std::collections::BTreeSet;
 
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
@@ -13,9 +15,8 @@ use crate::clock::Clock;
 
 impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
-    /// anything is served, whatever the durability. `placed`: all namespaces as shard 0 knows them; not used on shard 0
-    /// itself.
-    pub fn begin(&mut self, limits: &Limits, placed: &[NamespaceView]) -> u32 {
+    /// anything is served, whatever the durability.
+    pub fn begin(&mut self, limits: &Limits) -> u32 {
         self.look_at_the_clock();
         let number = self.engine.epoch() + 1;
         self.propose(
@@ -25,39 +26,56 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.engine.limits() != limits {
             self.propose(&Command::Configure(limits.clone()), Pending::Internal);
         }
-        if self.number != 0 {
-            self.follow_placement(placed);
+        self.propose_first();
+        number
+    }
+
+    /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all namespaces as
+    /// shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and is to be asked again
+    /// once that is applied, which may take more than one try: the number of a deleted namespace becomes free when all
+    /// that it held is swept.
+    pub fn follow_placement(&mut self, placed: &[NamespaceView]) -> bool {
+        if self.number == 0 {
+            return true;
         }
-        // A full disk must not keep a server from starting, for only a server can drain it.
+        let here: Vec<_> = placed.iter().filter(|view| view.shard == self.number).collect();
+        for view in &here {
+            match self.engine.namespace(view.id) {
+                None => self.propose(&creation_of(view), Pending::Internal),
+                Some(own) if own.quotas != view.quotas => {
+                    let set = Command::NamespaceSet { namespace: view.id, quotas: view.quotas };
+                    self.propose(&set, Pending::Internal);
+                }
+                Some(_) => {}
+            }
+        }
+        let wanted: BTreeSet<NamespaceId> = here.iter().map(|view| view.id).collect();
+        for view in self.engine.namespaces() {
+            let built_in = view.id == NamespaceId::SYS || view.id == NamespaceId::DEFAULT;
+            if !built_in && !wanted.contains(&view.id) {
+                let delete = Command::NamespaceDelete { namespace: view.id, force: true };
+                self.propose(&delete, Pending::Internal);
+            }
+        }
+        let follows = self.batch.is_empty();
+        self.propose_first();
+        follows
+    }
+
+    /// A full disk must not keep a server from starting, for only a server can drain it.
+    fn propose_first(&mut self) {
         for (class, _) in &mut self.batch_pending {
             *class = Class::Draining;
         }
         self.propose_batch();
-        number
     }
+}
 
-    /// Ends what a stop in the middle of creating or deleting a namespace has left: shard 0 is right.
-    fn follow_placement(&mut self, placed: &[NamespaceView]) {
-        let here: Vec<_> = placed.iter().filter(|view| view.shard == self.number).collect();
-        for view in &here {
-            if self.engine.namespace(view.id).is_none() {
-                let create = Command::NamespaceCreate {
-                    number: Some(view.id),
-                    name: &view.name,
-                    shard: view.shard,
-                    quotas: view.quotas,
-                };
-                self.propose(&create, Pending::Internal);
-            }
-        }
-        for view in self.engine.namespaces() {
-            let built_in = view.id == NamespaceId::SYS || view.id == NamespaceId::DEFAULT;
-            if !built_in && !here.iter().any(|placed| placed.id == view.id) {
-                self.propose(
-                    &Command::NamespaceDelete { namespace: view.id, force: true },
-                    Pending::Internal,
-                );
-            }
-        }
+fn creation_of(view: &NamespaceView) -> Command<'_> {
+    Command::NamespaceCreate {
+        number: Some(view.id),
+        name: &view.name,
+        shard: view.shard,
+        quotas: view.quotas,
     }
 }

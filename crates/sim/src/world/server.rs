@@ -102,7 +102,7 @@ impl Server {
     pub(super) fn begin(&mut self, config: &Config, plant: Option<Plant>) -> Result<(), String> {
         let reuse = plant == Some(Plant::ReuseIdAfterLostTail) && self.shard.engine().epoch() > 0;
         if !reuse {
-            self.shard.begin(&config.limits, &[]);
+            self.shard.begin(&config.limits);
         }
         self.writer.step();
         self.writer.sync()?;
