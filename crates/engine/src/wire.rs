@@ -1,5 +1,7 @@
 //! Writing and reading of fixed-layout bytes: integers are little endian, short texts carry their length.
 
+use crate::id::BlobRef;
+
 /// Appends fields to bytes.
 pub(crate) trait Put {
     fn raw(&mut self, bytes: &[u8]);
@@ -30,6 +32,11 @@ pub(crate) trait Put {
         debug_assert!(name.len() <= usize::from(u8::MAX));
         self.u8(name.len() as u8);
         self.raw(name.as_bytes());
+    }
+    fn blob(&mut self, blob: BlobRef) {
+        self.u64(blob.index);
+        self.u32(blob.item);
+        self.u32(blob.len);
     }
 }
 
@@ -108,6 +115,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn name(&mut self) -> Option<&'a str> {
         let len = self.u8()?;
         std::str::from_utf8(self.raw(usize::from(len))?).ok()
+    }
+
+    pub(crate) fn blob(&mut self) -> Option<BlobRef> {
+        Some(BlobRef { index: self.u64()?, item: self.u32()?, len: self.u32()? })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

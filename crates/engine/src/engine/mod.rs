@@ -15,6 +15,7 @@
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
+mod blobs;
 mod damage;
 mod dead;
 mod lookup;
@@ -45,6 +46,7 @@ use crate::state::extras::AllExtras;
 use crate::state::idempotency::Idempotency;
 use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
+use crate::state::shared_blobs::SharedBlobs;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
 use crate::state::{Messages, Namespaces, Queues};
@@ -66,6 +68,7 @@ pub struct Engine {
     messages: Messages,
     extras: AllExtras,
     ordering: OrderingKeys,
+    shared_blobs: SharedBlobs,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::Engine;
 use crate::error::Error;
-use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::{Counters, MessageView, NamespaceView, Page, QueueView, State};
 use crate::state::message::{BlockedBy, SIBLINGS};
 use crate::store::NIL;
@@ -285,10 +285,5 @@ impl Engine {
     /// Messages, those included that are purged or deleted and not yet swept.
     pub fn message_count(&self) -> u64 {
         u64::from(self.messages.used())
-    }
-
-    /// Every blob that the engine has not let go of, in no particular order; for the journal after a restart.
-    pub fn live_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
-        self.messages.iter().map(|(_, message)| message.blob()).chain(self.extras.blobs())
     }
 }

@@ -32,6 +32,7 @@ impl Engine {
         self.recount_namespaces()?;
         self.recount_extras()?;
         self.recount_ordering()?;
+        self.recount_blobs()?;
         self.idempotency.recount()
     }
 

@@ -93,6 +93,7 @@ impl Engine {
         }
         self.idempotency.rebuild();
         self.ordering.rebuild();
+        self.shared_blobs.rebuild();
     }
 }
 
@@ -145,6 +146,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     if reader.format() >= 2 {
         engine.extras.options = Slab::read_head(reader)?;
         engine.ordering.slots = Slab::read_head(reader)?;
+        engine.shared_blobs.slots = Slab::read_head(reader)?;
     }
     Some(engine)
 }

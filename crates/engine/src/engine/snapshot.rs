@@ -26,6 +26,7 @@ pub(super) mod section {
     pub(in crate::engine) const IDEMPOTENCY: u8 = 7;
     pub(in crate::engine) const OPTIONS: u8 = 8;
     pub(in crate::engine) const ORDERING: u8 = 9;
+    pub(in crate::engine) const SHARED_BLOBS: u8 = 19;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -42,6 +43,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.idempotency.slots, section::IDEMPOTENCY, $do);
         each_slab!(@one $slab, $section, $engine.extras.options, section::OPTIONS, $do);
         each_slab!(@one $slab, $section, $engine.ordering.slots, section::ORDERING, $do);
+        each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -113,6 +115,7 @@ impl Engine {
         add!(self.idempotency.slots);
         add!(self.extras.options);
         add!(self.ordering.slots);
+        add!(self.shared_blobs.slots);
         digest
     }
 
@@ -146,5 +149,6 @@ impl Engine {
         self.idempotency.write_head(out);
         self.extras.options.write_head(out);
         self.ordering.slots.write_head(out);
+        self.shared_blobs.slots.write_head(out);
     }
 }

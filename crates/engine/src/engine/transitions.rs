@@ -131,11 +131,12 @@ impl Engine {
     fn free(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue_slot, extras) = (message.queue, message.extras);
+        let next = message.links[crate::state::message::SIBLINGS].next;
+        self.release_blob(message.blob(), out);
         let queue = self.queues.get_mut(queue_slot);
         if queue.purge_cursor == slot {
-            queue.purge_cursor = message.links[crate::state::message::SIBLINGS].next;
+            queue.purge_cursor = next;
         }
-        out.released.push(message.blob());
         queue.all.unlink(&mut self.messages, slot);
         let message = self.messages.get(slot);
         self.namespaces.get_mut(queue.namespace).directory.remove(message.sequence);
@@ -151,7 +152,12 @@ impl Engine {
         {
             self.ordering.leave(options.ordering);
         }
-        self.extras.remove(extras, |blob| out.released.push(blob));
+        let shared = &mut self.shared_blobs;
+        self.extras.remove(extras, |blob| {
+            if shared.is_empty() || shared.let_go(blob) {
+                out.released.push(blob);
+            }
+        });
     }
 
     /// Enters a message that was just put into its slot, or has left its state, into the ready ones.
@@ -278,7 +284,9 @@ impl Engine {
             ended_at_us: self.now_us.min(message.time_us),
             error,
         };
-        out.released.extend(self.extras.record(message.extras, attempt));
+        if let Some(forgotten) = self.extras.record(message.extras, attempt) {
+            self.release_blob(forgotten, out);
+        }
     }
 
     /// The failed attempts of a message are used up.

@@ -191,8 +191,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
 fn decode_of_queue<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     if kind == kind::HOLD_DAMAGED {
         let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
-        let blob = BlobRef { index: reader.u64()?, item: reader.u32()?, len: reader.u32()? };
-        return Some(RareRecord::HoldDamaged { id, blob });
+        return Some(RareRecord::HoldDamaged { id, blob: reader.blob()? });
     }
     let namespace = NamespaceId(reader.u32()?);
     let queue = reader.name()?;

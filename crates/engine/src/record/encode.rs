@@ -208,9 +208,7 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::HoldDamaged { id, blob } => {
             begin(kind::HOLD_DAMAGED);
             id_into(out, id);
-            out.u64(blob.index);
-            out.u32(blob.item);
-            out.u32(blob.len);
+            out.blob(*blob);
         }
         Command::Tick
         | Command::Send(_)

@@ -98,9 +98,7 @@ impl Slot for Entry {
         out.u64(self.attempt.ended_at_us);
         out.bool(self.attempt.error.is_some());
         if let Some(error) = self.attempt.error {
-            out.u64(error.index);
-            out.u32(error.item);
-            out.u32(error.len);
+            out.blob(error);
         }
     }
 
@@ -118,11 +116,7 @@ impl Slot for Entry {
             _ => return None,
         };
         let (started_at_us, ended_at_us) = (reader.u64()?, reader.u64()?);
-        let error = if reader.bool()? {
-            Some(BlobRef { index: reader.u64()?, item: reader.u32()?, len: reader.u32()? })
-        } else {
-            None
-        };
+        let error = if reader.bool()? { Some(reader.blob()?) } else { None };
         Some(Entry { attempt: Attempt { number, end, started_at_us, ended_at_us, error }, next, vacant })
     }
 }

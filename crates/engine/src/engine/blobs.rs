@@ -1,0 +1,50 @@
+//! Who refers to which blob. The journal hears of it when the last one lets go.
+
+use super::Engine;
+use crate::id::BlobRef;
+use crate::outcome::Outcome;
+
+impl Engine {
+    /// Gives a blob, which something refers to already, one more owner. Each lets go of it by [`Engine::release_blob`].
+    #[allow(dead_code, reason = "the first slice of what shares blobs follows")]
+    pub(super) fn share_blob(&mut self, blob: BlobRef) {
+        self.shared_blobs.share(blob);
+    }
+
+    /// One owner lets go of a blob; the last one releases it.
+    #[inline]
+    pub(super) fn release_blob(&mut self, blob: BlobRef, out: &mut Outcome) {
+        if self.shared_blobs.is_empty() || self.shared_blobs.let_go(blob) {
+            out.released.push(blob);
+        }
+    }
+
+    /// Every reference to a blob: as many times as it has owners.
+    pub(super) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        self.messages.iter().map(|(_, message)| message.blob()).chain(self.extras.blobs())
+    }
+
+    /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after a restart.
+    pub fn live_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        let alone = |blob: &BlobRef| self.shared_blobs.owners(*blob) == 1;
+        self.owned_blobs().filter(alone).chain(self.shared_blobs.blobs())
+    }
+
+    /// Compares the table of shared blobs with who refers to what.
+    pub(super) fn recount_blobs(&self) -> Result<(), String> {
+        let mut owners = std::collections::BTreeMap::new();
+        for blob in self.owned_blobs() {
+            *owners.entry(blob).or_insert(0u32) += 1;
+        }
+        for blob in self.shared_blobs.blobs() {
+            owners.entry(blob).or_insert(0);
+        }
+        for (blob, counted) in owners {
+            let kept = self.shared_blobs.owners(blob);
+            if counted != kept {
+                return Err(format!("owners of {blob:?}: counted {counted}, kept {kept}"));
+            }
+        }
+        Ok(())
+    }
+}
