@@ -105,6 +105,20 @@ pub enum BlobError {
     Io(std::io::Error),
 }
 
+impl BlobError {
+    /// Whether the next try would fail as well: the bytes are wrong, or the disk cannot give them. Of everything else, as
+    /// of a shortage of memory, only this try has suffered.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            BlobError::Damaged(_) => true,
+            BlobError::Io(error) => matches!(
+                rustix::io::Errno::from_io_error(error),
+                Some(rustix::io::Errno::IO | rustix::io::Errno::BADMSG)
+            ),
+        }
+    }
+}
+
 /// A place on disk that holds a blob; stays readable while this is held, even when compaction moves the blob.
 #[derive(Clone, Debug)]
 pub struct BlobLocation {

@@ -1,31 +1,127 @@
 //! Reading blobs back, off the shard thread.
+//!
+//! Bytes that do not verify, and sectors that the disk cannot give, are damage. That the operating system is short of
+//! memory or descriptors for a moment is not: such a read is tried again, and then left for later.
+
+use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_journal::BlobRead;
+use sluice_journal::{BlobError, BlobRead};
+
+/// Further tries for all blobs that are read together.
+const RETRIES: u32 = 3;
+/// Pause before the first of them; each next one is four times as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Why the bytes of a blob are not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// They are damaged or gone: trying again is of no use.
+    Damaged,
+    /// They could not be read now.
+    Later,
+}
 
 /// Whether loading it will not block.
 pub(crate) fn is_cached(blob: &BlobRead) -> bool {
     !matches!(blob, BlobRead::OnDisk(_))
 }
 
-/// The bytes of each, in order; `None` where they are damaged or gone. One hand-over to a blocking thread reads all
-/// that is on disk.
-pub(crate) async fn load(blobs: Vec<BlobRead>) -> Vec<Option<Bytes>> {
+/// The bytes of each, in order. One hand-over to a blocking thread reads all that is on disk.
+pub(crate) async fn load(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
     if blobs.iter().all(is_cached) {
-        return blobs.into_iter().map(read).collect();
+        return read_all(blobs);
     }
     let count = blobs.len();
-    let all = tokio::task::spawn_blocking(move || blobs.into_iter().map(read).collect()).await;
-    all.unwrap_or_else(|_| vec![None; count])
+    let all = tokio::task::spawn_blocking(move || read_all(blobs)).await;
+    all.unwrap_or_else(|_| vec![Err(Unread::Later); count])
 }
 
-fn read(blob: BlobRead) -> Option<Bytes> {
-    match blob {
-        BlobRead::Cached(bytes) => Some(bytes),
-        BlobRead::Missing => None,
-        BlobRead::OnDisk(location) => {
-            let read = location.read();
-            read.map_err(|error| tracing::error!(?error, "a blob could not be read back")).ok()
+fn read_all(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
+    let mut patience = Patience { retries: RETRIES, pause: FIRST_PAUSE };
+    let read = |blob| match blob {
+        BlobRead::Cached(bytes) => Ok(bytes),
+        BlobRead::Missing => Err(Unread::Damaged),
+        BlobRead::OnDisk(location) => patience.read(|| location.read()),
+    };
+    blobs.into_iter().map(read).collect()
+}
+
+/// How much longer to try.
+struct Patience {
+    retries: u32,
+    pause: Duration,
+}
+
+impl Patience {
+    fn read(&mut self, mut read: impl FnMut() -> Result<Bytes, BlobError>) -> Result<Bytes, Unread> {
+        let mut again = false;
+        loop {
+            let error = match read() {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) => error,
+            };
+            let damaged = match error {
+                BlobError::Damaged(_) => true,
+                // A disk that failed once may only have stumbled.
+                BlobError::Io(_) => self.retries == 0 && again && error.is_lasting(),
+            };
+            if damaged || self.retries == 0 {
+                tracing::error!(?error, damaged, "a blob could not be read back");
+                return Err(if damaged { Unread::Damaged } else { Unread::Later });
+            }
+            self.retries -= 1;
+            std::thread::sleep(self.pause);
+            self.pause *= 4;
+            again = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    const EIO: i32 = 5;
+    const ENOMEM: i32 = 12;
+    const EMFILE: i32 = 24;
+
+    /// Reads that fail with these errors, and then succeed.
+    fn after(errors: &[i32]) -> (Result<Bytes, Unread>, u32) {
+        let mut patience = Patience { retries: RETRIES, pause: Duration::ZERO };
+        let mut errors = errors.iter();
+        let read = patience.read(|| match errors.next() {
+            Some(errno) => Err(BlobError::Io(io::Error::from_raw_os_error(*errno))),
+            None => Ok(Bytes::from_static(b"x")),
+        });
+        (read, patience.retries)
+    }
+
+    #[test]
+    fn what_passes_is_not_damage() {
+        assert_eq!(after(&[]), (Ok(Bytes::from_static(b"x")), RETRIES));
+        assert_eq!(after(&[EMFILE, ENOMEM, EIO]).0, Ok(Bytes::from_static(b"x")));
+        assert_eq!(after(&[EMFILE; 9]), (Err(Unread::Later), 0));
+    }
+
+    #[test]
+    fn a_sector_that_cannot_be_read_again_and_again_is_damage() {
+        assert_eq!(after(&[EIO; 9]).0, Err(Unread::Damaged));
+    }
+
+    #[test]
+    fn what_does_not_verify_is_damage_at_once() {
+        let mut patience = Patience { retries: RETRIES, pause: Duration::ZERO };
+        let read = patience.read(|| Err(BlobError::Damaged("the checksum".to_owned())));
+        assert_eq!((read, patience.retries), (Err(Unread::Damaged), RETRIES));
+    }
+
+    #[test]
+    fn many_failing_reads_do_not_wait_one_after_the_other() {
+        let mut patience = Patience { retries: 0, pause: Duration::from_secs(60) };
+        let read = patience.read(|| Err(BlobError::Io(io::Error::from_raw_os_error(EIO))));
+        assert_eq!(read, Err(Unread::Later));
     }
 }

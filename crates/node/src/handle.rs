@@ -231,7 +231,7 @@ impl Node {
     /// Waiting receives end empty, and later ones do not wait; everything else goes on.
     pub fn drain(&self) {
         for mailbox in &self.inner.mailboxes {
-            push_surely(mailbox, Request::Drain);
+            mailbox.push_surely(Request::Drain);
         }
     }
 
@@ -242,7 +242,7 @@ impl Node {
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         self.inner.stopping.store(true, Ordering::Relaxed);
         for mailbox in &self.inner.mailboxes {
-            push_surely(mailbox, Request::Stop);
+            mailbox.push_surely(Request::Stop);
         }
         let inner = Arc::clone(&self.inner);
         let joined = tokio::task::spawn_blocking(move || inner.threads.join());
@@ -264,6 +264,11 @@ impl Node {
         }
         let overloaded = |_| Error::Overloaded { what: "requests", retry_after_ms: RETRY_AFTER_MS };
         self.inner.mailboxes[shard as usize].push(request).map_err(overloaded)
+    }
+
+    /// For what ends something that a shard has taken in: it is not refused, in whatever state the node is.
+    pub(crate) fn push_surely(&self, shard: u32, request: Request) {
+        self.inner.mailboxes[shard as usize].push_surely(request);
     }
 
     /// Puts a command into the log of its namespace's shard and waits for what comes of it.
@@ -298,10 +303,10 @@ impl Node {
     ) -> Result<T, Error> {
         let (sender, receiver) = oneshot::channel();
         let read = Read(Box::new(move |looking| {
-            let _ = sender.send(look(looking));
+            let _ = sender.send(looking.map(look));
         }));
         self.push(shard, Request::Read(read))?;
-        receiver.await.map_err(|_| Error::ShuttingDown {})
+        receiver.await.map_err(|_| Error::ShuttingDown {})?
     }
 }
 
@@ -328,13 +333,4 @@ fn item_results(answer: Answer, items: usize) -> Result<Vec<Result<(), Error>>, 
 
 pub(crate) fn unexpected(reply: &Reply) -> Error {
     Error::Internal { reason: format!("the engine answered {reply:?}") }
-}
-
-/// For the few requests that must arrive even when the mailbox is full.
-fn push_surely(mailbox: &Mailbox<Request>, request: Request) {
-    let mut request = request;
-    while let Err(back) = mailbox.push(request) {
-        request = back;
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }

@@ -8,7 +8,7 @@ use sluice_engine::{Engine, Error};
 use sluice_journal::{BlobKey, BlobRead};
 
 use crate::api::Stored;
-use crate::blobs;
+use crate::blobs::{self, Unread};
 use crate::handle::Node;
 use crate::shard::request::Looking;
 
@@ -18,6 +18,8 @@ const PAGE_TIME: Duration = Duration::from_millis(100);
 const LOOK_MESSAGES: usize = 200;
 /// Queues that one look touches.
 const LOOK_QUEUES: usize = 200;
+/// Wait after which a caller may come back whose messages could not be read now.
+const RETRY_AFTER_MS: u64 = 1_000;
 
 /// A message with the places of its bytes, as it comes from the shard.
 struct Seen {
@@ -74,12 +76,13 @@ impl Node {
     /// One message with its history; with its bytes when `payload`.
     ///
     /// # Errors
-    /// `message_not_found`; `payload_damaged` when the bytes were asked for and do not verify.
+    /// `message_not_found`; `payload_damaged` when the bytes were asked for and do not verify; `overloaded` when the system
+    /// is too short of something to read them.
     pub async fn message(&self, id: MessageId, payload: bool) -> Result<Stored, Error> {
         let not_found = |_| Error::MessageNotFound { id: id.to_string() };
         let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
         let seen = self.look(shard, move |at| Ok(see(at, at.engine.message(id)?, payload))).await??;
-        let stored = load(vec![seen]).await.pop();
+        let stored = load(vec![seen]).await?.pop();
         stored
             .filter(|stored| !payload || stored.blob.is_some())
             .ok_or_else(|| Error::PayloadDamaged { id: id.to_string() })
@@ -89,7 +92,7 @@ impl Node {
     /// empty and yet not the last.
     ///
     /// # Errors
-    /// `queue_not_found`.
+    /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
     pub async fn messages(
         &self,
         namespace: NamespaceId,
@@ -117,7 +120,7 @@ impl Node {
                 })
                 .await?;
             let (seen, next) = found?;
-            page.items.extend(load(seen).await);
+            page.items.extend(load(seen).await?);
             page.next = next;
             if page.items.len() >= limit || page.next.is_none() || began.elapsed() > PAGE_TIME {
                 return Ok(page);
@@ -128,7 +131,7 @@ impl Node {
     /// The messages that stand first in line, with their bytes; at most `limit`.
     ///
     /// # Errors
-    /// `queue_not_found`.
+    /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
     pub async fn peek(
         &self,
         namespace: NamespaceId,
@@ -143,7 +146,7 @@ impl Node {
                 Ok(views.into_iter().map(|view| see(at, view, true)).collect::<Vec<_>>())
             })
             .await?;
-        Ok(load(seen?).await)
+        load(seen?).await
     }
 }
 
@@ -162,7 +165,7 @@ fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
     Seen { queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(), blob, errors, view }
 }
 
-async fn load(seen: Vec<Seen>) -> Vec<Stored> {
+async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
     for Seen { view, queue, blob, errors } in seen {
@@ -170,7 +173,11 @@ async fn load(seen: Vec<Seen>) -> Vec<Stored> {
         shapes.push((view, queue, blob.is_some(), texts));
         blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()));
     }
-    let mut loaded = blobs::load(blobs).await.into_iter();
+    let loaded = blobs::load(blobs).await;
+    if loaded.contains(&Err(Unread::Later)) {
+        return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS });
+    }
+    let mut loaded = loaded.into_iter().map(Result::ok);
     let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
     let stored = shapes.into_iter().map(|(view, queue, has_blob, texts)| {
         let blob = next(has_blob);
@@ -178,5 +185,5 @@ async fn load(seen: Vec<Seen>) -> Vec<Stored> {
         let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
         Stored { view, queue: queue.into(), blob, errors }
     });
-    stored.collect()
+    Ok(stored.collect())
 }

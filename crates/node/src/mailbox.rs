@@ -4,8 +4,9 @@
 mod letters;
 mod room;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -44,6 +45,9 @@ impl<T> Clone for Mailbox<T> {
 struct Shared<T> {
     queue: ArrayQueue<T>,
     room: Room,
+    /// What must not be refused; looked at only while the flag is up.
+    sure: Mutex<VecDeque<T>>,
+    has_sure: AtomicBool,
     asleep: AtomicBool,
     owner: OnceLock<Thread>,
     /// Why nothing is taken any more.
@@ -64,6 +68,8 @@ impl<T: Letter> Mailbox<T> {
             shared: Arc::new(Shared {
                 queue: ArrayQueue::new(room.requests_in_all()),
                 room,
+                sure: Mutex::default(),
+                has_sure: AtomicBool::new(false),
                 asleep: AtomicBool::new(false),
                 owner: OnceLock::new(),
                 closed: OnceLock::new(),
@@ -89,6 +95,38 @@ impl<T: Letter> Mailbox<T> {
             self.refuse_all(why);
         }
         Ok(())
+    }
+
+    /// Puts a request in that must not be refused, before all others. For such as end something that was taken in before,
+    /// so that there are never more of them than the bounds on that allow. A closed mailbox refuses it all the same.
+    pub fn push_surely(&self, request: T) {
+        let mut sure = self.sure();
+        sure.push_back(request);
+        self.shared.has_sure.store(true, Ordering::Release);
+        drop(sure);
+        self.wake();
+        if let Some(why) = self.shared.closed.get() {
+            self.refuse_all(why);
+        }
+    }
+
+    fn sure(&self) -> MutexGuard<'_, VecDeque<T>> {
+        self.shared.sure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_sure(&self) -> bool {
+        self.shared.has_sure.load(Ordering::Acquire)
+    }
+
+    fn pop_sure(&self) -> Option<T> {
+        let mut sure = self.sure();
+        let request = sure.pop_front();
+        if sure.is_empty() {
+            // Gives back what a burst has taken.
+            *sure = VecDeque::new();
+            self.shared.has_sure.store(false, Ordering::Release);
+        }
+        request
     }
 
     /// Wakes the owner if it sleeps.
@@ -129,6 +167,11 @@ impl<T: Letter> Mailbox<T> {
     /// Takes the next request, and adds it to what has to be given to [`Mailbox::free`]: once for many, since callers
     /// touch the same memory.
     pub fn take(&self, taken: &mut Load) -> Option<T> {
+        if self.has_sure()
+            && let Some(request) = self.pop_sure()
+        {
+            return Some(request);
+        }
         let request = self.shared.queue.pop()?;
         taken.add(Load::of(request.bytes()));
         Some(request)
@@ -141,12 +184,13 @@ impl<T: Letter> Mailbox<T> {
 
     /// Requests that wait.
     pub fn len(&self) -> usize {
-        self.shared.queue.len()
+        let sure = if self.has_sure() { self.sure().len() } else { 0 };
+        self.shared.queue.len() + sure
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.shared.queue.is_empty()
+        self.shared.queue.is_empty() && !self.has_sure()
     }
 
     /// Makes the calling thread the owner, the one that `push` wakes.
@@ -157,7 +201,7 @@ impl<T: Letter> Mailbox<T> {
     /// Sleeps until a request comes, somebody calls [`Mailbox::wake`], or the time is over. Spurious wake-ups happen.
     /// `busy` tells of other work than requests: who brings it must first make it visible to `busy`, then call `wake`.
     pub fn sleep(&self, at_most: Option<Duration>, busy: impl Fn() -> bool) {
-        let has_work = || !self.shared.queue.is_empty() || busy();
+        let has_work = || !self.is_empty() || busy();
         // Under load the next request is a moment away, and waking a thread costs both sides more than that.
         for _ in 0..YIELDS_BEFORE_SLEEP {
             if has_work() {
@@ -229,6 +273,24 @@ mod tests {
         assert!(mailbox.push(note(401, false)).is_err(), "taken, and not yet freed");
         mailbox.free(taken);
         assert!(mailbox.push(note(401, false)).is_ok());
+    }
+
+    #[test]
+    fn what_must_not_be_refused_comes_first() {
+        let mailbox = Mailbox::new(1);
+        assert!(mailbox.push(note(1, false)).is_ok());
+        mailbox.push_surely(note(2, false));
+        mailbox.push_surely(note(3, false));
+        assert_eq!((mailbox.len(), mailbox.is_empty()), (3, false));
+        let order = [mailbox.pop(), mailbox.pop(), mailbox.pop()].map(|note| note.unwrap().bytes);
+        assert_eq!(order, [2, 3, 1]);
+        assert!(mailbox.is_empty() && mailbox.pop().is_none());
+        assert!(mailbox.push(note(4, false)).is_ok(), "they have taken no room");
+        let late = note(5, false);
+        let refused = Arc::clone(&late.refused);
+        mailbox.close(Error::ShuttingDown {});
+        mailbox.push_surely(late);
+        assert_eq!((refused.load(Ordering::Relaxed), mailbox.is_empty()), (1, true));
     }
 
     #[test]

@@ -30,6 +30,9 @@ use crate::shard::request::{Proposal, ReplyTo, Request};
 /// Pause before a step that has to be done, and could not be, is tried again.
 const STEP_PAUSE: Duration = Duration::from_millis(20);
 
+/// Namespaces that one look touches.
+const LOOK_NAMESPACES: usize = 200;
+
 impl Node {
     /// Creates a namespace; `shard` `None` puts it where the fewest namespaces are. Dropping the future does not end
     /// the change.
@@ -193,8 +196,17 @@ impl Node {
     pub async fn namespaces(&self) -> Result<Vec<NamespaceView>, Error> {
         let mut views = Vec::new();
         for shard in 0..self.inner.mailboxes.len() as u32 {
-            let seen = self.look(shard, |at| at.engine.namespaces()).await?;
-            views.extend(seen.into_iter().filter(|view| view.shard == shard));
+            let mut after = None;
+            loop {
+                let seen =
+                    self.look(shard, move |at| at.engine.namespaces_after(after, LOOK_NAMESPACES)).await?;
+                let full = seen.len() == LOOK_NAMESPACES;
+                after = seen.last().map(|view| view.id);
+                views.extend(seen.into_iter().filter(|view| view.shard == shard));
+                if !full {
+                    break;
+                }
+            }
         }
         views.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(views)

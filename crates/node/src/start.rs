@@ -92,7 +92,7 @@ impl Starting<'_> {
     /// One shard could not start: ends those that run already.
     fn stop_all(&mut self) {
         for mailbox in &self.mailboxes {
-            let _ = mailbox.push(Request::Stop);
+            mailbox.push_surely(Request::Stop);
         }
         self.threads.join();
         self.backups.clear();

@@ -1,17 +1,20 @@
-//! From a blob back to its message, for those who have found its bytes damaged.
+//! From blobs back to their messages, for those who have found their bytes damaged.
 
 use super::Engine;
 use crate::query::{MessageView, Page};
 
 impl Engine {
-    /// The message whose content type, headers and payload are blob `item` of record `index`, searched among `limit`
-    /// slots. `cursor` is the `next` of the search before; a page without `next` is the last.
-    pub fn find_blob(&self, index: u64, item: u32, cursor: Option<u64>, limit: usize) -> Page<MessageView> {
-        let (mut slots, next) = self.messages.range(cursor.unwrap_or(0) as u32, limit);
-        let found = slots.find(|(_, message)| message.blob_index == index && message.blob_item == item);
-        Page {
-            items: found.map(|(slot, _)| self.message_view(slot)).into_iter().collect(),
-            next: next.map(u64::from),
-        }
+    /// The messages whose content type, headers and payload are a blob, named by record index and item, of which
+    /// `is_sought` says so, searched among `limit` slots. `cursor` is the `next` of the search before; a page without
+    /// `next` is the last.
+    pub fn find_blobs(
+        &self,
+        is_sought: impl Fn(u64, u32) -> bool,
+        cursor: Option<u64>,
+        limit: usize,
+    ) -> Page<MessageView> {
+        let (slots, next) = self.messages.range(cursor.unwrap_or(0) as u32, limit);
+        let found = slots.filter(|(_, message)| is_sought(message.blob_index, message.blob_item));
+        Page { items: found.map(|(slot, _)| self.message_view(slot)).collect(), next: next.map(u64::from) }
     }
 }

@@ -28,7 +28,7 @@ impl Engine {
         Some(NamespaceId(self.namespaces.get(slot).number))
     }
 
-    /// All namespaces, by number. Long with many: the shard uses [`Engine::namespaces_after`].
+    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
     pub fn namespaces(&self) -> Vec<NamespaceView> {
         let mut all = Vec::new();
         loop {

@@ -16,6 +16,7 @@ impl Letter for Request {
             + match self {
                 Request::Propose(proposal) => proposal.record.bytes(),
                 Request::Pull(pull) => pull.queues.len() * PULL_QUEUE_BYTES,
+                Request::Surely(record) => record.bytes(),
                 Request::Cancel { .. } | Request::Read(_) | Request::Drain | Request::Stop => 0,
             }
     }
@@ -23,7 +24,7 @@ impl Letter for Request {
     fn relieves(&self) -> bool {
         match self {
             Request::Propose(proposal) => proposal.relieves,
-            Request::Cancel { .. } | Request::Drain | Request::Stop => true,
+            Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => true,
             Request::Pull(_) | Request::Read(_) => false,
         }
     }
@@ -36,8 +37,8 @@ impl Letter for Request {
             Request::Pull(pull) => {
                 let _ = pull.reply.send(Err(why.clone()));
             }
-            // Who waits for a read learns from its being dropped.
-            Request::Read(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}
+            Request::Read(read) => (read.0)(Err(why.clone())),
+            Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}
         }
     }
 }

@@ -1,28 +1,62 @@
 //! Messages whose bytes the scrub found damaged wait for a person from then on. A blob does not know its message, so
-//! the shard looks for it among all messages, a little in each step.
+//! the shard looks for it among all messages, a little in each step, and for all damaged blobs at once.
 
+use rustc_hash::FxHashSet;
 use sluice_engine::command::Command;
+use sluice_engine::query::State;
+use sluice_journal::BlobKey;
 
+use super::Shard;
 use super::store::Store;
-use super::{Pending, Shard};
 use crate::clock::Clock;
 
 /// Messages that one step looks at.
 const STEP_MESSAGES: usize = 2_000;
 
+/// Damaged blobs whose messages are not known yet.
+#[derive(Debug, Default)]
+pub(super) struct Damaged {
+    /// Those that the running search is for.
+    sought: FxHashSet<BlobKey>,
+    /// Where it goes on.
+    cursor: Option<u64>,
+    /// Those that were told of meanwhile: the next search is for them.
+    told: FxHashSet<BlobKey>,
+}
+
+impl Damaged {
+    pub(super) fn push(&mut self, key: BlobKey) {
+        self.told.insert(key);
+    }
+}
+
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Takes the search for the oldest damaged blob's message a step further; tells whether there is more to do.
+    /// Takes the search for the messages of damaged blobs a step further; tells whether there is more to do.
     pub(super) fn hold_damaged(&mut self) -> bool {
-        let Some(key) = self.damaged.front().copied() else { return false };
-        let found = self.engine.find_blob(key.index, key.item, self.damaged_cursor, STEP_MESSAGES);
-        self.damaged_cursor = found.next;
-        if let Some(view) = found.items.first() {
-            tracing::error!(message = %view.id, "the stored payload is damaged: the message is held");
-            self.propose(&Command::HoldDamaged { id: view.id, blob: view.blob }, Pending::Internal);
-            self.damaged_cursor = None;
+        if self.damaged.sought.is_empty() {
+            self.damaged.sought = std::mem::take(&mut self.damaged.told);
+            self.damaged.cursor = None;
         }
-        if self.damaged_cursor.is_none() {
-            self.damaged.pop_front();
+        if self.damaged.sought.is_empty() {
+            return false;
+        }
+        let mut sought = std::mem::take(&mut self.damaged.sought);
+        let is_sought = |index, item| sought.contains(&BlobKey { index, item });
+        let found = self.engine.find_blobs(is_sought, self.damaged.cursor, STEP_MESSAGES);
+        let mut held = 0;
+        for view in &found.items {
+            sought.remove(&BlobKey { index: view.blob.index, item: view.blob.item });
+            if view.state != State::Held {
+                held += 1;
+                self.owe(&Command::HoldDamaged { id: view.id, blob: view.blob });
+            }
+        }
+        if let (Some(view), 1..) = (found.items.first(), held) {
+            tracing::error!(messages = held, first = %view.id, "stored payloads are damaged: their messages are held");
+        }
+        self.damaged.cursor = found.next;
+        if found.next.is_some() {
+            self.damaged.sought = sought;
         }
         true
     }

@@ -11,6 +11,8 @@ pub mod store;
 
 mod begin;
 mod damage;
+mod looks;
+mod proposing;
 mod pulls;
 mod snapshot;
 mod waiting;
@@ -18,15 +20,16 @@ mod waiting;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use sluice_engine::command::Command;
 use sluice_engine::id::QueueId;
 use sluice_engine::{Engine, Error, Outcome};
-use sluice_journal::{Batch, BlobKey, Class, Committed, Event, Refused};
+use sluice_journal::{Batch, BlobKey, Class, Committed, Event};
 use smallvec::SmallVec;
 
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
-use request::{Answer, Looking, Proposal, ReplyTo, Request, class_of, write_record};
+use damage::Damaged;
+use proposing::refusal;
+use request::{Answer, Proposal, Read, ReplyTo, Request};
 use snapshot::Snapshotting;
 use store::Store;
 use waiting::{Waiter, Waiting};
@@ -53,6 +56,8 @@ enum Pending {
     Internal,
     /// A tick of ours.
     Tick,
+    /// A record of ours that is proposed again when it is refused.
+    Owed(Batch),
     /// A proposal's answer.
     Reply(ReplyTo),
     /// An answer after which queues may be gone.
@@ -107,8 +112,14 @@ pub struct Shard<S, C> {
     queue_appeared: bool,
     names: BTreeMap<QueueId, Arc<str>>,
     snapshotting: Option<Snapshotting>,
-    damaged: VecDeque<BlobKey>,
-    damaged_cursor: Option<u64>,
+    damaged: Damaged,
+    looks: VecDeque<Read>,
+    /// Records of ours that are to be proposed.
+    owed: VecDeque<Batch>,
+    /// Monotonic time before which nothing of ours is proposed, since a full disk has refused even what drains.
+    room_at_us: u64,
+    /// Queues may be gone on which pulls wait.
+    removed: bool,
     figures: ShardFigures,
     draining: bool,
     stopping: bool,
@@ -161,8 +172,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             queue_appeared: false,
             names: BTreeMap::new(),
             snapshotting: None,
-            damaged: VecDeque::new(),
-            damaged_cursor: None,
+            damaged: Damaged::default(),
+            looks: VecDeque::new(),
+            owed: VecDeque::new(),
+            room_at_us: 0,
+            removed: false,
             figures: ShardFigures::default(),
             draining: false,
             stopping: false,
@@ -214,12 +228,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.end_waits();
         self.serve_woken();
         worked |= self.hold_damaged();
+        self.propose_owed();
         worked |= self.propose_batch();
+        worked |= self.look();
         worked |= self.advance_snapshot();
-        if self.stopping && self.in_flight.is_empty() && self.mailbox.is_empty() {
+        if self.stopping && self.is_done() {
             return Step::Stopped;
         }
         if worked { Step::Worked } else { Step::Idle }
+    }
+
+    /// Whether nobody waits for anything any more.
+    fn is_done(&self) -> bool {
+        let owes = !self.owed.is_empty() && !self.waits_for_room();
+        self.in_flight.is_empty() && self.mailbox.is_empty() && self.looks.is_empty() && !owes
     }
 
     /// How long nothing will happen by itself, in microseconds; `None`: for ever.
@@ -227,13 +249,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.snapshot_waits() {
             return Some(SNAPSHOT_RETRY_US);
         }
+        let room = self.room_at_us.saturating_sub(self.monotonic_us);
         let timer = match self.engine.next_deadline() {
-            Some(_) if self.tick_in_flight => None,
-            Some(deadline) => Some(deadline.saturating_sub(self.now_us)),
-            None => None,
+            Some(deadline) if !self.tick_in_flight => Some(deadline.saturating_sub(self.now_us).max(room)),
+            _ => None,
         };
+        let owed = if self.owed.is_empty() { None } else { Some(room) };
         let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
-        [timer, wait].into_iter().flatten().min()
+        [timer, owed, wait].into_iter().flatten().min()
     }
 
     fn look_at_the_clock(&mut self) {
@@ -265,12 +288,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
                         &Error::OutcomeUnknown {},
                     );
                 }
-                Event::Damaged(key) => self.damaged.push_back(key),
+                Event::Damaged(key) => self.damaged.push(key),
                 Event::Failed(reason) => {
                     self.failure = Some(reason);
                     return true;
                 }
             }
+        }
+        if std::mem::take(&mut self.removed) {
+            self.end_orphaned_waits();
         }
         worked
     }
@@ -306,12 +332,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn complete(&mut self, pending: Pending) {
         match pending {
-            Pending::Internal => {}
+            Pending::Internal | Pending::Owed(_) => {}
             Pending::Tick => self.tick_in_flight = false,
             Pending::Reply(reply) => reply.send(self.answer()),
             Pending::Removal(reply) => {
                 reply.send(self.answer());
-                self.end_orphaned_waits();
+                self.removed = true;
             }
             Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
         }
@@ -326,16 +352,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         Answer { result: self.outcome.error.take().map_or(Ok(self.outcome.reply), Err), results }
     }
 
-    /// A batch that was proposed did not enter the log, or nobody knows.
-    fn refuse_in_flight(&mut self, records: u32, before_index: u64, error: &Error) {
-        for _ in 0..records {
-            if let Some(pending) = self.in_flight.pop_front() {
-                self.refuse(pending, error);
-            }
-        }
-        self.settle_in_flight_bytes(before_index);
-    }
-
     fn take_requests(&mut self) -> bool {
         let (mut taken, mut room) = (0, Load::default());
         while taken < STEP_REQUESTS
@@ -348,12 +364,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 Request::Propose(proposal) => self.take_proposal(proposal),
                 Request::Pull(pull) => self.take_pull(pull),
                 Request::Cancel { ticket } => self.waiting.cancel(ticket),
-                Request::Read(read) => (read.0)(&mut Looking {
-                    engine: &self.engine,
-                    waiting: self.waiting.len(),
-                    figures: self.figures,
-                    journal: &mut self.store,
-                }),
+                Request::Surely(record) => self.owed.push_back(record),
+                Request::Read(read) => self.take_look(read),
                 Request::Drain => self.drain(),
                 Request::Stop => {
                     self.drain();
@@ -375,86 +387,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.batch_pending.push((proposal.class, pending));
     }
 
-    /// Puts a record of ours into the batch.
-    fn propose(&mut self, command: &Command<'_>, pending: Pending) {
-        write_record(&mut self.batch, command);
-        self.batch_pending.push((class_of(command), pending));
-    }
-
-    fn propose_tick(&mut self) {
-        if !self.tick_in_flight && self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now_us)
-        {
-            self.tick_in_flight = true;
-            self.propose(&Command::Tick, Pending::Tick);
-        }
-    }
-
-    fn propose_batch(&mut self) -> bool {
-        let mut worked = false;
-        while !self.batch.is_empty() {
-            worked = true;
-            let growing = self.batch_pending.iter().any(|(class, _)| *class == Class::Growing);
-            let class = if growing { Class::Growing } else { Class::Draining };
-            let bytes = self.batch.bytes();
-            match self.store.propose(&mut self.batch, self.now_us, class) {
-                Ok(first_index) => {
-                    self.in_flight.extend(self.batch_pending.drain(..).map(|(_, pending)| pending));
-                    self.in_flight_bytes.push_back((first_index, bytes));
-                    self.in_flight_bytes_sum += bytes;
-                }
-                Err(why @ Refused::Full { .. }) if growing => self.drop_growing(&refusal(&why)),
-                Err(why) => self.drop_batch(&refusal(&why)),
-            }
-        }
-        worked
-    }
-
-    /// No room for what stays: refuses it, and keeps what drains for another try.
-    fn drop_growing(&mut self, error: &Error) {
-        let pending = std::mem::take(&mut self.batch_pending);
-        self.batch.retain(|record| pending[record as usize].0 == Class::Draining);
-        for (class, pending) in pending {
-            match class {
-                Class::Growing => self.refuse(pending, error),
-                Class::Draining => self.batch_pending.push((class, pending)),
-            }
-        }
-    }
-
-    fn drop_batch(&mut self, error: &Error) {
-        self.batch.retain(|_| false);
-        for (_, pending) in std::mem::take(&mut self.batch_pending) {
-            self.refuse(pending, error);
-        }
-    }
-
-    /// Tells who waits for a record that it did not enter the log, or that nobody knows.
-    fn refuse(&mut self, pending: Pending, error: &Error) {
-        match pending {
-            Pending::Reply(reply) | Pending::Removal(reply) => {
-                reply.send(Answer { result: Err(error.clone()), results: Vec::new() })
-            }
-            Pending::Pull(waiter, claims) => {
-                self.unclaim(&claims);
-                let _ = waiter.pull.reply.send(Err(error.clone()));
-            }
-            Pending::Tick => self.tick_in_flight = false,
-            Pending::Internal => {}
-        }
-    }
-
     fn drain(&mut self) {
         self.draining = true;
         while let Some(waiter) = self.waiting.pop_any() {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }
-    }
-}
-
-fn refusal(why: &Refused) -> Error {
-    match why {
-        Refused::NotLeader => Error::OutcomeUnknown {},
-        Refused::Full { free_bytes } => Error::DiskFull { free_bytes: *free_bytes },
-        Refused::Failed(reason) => Error::JournalFailed { reason: reason.clone() },
     }
 }

@@ -23,6 +23,10 @@ const RETRY_AFTER_MS: u64 = 1_000;
 
 impl<S: Store, C: Clock> Shard<S, C> {
     pub(super) fn take_pull(&mut self, pull: Pull) {
+        // Its cancellation may have overtaken it.
+        if pull.reply.is_closed() {
+            return;
+        }
         let until_us = self.monotonic_us + pull.wait_us;
         let mut waiter = Waiter { queues: QueueIds::new(), pull, until_us };
         match self.resolve(&waiter.pull) {
@@ -100,7 +104,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.engine.ready_count(queue).saturating_sub(claimed)
     }
 
-    /// Gives claims back, and wakes those who wait because of them.
     /// Lets go of what a pull has claimed and not taken: others may wait for just these messages.
     pub(super) fn unclaim(&mut self, claims: &[(QueueId, u64)]) {
         for (queue, count) in claims {
@@ -170,7 +173,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let Some(first) = orphans.first() else { return };
         let namespace = first.delivery.receipt.id.namespace;
         let items: Vec<_> = orphans.iter().map(|given| release(&given.delivery)).collect();
-        self.propose(&Command::Settle { namespace, items: &items }, Pending::Internal);
+        self.owe(&Command::Settle { namespace, items: &items });
     }
 
     fn name_of(&mut self, delivery: &Delivery) -> Arc<str> {
@@ -191,11 +194,17 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that name.
+    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that name. With its
+    /// namespace gone there will be none.
     pub(super) fn end_orphaned_waits(&mut self) {
         let engine = &self.engine;
         for waiter in self.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {
-            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+            let namespace = waiter.pull.namespace;
+            let end = match engine.namespace(namespace) {
+                Some(_) => Ok(Vec::new()),
+                None => Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }),
+            };
+            let _ = waiter.pull.reply.send(end);
         }
     }
 

@@ -28,6 +28,9 @@ pub enum Request {
         /// The pull's ticket.
         ticket: u64,
     },
+    /// Exactly one record that drains, for which nobody waits, and which must enter the log sooner or later: what a full
+    /// disk refuses is proposed again. Not for what grows. Give it by [`Mailbox::push_surely`].
+    Surely(Batch),
     /// Look at the state between two batches.
     Read(Read),
     /// Waiting pulls end empty, later ones do not wait.
@@ -170,6 +173,15 @@ pub struct Given {
     pub blob: BlobRead,
 }
 
+impl Request {
+    /// A record for [`Request::Surely`].
+    pub fn surely(command: &Command<'_>) -> Request {
+        let mut record = Batch::with_capacity(size_hint(command));
+        encode(&mut record, command);
+        Request::Surely(record)
+    }
+}
+
 /// Where a pull's messages go.
 #[derive(Debug)]
 pub enum PullReply {
@@ -180,6 +192,14 @@ pub enum PullReply {
 }
 
 impl PullReply {
+    /// Whether nobody waits any more.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            PullReply::Once(sender) => sender.is_closed(),
+            PullReply::Mail(..) => false,
+        }
+    }
+
     /// Hands the messages over; gives them back when the caller has gone.
     pub fn send(self, given: Result<Vec<Given>, Error>) -> Result<(), Vec<Given>> {
         match self {
@@ -217,7 +237,7 @@ pub struct Pull {
     pub reply: PullReply,
 }
 
-type ReadFn = dyn FnOnce(&mut Looking<'_>) + Send;
+type ReadFn = dyn FnOnce(Result<&mut Looking<'_>, Error>) + Send;
 
 /// What a look at a shard can see.
 pub struct Looking<'a> {
@@ -231,7 +251,7 @@ pub struct Looking<'a> {
     pub figures: ShardFigures,
 }
 
-/// A look at the state: takes bounded time.
+/// A look at the state: takes bounded time. It is told when too many looks are waiting.
 pub struct Read(pub Box<ReadFn>);
 
 impl std::fmt::Debug for Read {

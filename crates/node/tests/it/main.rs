@@ -8,4 +8,5 @@ mod halfway;
 mod namespaces;
 mod newer;
 mod overload;
+mod shard;
 mod support;

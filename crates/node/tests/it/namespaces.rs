@@ -102,3 +102,27 @@ async fn a_shard_whose_directory_is_missing_is_not_taken_for_a_new_one() {
     let node = Node::start(two).unwrap();
     assert_eq!(receive_in(&node, view.id, "jobs", 10, 0).await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn deleting_a_namespace_of_many_queues_ends_the_waits_in_it() {
+    let node = Node::start(options(None)).unwrap();
+    let view = node.namespace_create("many", None, Quotas::default()).await.unwrap();
+    for queue in 0..2_500 {
+        let patch = sluice_engine::settings::QueuePatch::default();
+        node.queue_set(view.id, &format!("q{queue:04}"), patch, true).await.unwrap();
+    }
+    let waits: Vec<_> = ["q0000", "q2499"]
+        .map(|queue| {
+            let node = node.clone();
+            tokio::spawn(async move { receive_in(&node, view.id, queue, 1, 30_000).await })
+        })
+        .into();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let began = std::time::Instant::now();
+    node.namespace_delete("many", true).await.unwrap();
+    for wait in waits {
+        let ended = wait.await.unwrap();
+        assert!(matches!(ended, Err(Error::NamespaceNotFound { .. })), "{ended:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(5));
+}

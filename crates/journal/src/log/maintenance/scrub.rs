@@ -61,12 +61,14 @@ impl Maintenance {
         }
         let location = entry.holder.location(ordinal);
         self.scrub.allowance = self.scrub.allowance.saturating_sub((location.len() + BLOB_HEAD) as u64);
-        match location.read() {
-            Ok(_) => {}
-            Err(BlobError::Damaged(_) | BlobError::Io(_)) => {
-                self.shared.counters.damaged_blobs.fetch_add(1, Relaxed);
-                self.shared.tell(Note::Damaged(location.key));
-            }
+        // What the system refuses once may pass: what does so twice comes again with the next round.
+        let read = match location.read() {
+            Err(BlobError::Io(_)) => location.read(),
+            read => read,
+        };
+        if read.is_err_and(|error| error.is_lasting()) {
+            self.shared.counters.damaged_blobs.fetch_add(1, Relaxed);
+            self.shared.tell(Note::Damaged(location.key));
         }
         true
     }

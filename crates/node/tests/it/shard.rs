@@ -1,0 +1,288 @@
+//! One shard, step by step, in a time of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::id::{NamespaceId, QueueId};
+use sluice_engine::{BlobRef, Command, Engine, Error};
+use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
+use sluice_node::clock::{Clock, LogClock};
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::request::{Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
+use sluice_node::shard::store::Store;
+use sluice_node::shard::{Parts, Shard, Step};
+use tokio::sync::oneshot;
+
+const START_US: u64 = 1_800_000_000_000_000;
+const SECOND_US: u64 = 1_000_000;
+
+/// Time that stands still unless moved.
+#[derive(Clone, Default)]
+struct Time(Arc<AtomicU64>);
+
+impl Time {
+    fn advance(&self, us: u64) {
+        self.0.fetch_add(us, Relaxed);
+    }
+}
+
+impl Clock for Time {
+    fn monotonic_us(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn wall_us(&self) -> u64 {
+        START_US + self.0.load(Relaxed)
+    }
+}
+
+/// A journal in memory whose disk can be full, for all batches or for none, and which tells of damage.
+struct Disk {
+    journal: MemoryJournal,
+    full: Arc<AtomicBool>,
+    damaged: Vec<BlobKey>,
+}
+
+impl Journal for Disk {
+    fn next_index(&self) -> u64 {
+        self.journal.next_index()
+    }
+
+    fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        if self.full.load(Relaxed) {
+            return Err(Refused::Full { free_bytes: 0 });
+        }
+        self.journal.propose(batch, time_us, class)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        self.damaged.pop().map(Event::Damaged).or_else(|| self.journal.poll())
+    }
+
+    fn read(&mut self, key: BlobKey) -> BlobRead {
+        self.journal.read(key)
+    }
+
+    fn release(&mut self, key: BlobKey) {
+        self.journal.release(key);
+    }
+}
+
+impl Store for Disk {
+    fn wants_snapshot(&self) -> bool {
+        false
+    }
+
+    fn snapshot_begin(&mut self, _applied_index: u64, _time_us: u64, _behaviour: u32) {}
+
+    fn snapshot_piece(&mut self, _piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+
+    fn snapshot_finish(&mut self) {}
+
+    fn status(&self) -> Status {
+        Status::default()
+    }
+}
+
+struct Rig {
+    shard: Shard<Disk, Time>,
+    mailbox: Mailbox<Request>,
+    time: Time,
+    full: Arc<AtomicBool>,
+}
+
+type Reply = oneshot::Receiver<Result<Vec<Given>, Error>>;
+
+impl Rig {
+    fn new(mailbox: usize) -> Rig {
+        let (time, full, mailbox) = (Time::default(), Arc::<AtomicBool>::default(), Mailbox::new(mailbox));
+        let disk = Disk { journal: MemoryJournal::new(), full: full.clone(), damaged: Vec::new() };
+        let shard = Shard::new(Parts {
+            number: 0,
+            engine: Engine::new(),
+            store: disk,
+            clock: time.clone(),
+            log_clock: LogClock::start(&time, 0, true).unwrap(),
+            mailbox: mailbox.clone(),
+            waiting_max: 100,
+        });
+        let mut rig = Rig { shard, mailbox, time, full };
+        rig.shard.begin(&rig.shard.engine().limits().clone());
+        rig.settle_down();
+        rig
+    }
+
+    /// Steps until there is nothing to do; tells how many steps did something.
+    fn settle_down(&mut self) -> u32 {
+        for steps in 0..100_000 {
+            if self.shard.step() == Step::Idle {
+                return steps;
+            }
+        }
+        panic!("the shard spins");
+    }
+
+    /// Lets so much time pass, as a driver would: it sleeps for as long as the shard says. Tells the number of steps.
+    fn pass(&mut self, us: u64) -> u32 {
+        let until = self.time.monotonic_us() + us;
+        let mut steps = 0;
+        while self.time.monotonic_us() < until {
+            steps += self.settle_down() + 1;
+            let left = until - self.time.monotonic_us();
+            self.time.advance(self.shard.idle_us().unwrap_or(left).clamp(1, left));
+        }
+        steps + self.settle_down()
+    }
+
+    fn send(&mut self, messages: usize) -> QueueId {
+        let items = vec![SendItem { payload: b"x", ..SendItem::default() }; messages];
+        let send = Send {
+            namespace: NamespaceId::DEFAULT,
+            queue: "jobs",
+            idempotency_key: b"",
+            request_digest: 0,
+            items: &items,
+        };
+        self.mailbox.push(Request::Propose(Proposal::new(&Command::Send(send), ReplyTo::Nobody))).unwrap();
+        self.settle_down();
+        self.shard.engine().queue_id(NamespaceId::DEFAULT, "jobs").unwrap()
+    }
+
+    fn pull(&self, ticket: u64, wait_us: u64) -> Reply {
+        let (sender, receiver) = oneshot::channel();
+        let pull = Pull {
+            ticket,
+            namespace: NamespaceId::DEFAULT,
+            queues: vec![("jobs".into(), 0)].into(),
+            max_messages: 10,
+            max_bytes: 1 << 20,
+            lease_ms: 1_000,
+            wait_us,
+            consumer: Box::default(),
+            reply: PullReply::Once(sender),
+        };
+        self.mailbox.push(Request::Pull(pull)).unwrap();
+        receiver
+    }
+
+    fn waiting(&mut self) -> usize {
+        let (sender, mut receiver) = oneshot::channel();
+        let read = Read(Box::new(move |looking| sender.send(looking.unwrap().waiting).unwrap()));
+        self.mailbox.push(Request::Read(read)).unwrap();
+        self.settle_down();
+        receiver.try_recv().unwrap()
+    }
+}
+
+#[test]
+fn a_disk_without_room_for_a_tick_is_not_asked_in_a_loop() {
+    let mut rig = Rig::new(16);
+    let jobs = rig.send(1);
+    let mut reply = rig.pull(1, 0);
+    rig.settle_down();
+    assert_eq!(reply.try_recv().unwrap().unwrap().len(), 1);
+    rig.full.store(true, Relaxed);
+    let steps = rig.pass(10 * SECOND_US);
+    assert!((10..500).contains(&steps), "{steps} steps in ten seconds");
+    assert_eq!(rig.shard.engine().ready_count(jobs), 0);
+    rig.full.store(false, Relaxed);
+    rig.pass(SECOND_US);
+    assert_eq!(rig.shard.engine().ready_count(jobs), 1, "the lease has ended");
+}
+
+#[test]
+fn what_nobody_took_is_given_back_when_there_is_room_again() {
+    let mut rig = Rig::new(16);
+    let jobs = rig.send(3);
+    let reply = rig.pull(1, 0);
+    rig.shard.step();
+    drop(reply);
+    rig.full.store(true, Relaxed);
+    let steps = rig.pass(SECOND_US / 2);
+    assert!(steps < 50, "{steps} steps in half a second");
+    assert_eq!(rig.shard.engine().ready_count(jobs), 0);
+    rig.full.store(false, Relaxed);
+    rig.pass(SECOND_US / 5);
+    assert_eq!(rig.shard.engine().ready_count(jobs), 3, "before their leases have ended");
+}
+
+#[test]
+fn a_cancellation_gets_in_when_the_mailbox_is_full_and_may_overtake_its_pull() {
+    let mut rig = Rig::new(1);
+    let first = rig.pull(1, 60 * SECOND_US);
+    rig.settle_down();
+    let second = rig.pull(2, 60 * SECOND_US);
+    while rig.mailbox.push(Request::Cancel { ticket: 999 }).is_ok() {}
+    for (ticket, reply) in [(1, first), (2, second)] {
+        drop(reply);
+        rig.mailbox.push_surely(Request::Cancel { ticket });
+    }
+    rig.settle_down();
+    assert_eq!(rig.waiting(), 0);
+}
+
+#[test]
+fn a_flood_of_looks_does_not_hold_up_the_next_batch() {
+    let mut rig = Rig::new(1_024);
+    let done = Arc::new(AtomicU64::new(0));
+    for _ in 0..1_000 {
+        let (done, time) = (done.clone(), rig.time.clone());
+        let look = move |_: Result<&mut Looking<'_>, Error>| {
+            time.advance(200);
+            done.fetch_add(1, Relaxed);
+        };
+        rig.mailbox.push(Request::Read(Read(Box::new(look)))).unwrap();
+    }
+    let before = rig.time.monotonic_us();
+    rig.mailbox.push(Request::surely(&Command::Tick)).unwrap();
+    rig.shard.step();
+    assert_eq!(rig.shard.in_flight(), 1, "what came behind them is proposed");
+    assert!(rig.time.monotonic_us() - before <= 1_000);
+    rig.settle_down();
+    assert_eq!(done.load(Relaxed), 1_000);
+}
+
+#[test]
+fn looks_that_are_too_many_are_told_so() {
+    let mut rig = Rig::new(10_000);
+    let refused = Arc::new(AtomicU64::new(0));
+    for _ in 0..10_000 {
+        let (refused, time) = (refused.clone(), rig.time.clone());
+        let look = move |looking: Result<&mut Looking<'_>, Error>| {
+            time.advance(200);
+            refused.fetch_add(u64::from(matches!(looking, Err(Error::Overloaded { .. }))), Relaxed);
+        };
+        rig.mailbox.push(Request::Read(Read(Box::new(look)))).unwrap();
+    }
+    rig.settle_down();
+    assert!((1..10_000).contains(&refused.load(Relaxed)));
+}
+
+#[test]
+fn a_thousand_damaged_blobs_are_one_search() {
+    let mut rig = Rig::new(16);
+    let mut blobs: Vec<BlobRef> = Vec::new();
+    for _ in 0..30 {
+        rig.send(1_000);
+        let taken = rig.shard.engine().applied_index();
+        blobs.extend((0..1_000).map(|item| BlobRef { index: taken, item, len: 0 }));
+    }
+    let keys = blobs.iter().step_by(30).map(|blob| BlobKey { index: blob.index, item: blob.item });
+    rig.shard.store().damaged.extend(keys);
+    let steps = rig.settle_down();
+    assert!(steps < 40, "{steps} steps for 15 looks at 2,000 messages each");
+    let held = rig.shard.engine().totals().states[sluice_engine::query::State::Held as usize];
+    assert_eq!(held, 1_000);
+}
+
+#[test]
+fn a_damaged_blob_that_is_nobodys_is_forgotten() {
+    let mut rig = Rig::new(16);
+    rig.send(10);
+    rig.shard.store().damaged.push(BlobKey { index: 12_345, item: 6 });
+    assert!(rig.settle_down() < 10);
+    assert_eq!(rig.shard.idle_us(), None);
+}
