@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use sluice_engine::command::Command;
+use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{BlobRef, Error};
@@ -17,6 +17,8 @@ use crate::workload::{Op, Wanted};
 
 /// Answers that may wait for the clients to take them; more than one step can give.
 const COMPLETIONS: usize = 4_096;
+
+type GivenReceiver = tokio::sync::oneshot::Receiver<Result<Vec<Given>, Error>>;
 
 /// A payload that is to be read from the disk.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Clients {
     /// Pulls that were not answered, by tag.
     pub(super) pulls: BTreeMap<u64, Wanted>,
     pub(super) reads: Vec<PendingRead>,
+    /// Pulls whose clients will go away before they look at what they got, by ticket.
+    leaving: Vec<(u64, GivenReceiver)>,
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
     /// sent from, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
@@ -50,6 +54,7 @@ impl Clients {
             asked: BTreeMap::new(),
             pulls: BTreeMap::new(),
             reads: Vec::new(),
+            leaving: Vec::new(),
             ids: BTreeMap::new(),
             tokens: BTreeSet::new(),
             acknowledged: 0,
@@ -66,6 +71,7 @@ impl Clients {
         self.asked.clear();
         self.pulls.clear();
         self.reads.clear();
+        self.leaving.clear();
         while self.completions.pop().is_some() {}
     }
 }
@@ -100,16 +106,42 @@ impl World {
 
     /// Some client wants messages; some of them have gone before they get any.
     pub(super) fn client_pulls(&mut self) {
+        self.client_leaves();
         let wanted = self.generator.pull(self.history.model());
         let gone = self.rng.chance(1, 12);
         self.pull(wanted, gone);
+    }
+
+    /// One of those who will not wait goes: as the node does then.
+    fn client_leaves(&mut self) {
+        let Some(server) = &self.server else { return };
+        if self.clients.leaving.is_empty() {
+            return;
+        }
+        let at = self.rng.index(self.clients.leaving.len());
+        let (ticket, mut receiver) = self.clients.leaving.swap_remove(at);
+        receiver.close();
+        server.mailbox.push_surely(Request::Cancel { ticket });
+        let Ok(Ok(given)) = receiver.try_recv() else { return };
+        let release = |given: &Given| SettleItem {
+            receipt: given.delivery.receipt,
+            settlement: Settlement::Release { delay_ms: 0 },
+            error: "",
+        };
+        let items: Vec<_> = given.iter().map(release).collect();
+        if let Some(first) = items.first() {
+            let namespace = first.receipt.id.namespace;
+            server.mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
+        }
     }
 
     pub(super) fn pull(&mut self, wanted: Wanted, gone: bool) {
         let tag = self.clients.tag();
         self.trace(|| format!("  #{tag} pulls {wanted:?}{}", if gone { " and goes away" } else { "" }));
         let reply = if gone {
-            PullReply::Once(tokio::sync::oneshot::channel().0)
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            self.clients.leaving.push((tag, receiver));
+            PullReply::Once(sender)
         } else {
             PullReply::Mail(self.clients.completions.clone(), tag)
         };
@@ -271,7 +303,7 @@ impl World {
         self.trace(|| format!("  the payload of {receipt} is damaged"));
         if let Some(server) = &self.server {
             let hold = Command::HoldDamaged { id: receipt.id, blob };
-            let _ = server.mailbox.push(Request::Propose(Proposal::new(&hold, ReplyTo::Nobody)));
+            server.mailbox.push_surely(Request::surely(&hold));
         }
     }
 }
