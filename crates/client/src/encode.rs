@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::base64;
-use crate::message::{Message, Receive, Settle, SettleItem};
+use crate::message::{Message, MessageOptions, Receive, Settle, SettleItem};
 use crate::types::Backoff;
 
 /// Milliseconds as the API counts them.
@@ -161,7 +161,42 @@ fn message(message: &Message<'_>, out: &mut String) {
     if let Some(backoff) = &message.backoff {
         backoff_object(backoff, out);
     }
+    if let Some(options) = &message.options {
+        message_options(options, out);
+    }
     out.push('}');
+}
+
+fn message_options(options: &MessageOptions<'_>, out: &mut String) {
+    for (key, value) in [
+        (",\"ordering_key\":", &options.ordering_key),
+        (",\"fair_key\":", &options.fair_key),
+        (",\"limit_key\":", &options.limit_key),
+        (",\"correlation_id\":", &options.correlation_id),
+        (",\"reply_to\":", &options.reply_to),
+    ] {
+        if let Some(value) = value {
+            out.push_str(key);
+            string(value, out);
+        }
+    }
+    for (key, value) in [
+        (",\"ttl_ms\":", options.ttl_ms),
+        (",\"expires_at_ms\":", options.expires_at_ms),
+        (",\"result_ttl_ms\":", options.result_ttl_ms),
+    ] {
+        if let Some(value) = value {
+            number(key, value, out);
+        }
+    }
+    if let Some(unique) = &options.unique {
+        out.push_str(",\"unique\":");
+        // An object of texts and numbers always serialises.
+        out.push_str(&serde_json::to_string(unique).unwrap_or_default());
+    }
+    if options.hold {
+        out.push_str(",\"hold\":true");
+    }
 }
 
 fn backoff_object(backoff: &Backoff, out: &mut String) {
@@ -215,6 +250,7 @@ fn string(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Unique;
     use serde_json::{Value, json};
 
     fn parsed(text: &str) -> Value {
@@ -248,10 +284,24 @@ mod tests {
             deliver_at_ms: Some(6),
             max_attempts: Some(7),
             backoff: Some(Backoff::default()),
+            options: Some(Box::new(MessageOptions {
+                ordering_key: Some("o".into()),
+                fair_key: Some("f".into()),
+                limit_key: Some("l".into()),
+                unique: Some(Unique { key: "u".into(), window_ms: Some(8), ..Unique::default() }),
+                ttl_ms: Some(9),
+                expires_at_ms: Some(10),
+                result_ttl_ms: Some(11),
+                correlation_id: Some("c".into()),
+                reply_to: Some("r".into()),
+                hold: true,
+            })),
         };
         let expected = json!({"payload": "x", "content_type": "text/plain", "headers": {"a": "1", "b": "\n"},
             "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
-            "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
+            "ordering_key": "o", "fair_key": "f", "limit_key": "l", "unique": {"key": "u", "window_ms": 8},
+            "ttl_ms": 9, "expires_at_ms": 10, "result_ttl_ms": 11, "correlation_id": "c", "reply_to": "r",
+            "hold": true, "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
         assert_eq!(parsed(&send(&[message])), expected);
     }
 

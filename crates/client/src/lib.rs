@@ -34,7 +34,7 @@ mod worker;
 
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
-pub use message::{Message, Receive, Settle, SettleItem};
+pub use message::{Message, MessageOptions, Receive, Settle, SettleItem, Unique};
 pub use transport::Download;
 pub use types::{
     Attempt, Backoff, BackoffKind, Counts, Delivered, DeliveredRef, DeliveredText, ErrorBody, ItemResult,

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::types::Backoff;
 
 /// One message to send. What is `None` follows the queue.
@@ -24,6 +26,50 @@ pub struct Message<'a> {
     pub max_attempts: Option<u32>,
     /// The delay before the next attempt.
     pub backoff: Option<Backoff>,
+    /// Keys and other optional fields.
+    pub options: Option<Box<MessageOptions<'a>>>,
+}
+
+/// Optional fields of a message, for those who use them. What is `None` is left out; docs/api.md describes each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageOptions<'a> {
+    /// First in, first out among messages with this key, and one in flight.
+    pub ordering_key: Option<Cow<'a, str>>,
+    /// Messages of different keys are served in turn.
+    pub fair_key: Option<Cow<'a, str>>,
+    /// Counts against the queue's limit per key.
+    pub limit_key: Option<Cow<'a, str>>,
+    /// At most one message with this key.
+    pub unique: Option<Unique<'a>>,
+    /// Ends after so many milliseconds if it still waits; not together with `expires_at_ms`.
+    pub ttl_ms: Option<u64>,
+    /// Ends at this time, in milliseconds since the Unix epoch, if it still waits.
+    pub expires_at_ms: Option<u64>,
+    /// How long the result of its ack is kept, in milliseconds.
+    pub result_ttl_ms: Option<u64>,
+    /// Handed through to the reply.
+    pub correlation_id: Option<Cow<'a, str>>,
+    /// The queue that gets its result as a message.
+    pub reply_to: Option<Cow<'a, str>>,
+    /// Whether it waits for a person first.
+    pub hold: bool,
+}
+
+/// A key that at most one message of a queue has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unique<'a> {
+    /// 1 to 128 bytes.
+    pub key: Cow<'a, str>,
+    /// How long it counts at most, in milliseconds (the server's default: one day).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ms: Option<u64>,
+    /// What frees it: `gone` (default; the message leaves the queue) or `window` (its end alone).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Cow<'a, str>>,
+    /// What a duplicate does: `keep` (default), `replace_payload` or `debounce`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_duplicate: Option<Cow<'a, str>>,
 }
 
 impl<'a> Message<'a> {

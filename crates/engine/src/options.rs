@@ -78,8 +78,8 @@ pub enum OnDuplicate {
 }
 
 impl SendOptions<'_> {
-    /// Whether anything is given.
-    pub fn is_empty(&self) -> bool {
-        *self == SendOptions::default()
+    /// These, if anything is given.
+    pub fn given(&self) -> Option<&Self> {
+        (*self != SendOptions::default()).then_some(self)
     }
 }

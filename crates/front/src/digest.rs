@@ -5,6 +5,7 @@
 //! fool their own idempotency keys.
 
 use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::options::{Expires, SendOptions};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -46,6 +47,43 @@ impl Digest {
         match &item.backoff {
             None => self.word(0),
             Some(backoff) => self.backoff(backoff),
+        }
+        if let Some(options) = item.options {
+            self.options(options);
+        }
+    }
+
+    /// Fields that came later count only where they are given, so that older digests stay as they were.
+    fn options(&mut self, options: &SendOptions<'_>) {
+        let unique = options.unique.as_ref();
+        for (tag, text) in [
+            (1, options.ordering_key),
+            (2, options.fair_key),
+            (3, options.limit_key),
+            (4, unique.map_or(&b""[..], |unique| unique.key)),
+            (5, options.correlation_id),
+            (6, options.reply_to.as_bytes()),
+        ] {
+            if !text.is_empty() {
+                self.word(tag);
+                self.bytes(text);
+            }
+        }
+        if let Some(unique) = unique {
+            self.word(unique.window_ms);
+            self.word(unique.until as u64 | (unique.on_duplicate as u64) << 8);
+        }
+        let (kind, time) = match options.expires {
+            Expires::Never => (0, 0),
+            Expires::AfterMs(ms) => (1, ms),
+            Expires::AtUs(us) => (2, us),
+        };
+        for (tag, number) in [(7, kind), (8, time), (9, options.result_ttl_ms), (10, u64::from(options.hold))]
+        {
+            if number > 0 {
+                self.word(tag);
+                self.word(number);
+            }
         }
     }
 
@@ -107,6 +145,7 @@ mod tests {
     fn every_field_counts() {
         let plain = item(b"ab", "");
         let headers = [("a", "b")];
+        let optional = |options| send_digest("q", &[SendItem { options: Some(&options), ..plain.clone() }]);
         let variants = [
             send_digest("q", std::slice::from_ref(&plain)),
             send_digest("r", std::slice::from_ref(&plain)),
@@ -119,7 +158,14 @@ mod tests {
             send_digest("q", &[SendItem { max_attempts: 1, ..plain.clone() }]),
             send_digest("q", &[SendItem { deliver: Deliver::AfterMs(5), ..plain.clone() }]),
             send_digest("q", &[SendItem { deliver: Deliver::AtUs(5), ..plain.clone() }]),
-            send_digest("q", &[SendItem { backoff: Some(Backoff::default()), ..plain }]),
+            send_digest("q", &[SendItem { backoff: Some(Backoff::default()), ..plain.clone() }]),
+            optional(SendOptions { ordering_key: b"a", ..SendOptions::default() }),
+            optional(SendOptions { fair_key: b"a", ..SendOptions::default() }),
+            optional(SendOptions { limit_key: b"a", ..SendOptions::default() }),
+            optional(SendOptions { expires: Expires::AfterMs(5), ..SendOptions::default() }),
+            optional(SendOptions { expires: Expires::AtUs(5), ..SendOptions::default() }),
+            optional(SendOptions { result_ttl_ms: 5, ..SendOptions::default() }),
+            optional(SendOptions { hold: true, ..SendOptions::default() }),
         ];
         for (at, digest) in variants.iter().enumerate() {
             assert!(!variants[..at].contains(digest), "variant {at} has the digest of an earlier one");

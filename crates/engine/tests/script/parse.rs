@@ -142,7 +142,7 @@ impl Player {
             max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
             backoff: line.get("backoff").map(backoff),
             payload: sized.as_deref().unwrap_or(b""),
-            options: (!options.is_empty()).then_some(&options),
+            options: options.given(),
         };
         let mut items: Vec<SendItem<'_>> = payloads
             .iter()

@@ -16,7 +16,8 @@ pub const DECODERS: &[fn(&[u8])] =
 fn send(body: &[u8]) {
     if let Ok(batch) = Batch::read(body, &Limits::default()) {
         let headers = batch.headers();
-        let items = batch.items(&headers);
+        let options = batch.options();
+        let items = batch.items(&headers, &options);
         assert!(items.iter().map(|item| item.payload.len()).sum::<usize>() <= body.len());
     }
 }

@@ -32,6 +32,7 @@ mod receive;
 mod respond;
 mod routes;
 mod send;
+mod send_options;
 mod server;
 mod settings;
 mod settle;

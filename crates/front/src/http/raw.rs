@@ -10,6 +10,7 @@ use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+use sluice_engine::options::SendOptions;
 use sluice_node::Delivered;
 
 use super::body::Body;
@@ -20,6 +21,7 @@ use super::query::integer;
 use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
 use super::respond;
 use super::send::{answer, propose};
+use super::send_options;
 use super::settings::read_backoff;
 
 /// Parameters of a raw receive.
@@ -31,6 +33,16 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
     "sluice-deliver-at-ms",
     "sluice-max-attempts",
     "sluice-backoff",
+    "sluice-ordering-key",
+    "sluice-fair-key",
+    "sluice-limit-key",
+    "sluice-unique",
+    "sluice-ttl-ms",
+    "sluice-expires-at-ms",
+    "sluice-result-ttl-ms",
+    "sluice-correlation-id",
+    "sluice-reply-to",
+    "sluice-hold",
     "sluice-header-<name>",
 ];
 /// What stands before the name of a message's header.
@@ -41,13 +53,14 @@ const AT_MS_MAX: u64 = u64::MAX / 1_000;
 /// `POST P/queues/{queue}/messages/raw`
 pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
     let mut headers = Vec::new();
-    let item = read_head(&call.head.headers, &mut headers)?;
+    let mut options = SendOptions::default();
+    let item = read_head(&call.head.headers, &mut headers, &mut options)?;
     let limit = call.context.body_limits.raw;
     let upload = call.upload(body, limit).await.map_err(|error| match error.code() {
         "body_too_large" => too_large(&call.head.headers, limit),
         _ => error,
     })?;
-    let item = SendItem { payload: upload.bytes(), headers: &headers, ..item };
+    let item = SendItem { payload: upload.bytes(), headers: &headers, options: options.given(), ..item };
     let sent = propose(call, &[item]).await?;
     Ok(answer(&sent, false))
 }
@@ -63,7 +76,11 @@ fn too_large(headers: &HeaderMap, limit: usize) -> ApiError {
 }
 
 /// Reads the fields of a message from headers; those of the message itself go into `pairs`.
-fn read_head<'h>(headers: &'h HeaderMap, pairs: &mut Vec<(&'h str, &'h str)>) -> Read<SendItem<'h>> {
+fn read_head<'h>(
+    headers: &'h HeaderMap,
+    pairs: &mut Vec<(&'h str, &'h str)>,
+    options: &mut SendOptions<'h>,
+) -> Read<SendItem<'h>> {
     let mut item = SendItem::default();
     if let Some(value) = headers.get(CONTENT_TYPE) {
         item.content_type = text(value).map_err(|fault| fault.inside("content-type"))?;
@@ -73,7 +90,7 @@ fn read_head<'h>(headers: &'h HeaderMap, pairs: &mut Vec<(&'h str, &'h str)>) ->
         if name == "traceparent" {
             pairs.push((name, text(value).map_err(|fault| fault.inside(name))?));
         } else if name.starts_with("sluice-") {
-            read_field(&mut item, pairs, name, value).map_err(|fault| fault.inside(name))?;
+            read_field(&mut item, pairs, options, name, value).map_err(|fault| fault.inside(name))?;
         }
     }
     for (at, (name, _)) in pairs.iter().enumerate() {
@@ -91,6 +108,7 @@ fn read_head<'h>(headers: &'h HeaderMap, pairs: &mut Vec<(&'h str, &'h str)>) ->
 fn read_field<'h>(
     item: &mut SendItem<'h>,
     pairs: &mut Vec<(&'h str, &'h str)>,
+    options: &mut SendOptions<'h>,
     name: &'h str,
     value: &'h HeaderValue,
 ) -> Read<()> {
@@ -107,6 +125,7 @@ fn read_field<'h>(
         }
         _ => match name.strip_prefix(HEADER_PREFIX) {
             Some(name) if !name.is_empty() => pairs.push((name, value)),
+            _ if send_options::header(options, name, value)? => {}
             _ => {
                 let reason = format!("unknown header: known here are {}", SEND_HEADERS.join(", "));
                 return Err(Fault::new("unknown_field", reason));
@@ -227,7 +246,7 @@ mod tests {
             ("Accept", "*/*"),
         ]);
         let mut pairs = Vec::new();
-        let item = read_head(&headers, &mut pairs).unwrap();
+        let item = read_head(&headers, &mut pairs, &mut SendOptions::default()).unwrap();
         assert_eq!((item.content_type, item.priority, item.max_attempts), ("application/pdf", 7, 2));
         assert_eq!(item.deliver, Deliver::AfterMs(500));
         assert!(item.backoff.is_some());
@@ -239,7 +258,7 @@ mod tests {
     fn bad_headers_are_named() {
         let fault = |pairs: &[(&str, &str)]| {
             let headers = head(pairs);
-            let fault = read_head(&headers, &mut Vec::new()).unwrap_err();
+            let fault = read_head(&headers, &mut Vec::new(), &mut SendOptions::default()).unwrap_err();
             (fault.code, fault.field)
         };
         let named = |code, field: &str| (code, field.to_owned());

@@ -9,6 +9,7 @@ use sluice_engine::Error;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PRIORITY_MAX};
+use sluice_engine::options::SendOptions;
 use sluice_engine::settings::Backoff;
 use sluice_node::Sent;
 
@@ -17,6 +18,7 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, Text, object};
 use super::respond;
+use super::send_options::Options;
 use super::settings::read_backoff;
 use crate::digest::send_digest;
 
@@ -31,6 +33,16 @@ pub(crate) const MESSAGE_FIELDS: &[&str] = &[
     "deliver_at_ms",
     "max_attempts",
     "backoff",
+    "ordering_key",
+    "fair_key",
+    "limit_key",
+    "unique",
+    "ttl_ms",
+    "expires_at_ms",
+    "result_ttl_ms",
+    "correlation_id",
+    "reply_to",
+    "hold",
 ];
 
 /// Fields at the top of a send: those of one message, or the list.
@@ -44,6 +56,16 @@ const SEND_FIELDS: &[&str] = &[
     "deliver_at_ms",
     "max_attempts",
     "backoff",
+    "ordering_key",
+    "fair_key",
+    "limit_key",
+    "unique",
+    "ttl_ms",
+    "expires_at_ms",
+    "result_ttl_ms",
+    "correlation_id",
+    "reply_to",
+    "hold",
     "messages",
 ];
 
@@ -54,8 +76,8 @@ const AT_MS_MAX: u64 = u64::MAX / 1_000;
 pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
-    let headers = batch.headers();
-    let items = batch.items(&headers);
+    let (headers, options) = (batch.headers(), batch.options());
+    let items = batch.items(&headers, &options);
     let sent = propose(call, &items).await?;
     Ok(answer(&sent, batch.is_list))
 }
@@ -111,6 +133,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
 pub(crate) struct Batch<'a> {
     messages: Vec<Message<'a>>,
     headers: Vec<(Text<'a>, Text<'a>)>,
+    options: Vec<Options<'a>>,
     /// Texts that held escapes.
     scratch: String,
     /// Payloads that were base64.
@@ -129,6 +152,8 @@ struct Message<'a> {
     deliver: Deliver,
     max_attempts: u16,
     backoff: Option<Backoff>,
+    /// Place in the list of options.
+    options: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -167,6 +192,7 @@ impl<'a> Batch<'a> {
                     batch.messages.push(message);
                 } else {
                     batch.headers.truncate(message.headers.0);
+                    batch.options.truncate(message.options.unwrap_or(batch.options.len()));
                 }
                 Ok(())
             })
@@ -221,7 +247,15 @@ impl<'a> Batch<'a> {
             }
             "max_attempts" => message.max_attempts = reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16,
             "backoff" => message.backoff = Some(read_backoff(reader)?),
-            other => return Err(Fault::unknown("field", other, MESSAGE_FIELDS)),
+            other => {
+                let at = *message.options.get_or_insert(self.options.len());
+                if at == self.options.len() {
+                    self.options.push(Options::default());
+                }
+                if !self.options[at].field(reader, other)? {
+                    return Err(Fault::unknown("field", other, MESSAGE_FIELDS));
+                }
+            }
         }
         Ok(())
     }
@@ -271,12 +305,26 @@ impl<'a> Batch<'a> {
         self.headers.iter().map(|(name, value)| (name.get(&self.scratch), value.get(&self.scratch))).collect()
     }
 
-    /// The messages as the engine takes them; `headers` is what [`Batch::headers`] gave.
-    pub(crate) fn items<'s>(&'s self, headers: &'s [(&'s str, &'s str)]) -> Vec<SendItem<'s>> {
-        self.messages.iter().map(|message| self.item(message, headers)).collect()
+    /// The options of those messages that have any, likewise.
+    pub(crate) fn options(&self) -> Vec<SendOptions<'_>> {
+        self.options.iter().map(|options| options.as_engine(&self.scratch)).collect()
     }
 
-    fn item<'s>(&'s self, message: &Message<'a>, headers: &'s [(&'s str, &'s str)]) -> SendItem<'s> {
+    /// The messages as the engine takes them, with what [`Batch::headers`] and [`Batch::options`] gave.
+    pub(crate) fn items<'s>(
+        &'s self,
+        headers: &'s [(&'s str, &'s str)],
+        options: &'s [SendOptions<'s>],
+    ) -> Vec<SendItem<'s>> {
+        self.messages.iter().map(|message| self.item(message, headers, options)).collect()
+    }
+
+    fn item<'s>(
+        &'s self,
+        message: &Message<'a>,
+        headers: &'s [(&'s str, &'s str)],
+        options: &'s [SendOptions<'s>],
+    ) -> SendItem<'s> {
         let payload = match message.payload {
             Payload::Text(text) => text.get(&self.scratch).as_bytes(),
             Payload::Octets(from, to) => &self.octets[from..to],
@@ -284,7 +332,7 @@ impl<'a> Batch<'a> {
             Payload::Missing | Payload::Base64(_) => b"",
         };
         SendItem {
-            options: None,
+            options: message.options.and_then(|at| options.get(at)),
             payload,
             content_type: message.content_type.map_or("", |text| text.get(&self.scratch)),
             headers: &headers[message.headers.0..message.headers.1],
@@ -334,7 +382,8 @@ mod tests {
             "priority":9,"deliver_at_ms":5,"max_attempts":3,"backoff":{"kind":"fixed","base_ms":7}}"#;
         let batch = Batch::read(body, &Limits::default()).unwrap();
         let headers = batch.headers();
-        let items = batch.items(&headers);
+        let options = batch.options();
+        let items = batch.items(&headers, &options);
         assert!(!batch.is_list);
         assert_eq!(items[0].payload, b"a\"b");
         assert_eq!(items[0].content_type, "text/plain");
@@ -350,7 +399,8 @@ mod tests {
             {"payload_base64":"","headers":{"a":"2"}}]}"#;
         let batch = Batch::read(body, &Limits::default()).unwrap();
         let headers = batch.headers();
-        let items = batch.items(&headers);
+        let options = batch.options();
+        let items = batch.items(&headers, &options);
         assert!(batch.is_list);
         let payloads: Vec<&[u8]> = items.iter().map(|item| item.payload).collect();
         assert_eq!(payloads, [&b""[..], &[255, 0], b""]);
@@ -428,7 +478,7 @@ mod tests {
             random.mutate(&mut body);
             if let Ok(batch) = Batch::read(&body, &Limits::default()) {
                 let headers = batch.headers();
-                good += batch.items(&headers).len();
+                good += batch.items(&headers, &batch.options()).len();
             }
         }
         assert!(good > 100, "the mutations leave nothing good: {good}");

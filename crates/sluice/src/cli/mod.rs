@@ -50,7 +50,7 @@ enum Verb {
     /// Run the server.
     Serve(crate::serve::ServeArgs),
     /// Send messages: an argument, a file, lines or JSON lines.
-    Send(send::SendArgs),
+    Send(Box<send::SendArgs>),
     /// Receive messages and print them.
     Receive(receive::ReceiveArgs),
     /// Run a command for each message.
@@ -121,7 +121,7 @@ fn run(cli: Cli) -> Result<u8> {
     let out = Out::new(cli.json);
     match cli.verb {
         Verb::Serve(args) => crate::serve::run(args, out),
-        Verb::Send(args) => talk(send::run(args, out)),
+        Verb::Send(args) => talk(send::run(*args, out)),
         Verb::Receive(args) => talk(receive::run(args, out)),
         Verb::Work(args) => talk(crate::work::run(args, out)),
         Verb::Ack(args) => talk(args.run(out)),

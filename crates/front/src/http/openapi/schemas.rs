@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 
 use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
+use crate::http::send_options::{ON_DUPLICATE, UNTIL};
 use crate::http::settings::BACKOFF_KINDS;
 use crate::http::settle::OUTCOMES;
 
@@ -87,6 +89,7 @@ fn sending() -> Value {
         "max_attempts": integer(1, u64::from(ATTEMPTS_MAX), "Attempts before it is a dead letter; default: the queue's"),
         "backoff": reference("Backoff"),
     });
+    let message = merged(message, send_options());
     let messages = object(
         &["messages"],
         json!({"messages": list(reference("Message"))}),
@@ -115,6 +118,28 @@ fn sending() -> Value {
             "cap_ms": number("The longest delay; default 600000"),
             "jitter_percent": integer(0, 100, "Variation up and down; default 10"),
         }), json!({"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10})),
+    })
+}
+
+/// Optional fields of a message to send.
+fn send_options() -> Value {
+    let key = |means: &str| json!({"type": "string", "minLength": 1, "maxLength": KEY_BYTES_MAX, "description": means});
+    json!({
+        "ordering_key": key("First in, first out among messages with this key, and one in flight"),
+        "fair_key": key("Messages of different keys are served in turn"),
+        "limit_key": key("Counts against the queue's limit per key"),
+        "unique": object(&["key"], json!({
+            "key": key("At most one message with this key"),
+            "window_ms": integer(1, WINDOW_MS_MAX, "How long it counts at most; default one day"),
+            "until": one_of(UNTIL),
+            "on_duplicate": one_of(ON_DUPLICATE),
+        }), json!({"key": "invoice-7", "window_ms": 60_000})),
+        "ttl_ms": integer(1, DELAY_MS_MAX, "Ends after so long if it still waits"),
+        "expires_at_ms": number("Ends at this time if it still waits; not together with ttl_ms"),
+        "result_ttl_ms": integer(0, WINDOW_MS_MAX, "How long the result of its ack is kept; default: not at all"),
+        "correlation_id": key("Handed through to the reply"),
+        "reply_to": text("Queue that gets its result as a message"),
+        "hold": {"type": "boolean", "description": "Wait for approval first"},
     })
 }
 

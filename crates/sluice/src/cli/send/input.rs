@@ -8,6 +8,7 @@ use serde::Deserialize;
 use sluice_client::{Backoff, Message};
 
 use super::super::{CliError, Result};
+use super::options::OptionFields;
 use super::{Fields, SendArgs};
 
 /// Longest line; a longer one is an error before it fills the memory.
@@ -124,6 +125,8 @@ struct Line {
     deliver_at_ms: Option<u64>,
     max_attempts: Option<u32>,
     backoff: Option<Backoff>,
+    #[serde(flatten)]
+    options: OptionFields,
 }
 
 fn from_json(line: &[u8], fields: &Fields) -> std::result::Result<Message<'static>, String> {
@@ -144,6 +147,7 @@ fn from_json(line: &[u8], fields: &Fields) -> std::result::Result<Message<'stati
     message.priority = line.priority.or(message.priority);
     message.max_attempts = line.max_attempts.or(message.max_attempts);
     message.backoff = line.backoff.or(message.backoff);
+    message.options = line.options.over(message.options.take());
     message.headers.retain(|(name, _)| !line.headers.contains_key(name.as_ref()));
     message.headers.extend(line.headers.into_iter().map(|(n, v)| (n.into(), v.into())));
     Ok(message)
@@ -151,6 +155,7 @@ fn from_json(line: &[u8], fields: &Fields) -> std::result::Result<Message<'stati
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::OptionFlags;
     use super::*;
 
     fn fields() -> Fields {
@@ -162,6 +167,7 @@ mod tests {
             header: vec![("a".into(), "flag".into()), ("b".into(), "flag".into())],
             max_attempts: None,
             backoff: None,
+            options: OptionFlags::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `sluice send`.
 
 mod input;
+mod options;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::progress::Progress;
 use super::values::{backoff, header};
 use super::{CliError, Out, Result, duration};
 use input::Input;
+use options::OptionFlags;
 
 /// Most messages of one request; a long input becomes many.
 const BATCH_MESSAGES: usize = 1_000;
@@ -83,6 +85,8 @@ struct Fields {
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Option<Backoff>,
+    #[command(flatten)]
+    options: OptionFlags,
 }
 
 impl Fields {
@@ -96,6 +100,7 @@ impl Fields {
             deliver_at_ms: self.deliver_at_ms,
             max_attempts: self.max_attempts,
             backoff: self.backoff,
+            options: self.options.options(),
         }
     }
 }

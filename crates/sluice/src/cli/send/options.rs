@@ -1,0 +1,125 @@
+//! Optional fields of messages: as flags, and as fields of JSON lines.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Deserialize;
+use sluice_client::{MessageOptions, Unique};
+
+use super::super::duration;
+
+/// Keys, an end, and where results go.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Keys and times")]
+pub(super) struct OptionFlags {
+    /// First in, first out among messages with this key, and at most one of them in flight.
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
+    /// Messages of different keys are served in turn.
+    #[arg(long, value_name = "KEY")]
+    fair_key: Option<String>,
+    /// Counts against the queue's limit per key.
+    #[arg(long, value_name = "KEY")]
+    limit_key: Option<String>,
+    /// At most one message with this key: a duplicate gets the id of the first.
+    #[arg(long, value_name = "KEY")]
+    unique: Option<String>,
+    /// How long the unique key counts at most (default one day).
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "unique")]
+    unique_window: Option<Duration>,
+    /// What frees the unique key: the message leaves the queue, or the window's end alone.
+    #[arg(long, value_parser = PossibleValuesParser::new(["gone", "window"]), requires = "unique")]
+    unique_until: Option<String>,
+    /// What a duplicate does to the first message while that waits.
+    #[arg(long, value_parser = PossibleValuesParser::new(["keep", "replace_payload", "debounce"]), requires = "unique")]
+    on_duplicate: Option<String>,
+    /// End after so long if it still waits.
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "expires_at_ms")]
+    ttl: Option<Duration>,
+    /// End at this time, in milliseconds since the Unix epoch, if it still waits.
+    #[arg(long, value_name = "MS")]
+    expires_at_ms: Option<u64>,
+    /// Keep the result of its ack so long.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    keep_result: Option<Duration>,
+    /// Handed through to the reply.
+    #[arg(long, value_name = "ID")]
+    correlation_id: Option<String>,
+    /// Queue that gets its result as a message.
+    #[arg(long, value_name = "QUEUE")]
+    reply_to: Option<String>,
+    /// Hold it until somebody approves it.
+    #[arg(long)]
+    hold: bool,
+}
+
+impl OptionFlags {
+    /// As the client takes them; `None`: no flag was given.
+    pub(super) fn options(&self) -> Option<Box<MessageOptions<'static>>> {
+        let own = |text: &Option<String>| text.clone().map(Into::into);
+        let millis =
+            |time: Option<Duration>| time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let options = MessageOptions {
+            ordering_key: own(&self.ordering_key),
+            fair_key: own(&self.fair_key),
+            limit_key: own(&self.limit_key),
+            unique: self.unique.clone().map(|key| Unique {
+                key: key.into(),
+                window_ms: millis(self.unique_window),
+                until: own(&self.unique_until),
+                on_duplicate: own(&self.on_duplicate),
+            }),
+            ttl_ms: millis(self.ttl),
+            expires_at_ms: self.expires_at_ms,
+            result_ttl_ms: millis(self.keep_result),
+            correlation_id: own(&self.correlation_id),
+            reply_to: own(&self.reply_to),
+            hold: self.hold,
+        };
+        (options != MessageOptions::default()).then(|| Box::new(options))
+    }
+}
+
+/// The same fields of a message object of the HTTP API.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OptionFields {
+    ordering_key: Option<String>,
+    fair_key: Option<String>,
+    limit_key: Option<String>,
+    unique: Option<Unique<'static>>,
+    ttl_ms: Option<u64>,
+    expires_at_ms: Option<u64>,
+    result_ttl_ms: Option<u64>,
+    correlation_id: Option<String>,
+    reply_to: Option<String>,
+    hold: Option<bool>,
+}
+
+impl OptionFields {
+    /// Lets the object's fields override those of the flags.
+    pub(super) fn over(
+        self,
+        flags: Option<Box<MessageOptions<'static>>>,
+    ) -> Option<Box<MessageOptions<'static>>> {
+        let mut all = flags.unwrap_or_default();
+        let take = |own: Option<String>, place: &mut Option<std::borrow::Cow<'static, str>>| {
+            if let Some(own) = own {
+                *place = Some(own.into());
+            }
+        };
+        take(self.ordering_key, &mut all.ordering_key);
+        take(self.fair_key, &mut all.fair_key);
+        take(self.limit_key, &mut all.limit_key);
+        take(self.correlation_id, &mut all.correlation_id);
+        take(self.reply_to, &mut all.reply_to);
+        all.unique = self.unique.or(all.unique.take());
+        if self.ttl_ms.is_some() || self.expires_at_ms.is_some() {
+            (all.ttl_ms, all.expires_at_ms) = (self.ttl_ms, self.expires_at_ms);
+        }
+        all.result_ttl_ms = self.result_ttl_ms.or(all.result_ttl_ms);
+        all.hold = self.hold.unwrap_or(all.hold);
+        (*all != MessageOptions::default()).then_some(all)
+    }
+}
