@@ -8,11 +8,14 @@ use sluice_engine::settings::QueuePatch;
 
 use super::op::{NodeOp, Op};
 
+const QUEUE_SET: u8 = 11;
+
 /// The command of a record's body; `None`: the node has no business writing this.
 pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     let mut bytes = Bytes(body);
     let (kind, layout) = (bytes.u8()?, bytes.u8()?);
-    if layout != 1 {
+    let newest = if kind == QUEUE_SET { 2 } else { 1 };
+    if layout != newest {
         return None;
     }
     let op = match kind {
@@ -22,7 +25,7 @@ pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
         3 => Op::Node(NodeOp::Tick),
         5 => Op::Node(receive(&mut bytes)?),
         6 => releases(&mut bytes)?,
-        11 => queue_created(&mut bytes)?,
+        QUEUE_SET => queue_created(&mut bytes)?,
         16 => {
             let id = bytes.id()?;
             let blob = BlobRef { index: bytes.u64()?, item: bytes.u32()?, len: bytes.u32()? };
