@@ -146,6 +146,17 @@ pub struct ShardMetrics {
     pub disk_full: bool,
 }
 
+/// Asked before messages are taken for a receive, so that nothing is leased that its caller cannot hold until a slow
+/// client has read it. Called on the shard's thread: it must not wait.
+pub trait Room: Send + Sync + std::fmt::Debug {
+    /// Sets room aside for up to so many messages, instead of what was set aside before. Gives the bytes that may come
+    /// (one message may come in any case), or `None` when there is no room: then none is taken.
+    fn take(&self, messages: u64) -> Option<u32>;
+
+    /// Nothing came after all.
+    fn put_back(&self);
+}
+
 /// The queues and limits of a receive, and how long it may wait.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions<'a> {
@@ -161,4 +172,6 @@ pub struct ReceiveOptions<'a> {
     pub wait: Duration,
     /// Name of the consumer; may be empty.
     pub consumer: &'a str,
+    /// Who has room for the messages; `None`: there always is.
+    pub room: Option<Arc<dyn Room>>,
 }

@@ -121,6 +121,7 @@ impl Node {
             lease_ms: receive.lease_ms,
             wait_us: receive.wait.as_micros() as u64,
             consumer: receive.consumer.into(),
+            room: receive.room.clone(),
             reply: PullReply::Once(sender),
         };
         self.push(shard, Request::Pull(pull))?;

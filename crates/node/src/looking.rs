@@ -128,7 +128,8 @@ impl Node {
         }
     }
 
-    /// The messages that stand first in line, with their bytes; at most `limit`.
+    /// The messages that stand first in line, with their bytes: at most `limit`, and at most `bytes_max` bytes though at
+    /// least one. Tells whether the bytes cut it short.
     ///
     /// # Errors
     /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
@@ -137,17 +138,34 @@ impl Node {
         namespace: NamespaceId,
         queue: &str,
         limit: usize,
-    ) -> Result<Vec<Stored>, Error> {
+        bytes_max: u64,
+    ) -> Result<(Vec<Stored>, bool), Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
         let name = queue.to_owned();
         let seen = self
             .look(shard, move |at| {
                 let views = at.engine.peek(find(at.engine, namespace, &name)?, limit.min(LOOK_MESSAGES));
-                Ok(views.into_iter().map(|view| see(at, view, true)).collect::<Vec<_>>())
+                let fit = fitting(&views, bytes_max);
+                let truncated = fit < views.len();
+                Ok((
+                    views.into_iter().take(fit).map(|view| see(at, view, true)).collect::<Vec<_>>(),
+                    truncated,
+                ))
             })
             .await?;
-        load(seen?).await
+        let (seen, truncated) = seen?;
+        Ok((load(seen).await?, truncated))
     }
+}
+
+/// How many of these messages have at most so many bytes together; at least one.
+fn fitting(views: &[MessageView], bytes_max: u64) -> usize {
+    let mut bytes = 0;
+    let fit = views.iter().take_while(|view| {
+        bytes += u64::from(view.blob.len);
+        bytes <= bytes_max
+    });
+    fit.count().max(1).min(views.len())
 }
 
 fn find(engine: &Engine, namespace: NamespaceId, queue: &str) -> Result<QueueId, Error> {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
@@ -14,8 +15,9 @@ use sluice_engine::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::context::RequestGuard;
 use super::errors::ApiError;
+use super::in_flight::InFlight;
+use super::options::PIECE_BYTES;
 
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;
@@ -185,7 +187,7 @@ where
 pub(crate) struct Body {
     content: Content,
     /// The request counts as in flight until its answer is written.
-    guard: Option<RequestGuard>,
+    in_flight: Option<Arc<InFlight>>,
 }
 
 #[derive(Debug)]
@@ -197,17 +199,25 @@ enum Content {
 impl Body {
     /// Bytes that are there.
     pub(crate) fn full(bytes: Bytes) -> Body {
-        Body { content: Content::Full(bytes), guard: None }
+        Body { content: Content::Full(bytes), in_flight: None }
     }
 
     /// Bytes that come; an error breaks the answer off, which the client sees.
     pub(crate) fn stream(stream: mpsc::Receiver<io::Result<Bytes>>) -> Body {
-        Body { content: Content::Stream(stream), guard: None }
+        Body { content: Content::Stream(stream), in_flight: None }
     }
 
-    /// Keeps `guard` until the body is written or dropped.
-    pub(crate) fn keep(&mut self, guard: RequestGuard) {
-        self.guard = Some(guard);
+    /// Keeps `in_flight` until the body is written or dropped, with the memory that it takes.
+    pub(crate) fn keep(&mut self, in_flight: Arc<InFlight>) {
+        if let Content::Full(bytes) = &self.content {
+            in_flight.share.charge(bytes.len());
+            if let Some(progress) = &in_flight.progress
+                && !bytes.is_empty()
+            {
+                progress.offered(0);
+            }
+        }
+        self.in_flight = Some(in_flight);
     }
 
     /// Drops the content, for the answer to a HEAD; tells how long it was, if known.
@@ -226,11 +236,29 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         waker: &mut Waker<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        match &mut self.content {
-            Content::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::Stream(stream) => stream.poll_recv(waker).map(|item| Some(item?.map(Frame::data))),
-        }
+        let Body { content, in_flight } = &mut *self;
+        let progress = in_flight.as_ref().and_then(|in_flight| in_flight.progress.as_ref());
+        let bytes = match content {
+            Content::Full(bytes) if bytes.is_empty() => return Poll::Ready(None),
+            // Over HTTP/1.1 all at once: the connection knows how many of its bytes were taken.
+            Content::Full(bytes) if progress.is_none() => std::mem::take(bytes),
+            Content::Full(bytes) => bytes.split_to(bytes.len().min(PIECE_BYTES)),
+            Content::Stream(stream) => match stream.poll_recv(waker) {
+                Poll::Ready(Some(Ok(bytes))) => bytes,
+                Poll::Ready(other) => return Poll::Ready(other.map(|item| item.map(Frame::data))),
+                Poll::Pending => {
+                    if let Some(progress) = progress {
+                        progress.ran_dry();
+                    }
+                    return Poll::Pending;
+                }
+            },
+        };
+        let bytes = match in_flight {
+            None => bytes,
+            Some(in_flight) => Bytes::from_owner(Piece::new(bytes, Arc::clone(in_flight))),
+        };
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -241,6 +269,35 @@ impl http_body::Body for Body {
         match &self.content {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// A piece of an answer, on its way to the client.
+struct Piece {
+    bytes: Bytes,
+    in_flight: Arc<InFlight>,
+}
+
+impl Piece {
+    fn new(bytes: Bytes, in_flight: Arc<InFlight>) -> Piece {
+        if let Some(progress) = &in_flight.progress {
+            progress.offered(1);
+        }
+        Piece { bytes, in_flight }
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.in_flight.progress {
+            progress.taken();
         }
     }
 }

@@ -11,7 +11,9 @@ use sluice_node::Node;
 use super::body::{BodyRules, Upload, read};
 use super::context::Context;
 use super::errors::ApiError;
+use super::in_flight::InFlight;
 use super::json::Read;
+use super::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 use super::query::Params;
 
 /// Name of the namespace that callers get who name none.
@@ -21,6 +23,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 #[derive(Debug)]
 pub(crate) struct Call<'c> {
     pub(crate) context: &'c Arc<Context>,
+    pub(crate) in_flight: &'c Arc<InFlight>,
     pub(crate) head: &'c Parts,
     /// The namespace in the path; `None`: the default.
     pub(crate) namespace: Option<&'c str>,
@@ -72,6 +75,13 @@ impl<'c> Call<'c> {
             );
         }
         self.upload(body, bytes_max).await
+    }
+
+    /// Sets room aside for an answer with up to so many messages; tells how many bytes it may have.
+    pub(crate) fn room_for(&self, messages: usize) -> Result<usize, ApiError> {
+        let limits = self.node().limits();
+        let each = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
+        Ok(self.in_flight.share.reserve_up_to(messages.saturating_mul(each).min(PAGE_BYTES_MAX))?)
     }
 
     /// The namespaces of the node, by name.

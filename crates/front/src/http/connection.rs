@@ -5,14 +5,16 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context as Waker, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::answers::Budget;
 use super::options::HttpOptions;
+use super::progress::Progress;
 
 /// Never: no such moment is marked.
 const NEVER: u64 = u64::MAX;
@@ -31,6 +33,10 @@ pub(crate) struct Activity {
     /// Whether it speaks HTTP/2, where bytes between requests need not be the head of one.
     http2: AtomicBool,
     read_any: AtomicBool,
+    /// Memory that its answers take.
+    pub(crate) answers: Budget,
+    /// Answers on their way, where each is watched for itself; those that are over are dropped now and then.
+    watched: Mutex<Vec<Weak<Progress>>>,
 }
 
 /// What is to become of a connection.
@@ -45,7 +51,8 @@ pub(crate) enum Verdict {
 }
 
 impl Activity {
-    pub(crate) fn new() -> Activity {
+    /// Of a connection whose answers may take so many bytes of memory.
+    pub(crate) fn new(answers_bytes_max: usize) -> Activity {
         Activity {
             opened: Instant::now(),
             in_flight: AtomicUsize::new(0),
@@ -54,6 +61,8 @@ impl Activity {
             write_since_ms: AtomicU64::new(NEVER),
             http2: AtomicBool::new(false),
             read_any: AtomicBool::new(false),
+            answers: Budget::new(answers_bytes_max),
+            watched: Mutex::new(Vec::new()),
         }
     }
 
@@ -69,19 +78,35 @@ impl Activity {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Watches an answer until it is dropped.
+    pub(crate) fn watch_answer(&self) -> Arc<Progress> {
+        let progress = Arc::new(Progress::default());
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if watched.len() == watched.capacity() {
+            watched.retain(|answer| answer.strong_count() > 0);
+        }
+        watched.push(Arc::downgrade(&progress));
+        progress
+    }
+
+    /// How long the client has taken nothing of what it could take, at most.
+    fn stuck(&self, now_ms: u64) -> Duration {
+        let write_since_ms = self.write_since_ms.load(Ordering::Relaxed);
+        let bytes = Duration::from_millis(now_ms.saturating_sub(write_since_ms));
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = watched.iter().filter_map(|answer| answer.upgrade()?.stuck_since());
+        answers.map(|since| since.elapsed()).fold(bytes, Duration::max)
+    }
+
     /// Judges the connection as of now.
     pub(crate) fn verdict(&self, options: &HttpOptions) -> Verdict {
         let now_ms = self.elapsed_ms();
         let left = |since_ms: u64, timeout: Duration| {
             timeout.saturating_sub(Duration::from_millis(now_ms.saturating_sub(since_ms)))
         };
-        let write_since_ms = self.write_since_ms.load(Ordering::Relaxed);
-        let mut keep = options.write_timeout;
-        if write_since_ms != NEVER {
-            keep = left(write_since_ms, options.write_timeout);
-            if keep.is_zero() {
-                return Verdict::Cut("it does not read what we write");
-            }
+        let mut keep = options.write_timeout.saturating_sub(self.stuck(now_ms));
+        if keep.is_zero() {
+            return Verdict::Cut("it does not read what we write");
         }
         if self.in_flight.load(Ordering::Relaxed) > 0 {
             return Verdict::Keep(keep.min(options.head_timeout));
@@ -204,7 +229,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_closed() {
-        let activity = Activity::new();
+        let activity = Activity::new(0);
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
         sleep(70);
         assert_eq!(activity.verdict(&options()), Verdict::Close);
@@ -213,7 +238,7 @@ mod tests {
     #[test]
     fn a_head_that_drips_is_cut_but_not_http2() {
         for (bytes, cut) in [(&b"GET"[..], true), (b"PRI * HTTP/2.0", false)] {
-            let activity = Activity::new();
+            let activity = Activity::new(0);
             activity.bytes_read(bytes);
             sleep(25);
             activity.bytes_read(b" ");
@@ -223,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_request_in_flight_keeps_the_connection_unless_its_answer_is_not_read() {
-        let activity = Activity::new();
+        let activity = Activity::new(0);
         activity.bytes_read(b"GET");
         activity.request_began();
         sleep(70);
@@ -235,5 +260,26 @@ mod tests {
         assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
         activity.wrote(&Poll::Ready(Ok(1)));
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
+    }
+
+    #[test]
+    fn each_answer_over_http2_counts_for_itself() {
+        let activity = Activity::new(0);
+        activity.request_began();
+        let (stuck, moving) = (activity.watch_answer(), activity.watch_answer());
+        stuck.offered(1);
+        for _ in 0..5 {
+            sleep(10);
+            moving.offered(1);
+            moving.taken();
+            activity.wrote(&Poll::Ready(Ok(1)));
+        }
+        assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
+        drop(stuck);
+        assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
+        for _ in 0..1_000 {
+            activity.watch_answer();
+        }
+        assert!(activity.watched.lock().unwrap().len() < 10);
     }
 }

@@ -1,4 +1,4 @@
-//! What all requests share, and the counting of those in flight.
+//! What all requests share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sluice_node::Node;
 use tokio::sync::watch;
 
+use super::answers::Answers;
 use super::body::BodyBudget;
-use super::connection::Activity;
 use super::metrics::HttpMetrics;
 use super::options::{BodyLimits, HttpOptions};
 
@@ -19,6 +19,7 @@ pub(crate) struct Context {
     pub(crate) options: HttpOptions,
     pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
+    pub(crate) answers: Arc<Answers>,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started_at_ms: u64,
     pub(crate) connections: AtomicUsize,
@@ -33,6 +34,7 @@ impl Context {
         Context {
             body_limits: BodyLimits::new(node.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
+            answers: Arc::new(Answers::new(options.answers_bytes_max)),
             metrics: HttpMetrics::default(),
             started_at_ms: now_ms(),
             connections: AtomicUsize::new(0),
@@ -50,6 +52,16 @@ impl Context {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// Counts a request that comes; tells how many there are with it.
+    pub(crate) fn request_began(&self) -> usize {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a request that is over.
+    pub(crate) fn request_ended(&self) {
+        self.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// A number for a request that brought no id.
     pub(crate) fn next_request_number(&self) -> u64 {
         self.request_number.fetch_add(1, Ordering::Relaxed)
@@ -60,30 +72,6 @@ impl Context {
         let mut stopping = self.stopping.clone();
         // An error means that the server is gone, which is stopped as well.
         let _ = stopping.wait_for(|stopping| *stopping).await;
-    }
-}
-
-/// A request in flight, from its head to the last byte of its answer.
-#[derive(Debug)]
-pub(crate) struct RequestGuard {
-    context: Arc<Context>,
-    activity: Arc<Activity>,
-    /// Requests in flight when this one came, itself included.
-    pub(crate) rank: usize,
-}
-
-impl RequestGuard {
-    pub(crate) fn enter(context: &Arc<Context>, activity: &Arc<Activity>) -> RequestGuard {
-        let rank = context.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        activity.request_began();
-        RequestGuard { context: Arc::clone(context), activity: Arc::clone(activity), rank }
-    }
-}
-
-impl Drop for RequestGuard {
-    fn drop(&mut self) {
-        self.context.requests.fetch_sub(1, Ordering::Relaxed);
-        self.activity.request_ended();
     }
 }
 

@@ -6,16 +6,17 @@ use std::time::Instant;
 use http::header::{ALLOW, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use sluice_engine::Error;
 
 use super::body::Body;
 use super::call::Call;
 use super::connection::Activity;
-use super::context::{Context, RequestGuard};
+use super::context::Context;
 use super::errors::ApiError;
-use super::routes::{Captured, Found, Operation, ROUTES, find};
+use super::in_flight::InFlight;
+use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
     admin, dead, messages, namespaces, openapi, prometheus, queues, raw, receive, respond, send, settle,
@@ -32,14 +33,14 @@ pub(crate) async fn handle(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let started = Instant::now();
-    let guard = RequestGuard::enter(&context, &activity);
+    let in_flight = InFlight::enter(&context, &activity, request.version() == Version::HTTP_2);
     let (head, body) = request.into_parts();
     let request_id = request_id(&head.headers, &context);
     let found = find(&head.method, head.uri.path());
     let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
 
-    let result = match admit(&context, &head, guard.rank, route) {
-        Ok(()) => answer(&context, &head, found, body).await,
+    let result = match admit(&context, &head, &in_flight, route) {
+        Ok(()) => answer(&context, &in_flight, &head, found, body).await,
         Err(error) => Err(error),
     };
     let mut response = result.unwrap_or_else(|error| {
@@ -56,7 +57,7 @@ pub(crate) async fn handle(
         error.into_response()
     });
 
-    finish(&head, &mut response, &request_id, guard);
+    finish(&head, &mut response, &request_id, in_flight);
     let elapsed = started.elapsed();
     context.metrics.count(route, response.status().as_u16(), elapsed);
     tracing::debug!(
@@ -71,12 +72,19 @@ pub(crate) async fn handle(
 }
 
 /// What is checked before anything is read. Those who look after the server get through when it is busy.
-fn admit(context: &Context, head: &Parts, rank: usize, route: Option<usize>) -> Result<(), ApiError> {
-    let looking = route.is_some_and(|at| {
-        matches!(ROUTES[at].operation, Operation::Health | Operation::Ready | Operation::Metrics)
-    });
-    if rank > context.options.requests_max && !looking {
+fn admit(
+    context: &Context,
+    head: &Parts,
+    in_flight: &InFlight,
+    route: Option<usize>,
+) -> Result<(), ApiError> {
+    let operation = route.map(|at| ROUTES[at].operation);
+    let watching = matches!(operation, Some(Operation::Health | Operation::Ready | Operation::Metrics));
+    if in_flight.rank > context.options.requests_max && !watching {
         return Err(Error::Overloaded { what: "requests", retry_after_ms: 1_000 }.into());
+    }
+    if operation.is_some_and(Operation::answers_at_length) {
+        in_flight.share.has_room()?;
     }
     check_origin(head)
 }
@@ -102,12 +110,17 @@ fn check_origin(head: &Parts) -> Result<(), ApiError> {
 
 async fn answer(
     context: &Arc<Context>,
+    in_flight: &Arc<InFlight>,
     head: &Parts,
     found: Found<'_>,
     body: Incoming,
 ) -> Result<Response<Body>, ApiError> {
     match found {
-        Found::Route(at, captured) => operate(context, head, ROUTES[at].operation, &captured, body).await,
+        Found::Route(at, captured) => {
+            let namespace = captured.namespace.as_deref();
+            let call = &Call { context, in_flight, head, namespace, name: &captured.name };
+            operate(call, ROUTES[at].operation, body).await
+        }
         Found::OtherMethods(allow) => Ok(other_method(head, &allow)),
         Found::Nothing => {
             let path: String = head.uri.path().chars().take(256).collect();
@@ -137,14 +150,7 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
     response
 }
 
-async fn operate(
-    context: &Arc<Context>,
-    head: &Parts,
-    operation: Operation,
-    captured: &Captured<'_>,
-    body: Incoming,
-) -> Result<Response<Body>, ApiError> {
-    let call = &Call { context, head, namespace: captured.namespace.as_deref(), name: &captured.name };
+async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Result<Response<Body>, ApiError> {
     match operation {
         Operation::Send => send::send(call, body).await,
         Operation::Receive => receive::receive(call, body).await,
@@ -179,20 +185,20 @@ async fn operate(
         Operation::Health => Ok(admin::health()),
         Operation::Ready => Ok(admin::ready(call)),
         Operation::Metrics => prometheus::metrics(call).await,
-        Operation::OpenApi => Ok(openapi::document(&context.options.version)),
+        Operation::OpenApi => Ok(openapi::document(&call.context.options.version)),
         Operation::Docs => Ok(openapi::page()),
     }
 }
 
 /// What every answer gets.
-fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue, guard: RequestGuard) {
+fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue, in_flight: Arc<InFlight>) {
     response.headers_mut().insert(REQUEST_ID, request_id.clone());
     if head.method == Method::HEAD
         && let Some(length) = response.body_mut().clear()
     {
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    response.body_mut().keep(guard);
+    response.body_mut().keep(in_flight);
 }
 
 /// The client's id for the request, if it is printable and short; else one of ours.

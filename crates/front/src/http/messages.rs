@@ -10,8 +10,7 @@ use sluice_node::Stored;
 use super::body::Body;
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::{Fault, Object, Read, object};
-use super::options::PAGE_BYTES_MAX;
+use super::json::{Fault, Object, Read, more_fields, object};
 use super::query::integer;
 use super::receive::write_blob;
 use super::respond;
@@ -32,6 +31,8 @@ const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 const PEEK_MAX: u64 = 100;
 const PEEK_DEFAULT: u64 = 10;
+/// Messages that are loaded at once with their histories, whose texts no size tells beforehand.
+const SLICE: usize = 64;
 
 /// `GET P/messages/{id}`
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -41,6 +42,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
+    call.room_for(1)?;
     let stored = call.node().message(id, payload).await?;
     let mut out = Vec::with_capacity(512);
     object(&mut out, |o| write_stored(o, &stored));
@@ -70,50 +72,99 @@ pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 /// `GET P/queues/{queue}/peek`
 pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let limit = call.query(PEEK_PARAMS)?.integer("limit", 1, PEEK_MAX, PEEK_DEFAULT)? as usize;
-    let messages = call.node().peek(call.namespace_id()?, call.name, limit).await?;
-    Ok(answer(&messages, None))
+    let bytes_max = call.room_for(limit)?;
+    let (messages, truncated) =
+        call.node().peek(call.namespace_id()?, call.name, limit, bytes_max as u64).await?;
+    let mut page = PageWriter::new();
+    messages.iter().for_each(|stored| page.push(stored));
+    Ok(page.finish(|o| {
+        if truncated {
+            o.boolean("truncated", true);
+        }
+    }))
 }
 
 async fn page(
     call: &Call<'_>,
     state: Option<State>,
     cursor: Option<u64>,
-    mut limit: usize,
+    limit: usize,
     payload: bool,
 ) -> Result<Response<Body>, ApiError> {
     let namespace = call.namespace_id()?;
+    let look = async |cursor, limit, payload| {
+        call.node().messages(namespace, call.name, state, cursor, limit, payload).await
+    };
+    let mut page = PageWriter::new();
+    let mut next = cursor;
     if payload {
-        // Looks at the sizes first, so that a page of large payloads never is in memory as a whole.
-        let page = call.node().messages(namespace, call.name, state, cursor, limit, false).await?;
-        limit = fitting(&page, limit);
+        let bytes_max = call.room_for(limit)?;
+        while page.count < limit {
+            // The sizes first: large payloads are not even loaded when the page has no room for them.
+            let asked = SLICE.min(limit - page.count);
+            let mut found = look(next, asked, false).await?;
+            let all = found.items.len();
+            let fit = fitting(&found, bytes_max.saturating_sub(page.out.len()));
+            if fit == 0 && page.count > 0 && all > 0 {
+                break;
+            }
+            if all > 0 {
+                let most = if fit == all { asked } else { fit.max(1) };
+                found = look(next, most, true).await?;
+            }
+            found.items.iter().for_each(|stored| page.push(stored));
+            next = found.next;
+            if next.is_none() || fit < all || all < asked {
+                break;
+            }
+        }
+    } else {
+        let found = look(next, limit, false).await?;
+        found.items.iter().for_each(|stored| page.push(stored));
+        next = found.next;
     }
-    let page = call.node().messages(namespace, call.name, state, cursor, limit, payload).await?;
-    Ok(answer(&page.items, page.next))
-}
-
-/// How many messages of a page may be asked for with their payloads; at least one.
-fn fitting(page: &Page<Stored>, limit: usize) -> usize {
-    let mut bytes = 0;
-    let fit = page.items.iter().take_while(|stored| {
-        bytes += u64::from(stored.view.blob.len);
-        bytes <= PAGE_BYTES_MAX
-    });
-    match fit.count() {
-        all if all == page.items.len() => limit,
-        some => some.max(1),
-    }
-}
-
-fn answer(messages: &[Stored], next: Option<u64>) -> Response<Body> {
-    let blobs: usize = messages.iter().filter_map(|stored| stored.blob.as_ref()).map(|blob| blob.len()).sum();
-    let mut out = Vec::with_capacity(64 + blobs + blobs / 8 + messages.len() * 512);
-    object(&mut out, |o| {
-        o.list("messages", messages, |out, stored| object(out, |o| write_stored(o, stored)));
+    Ok(page.finish(|o| {
         if let Some(next) = next {
             o.text("next", &next.to_string());
         }
+    }))
+}
+
+/// How many messages of a page have at most so many bytes together.
+fn fitting(page: &Page<Stored>, bytes_max: usize) -> usize {
+    let mut bytes = 0;
+    let fit = page.items.iter().take_while(|stored| {
+        bytes += stored.view.blob.len as usize;
+        bytes <= bytes_max
     });
-    respond::json(StatusCode::OK, out)
+    fit.count()
+}
+
+/// A page that is being written.
+struct PageWriter {
+    out: Vec<u8>,
+    count: usize,
+}
+
+impl PageWriter {
+    fn new() -> PageWriter {
+        PageWriter { out: br#"{"messages":["#.to_vec(), count: 0 }
+    }
+
+    fn push(&mut self, stored: &Stored) {
+        if self.count > 0 {
+            self.out.push(b',');
+        }
+        self.count += 1;
+        object(&mut self.out, |o| write_stored(o, stored));
+    }
+
+    /// Ends the list; `fields` writes what stands beside it.
+    fn finish(mut self, fields: impl FnOnce(&mut Object<'_>)) -> Response<Body> {
+        self.out.push(b']');
+        more_fields(&mut self.out, fields);
+        respond::json(StatusCode::OK, self.out)
+    }
 }
 
 fn read_state(text: &str) -> Read<State> {

@@ -3,12 +3,14 @@
 //! The way of a request: `server` accepts, `connection` watches the bytes for idle and slow clients, `dispatch` finds the
 //! route in the one table of `routes` and calls its handler (`send`, `receive`, `settle`, `raw`, `queues`, `messages`, `dead`,
 //! `namespaces`, `admin`, `prometheus`), which reads the body within the bounds of `body`, decodes it with `json`, calls the node
-//! and writes the answer. `errors` turns errors into answers, `openapi` describes it all.
+//! and writes the answer; `answers` counts the memory that they take until they are read,
+//! `progress` tells whether they are, `in_flight` holds both. `errors` turns errors into answers, `openapi` describes it all.
 //!
 //! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
 //! message, and no more memory than `options` allows.
 
 mod admin;
+mod answers;
 mod body;
 mod call;
 mod connection;
@@ -18,12 +20,14 @@ mod dispatch;
 mod errors;
 #[doc(hidden)]
 pub mod fuzzing;
+mod in_flight;
 mod json;
 mod messages;
 mod metrics;
 mod namespaces;
 mod openapi;
 mod options;
+mod progress;
 mod prometheus;
 mod query;
 mod queues;

@@ -17,8 +17,16 @@ pub struct HttpOptions {
     pub head_timeout: Duration,
     /// How long a client may take for a request's body, plus one second for each 128 KiB received (default 30 s).
     pub body_timeout: Duration,
-    /// How long a client may leave what we write unread (default 30 s).
+    /// Most bytes of answers in memory at once, until clients have read them; beyond it, what answers with messages or
+    /// lists is refused with 429 before it is done (default 256 MiB).
+    pub answers_bytes_max: usize,
+    /// The same for each connection (default 64 MiB).
+    pub connection_answers_bytes_max: usize,
+    /// How long a client may take nothing of an answer that is there (default 30 s).
     pub write_timeout: Duration,
+    /// How long an HTTP/2 connection may be silent before it is asked for a sign of life, and how long that may take
+    /// (default 20 s).
+    pub ping_interval: Duration,
     /// How long a connection may be without a request (default 75 s).
     pub idle_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal (default 10 s).
@@ -39,7 +47,10 @@ impl Default for HttpOptions {
             bodies_bytes_max: 256 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
+            answers_bytes_max: 256 << 20,
+            connection_answers_bytes_max: 64 << 20,
             write_timeout: Duration::from_secs(30),
+            ping_interval: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(75),
             shutdown_grace: Duration::from_secs(10),
             metrics_queues_max: 500,
@@ -53,12 +64,19 @@ impl Default for HttpOptions {
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Most header fields of a request.
 pub(crate) const HEAD_FIELDS_MAX: usize = 100;
+/// Bytes of an answer that HTTP/2 gets at once, one frame: taking them is progress.
+pub(crate) const PIECE_BYTES: usize = 16 << 10;
+/// Bytes that the system keeps of an answer before it takes more: with its usual buffers of megabytes, a slow client
+/// could not be told from one that does not read at all.
+pub(crate) const SEND_BUFFER_BYTES: u32 = 128 << 10;
 /// Concurrent streams of one HTTP/2 connection.
 pub(crate) const STREAMS_MAX: u32 = 256;
 /// Largest body of a request that carries neither messages nor receipts, in bytes.
 pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
 /// Payload bytes after which a page of stored messages ends.
-pub(crate) const PAGE_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a message in an answer, besides what its sender gave.
+pub(crate) const FIELDS_BYTES: usize = 1 << 10;
 
 /// Largest bodies, as the engine's limits allow them in JSON.
 #[derive(Clone, Copy, Debug)]

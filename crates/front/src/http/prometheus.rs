@@ -92,6 +92,12 @@ fn write_http(page: &mut Page, context: &Context) {
             context.body_budget.used() as u64,
         ),
         (
+            "sluice_http_answer_bytes",
+            "gauge",
+            "Bytes of answers in memory.",
+            context.answers.budget.used() as u64,
+        ),
+        (
             "sluice_http_connections_total",
             "counter",
             "Connections taken.",

@@ -1,5 +1,6 @@
 //! Receiving as JSON.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -10,6 +11,7 @@ use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_node::Delivered;
 use sluice_node::api::ReceiveOptions;
 
+use super::answers::Share;
 use super::body::Body;
 use super::call::Call;
 use super::errors::ApiError;
@@ -45,7 +47,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: Incoming) -> Result<Response<
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
-    Ok(answer(&delivered))
+    Ok(answer(call, &delivered))
 }
 
 /// `POST P/receive`
@@ -54,7 +56,7 @@ pub(crate) async fn receive_many(call: &Call<'_>, body: Incoming) -> Result<Resp
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;
     let delivered = take(call, &terms, &queues, terms.consumer()).await?;
-    Ok(answer(&delivered))
+    Ok(answer(call, &delivered))
 }
 
 /// Receives; a wait ends empty when the server stops. Nothing is detached: a client that goes away drops the wait, and
@@ -72,6 +74,7 @@ pub(crate) async fn take(
         lease_ms: terms.lease_ms,
         wait: Duration::from_millis(terms.wait_ms),
         consumer,
+        room: Some(Arc::<Share>::clone(&call.in_flight.share)),
     };
     let receive = call.node().receive(&options);
     if terms.wait_ms == 0 {
@@ -178,7 +181,7 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
     }
 }
 
-fn answer(delivered: &[Delivered]) -> Response<Body> {
+fn answer(call: &Call<'_>, delivered: &[Delivered]) -> Response<Body> {
     let blobs: usize = delivered.iter().map(|message| message.blob.len()).sum();
     // 320: the fields around a payload; 1/8: escapes.
     let mut out = Vec::with_capacity(32 + blobs + blobs / 8 + delivered.len() * 320);
@@ -187,6 +190,7 @@ fn answer(delivered: &[Delivered]) -> Response<Body> {
             object(out, |o| write_delivered(o, message));
         });
     });
+    call.context.answers.learn(delivered.len(), out.len());
     respond::json(StatusCode::OK, out)
 }
 

@@ -61,6 +61,26 @@ operations! {
     Docs "docs" GET Root ["docs"];
 }
 
+impl Operation {
+    /// Whether it answers with messages or lists, which may take much memory until the client has read them. The others,
+    /// settling and sending above all, are never refused for lack of it.
+    pub(crate) fn answers_at_length(self) -> bool {
+        use Operation as O;
+        matches!(
+            self,
+            O::Receive
+                | O::ReceiveMany
+                | O::ReceiveRaw
+                | O::QueueList
+                | O::MessageList
+                | O::MessagePeek
+                | O::MessageShow
+                | O::DeadList
+                | O::NamespaceList
+        )
+    }
+}
+
 /// Under which prefixes a route stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {

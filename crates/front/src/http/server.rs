@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::{Activity, Verdict, Watched};
 use super::context::Context;
 use super::dispatch::handle;
-use super::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions, STREAMS_MAX};
+use super::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions, SEND_BUFFER_BYTES, STREAMS_MAX};
 
 /// How long a connection that was told to close may still stay.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -112,13 +112,15 @@ async fn connection(context: Arc<Context>, stream: TcpStream, mut stopping: watc
     let _open = OpenConnection::new(&context);
     // A small answer must not wait for the next one; if that fails it is only slower.
     let _ = stream.set_nodelay(true);
-    let activity = Arc::new(Activity::new());
+    // Only if the system allows; without it, slow clients are judged more coarsely.
+    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_BUFFER_BYTES);
+    let activity = Arc::new(Activity::new(context.options.connection_answers_bytes_max));
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let service = service_fn(|request: Request<Incoming>| {
         let answer = handle(Arc::clone(&context), Arc::clone(&activity), request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    let builder = builder();
+    let builder = builder(context.options.ping_interval);
     let mut serving = pin!(builder.serve_connection(io, service));
     let mut closing = false;
     let mut look_after = context.options.head_timeout.min(context.options.idle_timeout);
@@ -132,6 +134,9 @@ async fn connection(context: Arc<Context>, stream: TcpStream, mut stopping: watc
             }
             result = serving.as_mut() => {
                 if let Err(error) = result {
+                    if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout) {
+                        context.metrics.connections_cut.fetch_add(1, Ordering::Relaxed);
+                    }
                     tracing::debug!("connection ended: {error}");
                 }
                 return;
@@ -170,7 +175,7 @@ impl Drop for OpenConnection<'_> {
     }
 }
 
-fn builder() -> Builder<TokioExecutor> {
+fn builder(ping_interval: Duration) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // Deadlines are kept by `Activity`, for both versions alike.
     builder
@@ -182,6 +187,8 @@ fn builder() -> Builder<TokioExecutor> {
     builder
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(ping_interval)
+        .keep_alive_timeout(ping_interval)
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEAD_BYTES_MAX as u32)
         .initial_stream_window_size(256 << 10)

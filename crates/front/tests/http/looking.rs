@@ -92,6 +92,20 @@ async fn large_pages_are_cut_by_size() {
 }
 
 #[tokio::test]
+async fn a_peek_at_large_messages_is_cut_short_and_says_so() {
+    let server = Server::start().await;
+    for _ in 0..20 {
+        server.call_with("POST", "/v1/queues/q/messages/raw", &[], &vec![b'x'; 1 << 20]).await;
+    }
+    let page = server.get("/v1/queues/q/peek?limit=100").await.json();
+    let count = page["messages"].as_array().unwrap().len();
+    assert!((10..=16).contains(&count), "{count}");
+    assert_eq!(page["truncated"], true);
+    let page = server.get("/v1/queues/q/peek?limit=3").await.json();
+    assert_eq!((page["messages"].as_array().unwrap().len(), page.get("truncated")), (3, None));
+}
+
+#[tokio::test]
 async fn dead_letters_are_listed_redriven_and_deleted() {
     let server = Server::start().await;
     let mut ids = Vec::new();

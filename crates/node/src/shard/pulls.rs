@@ -126,15 +126,22 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn propose_pull(&mut self, waiter: Waiter, claims: Claims) {
         let pull = &waiter.pull;
+        // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
+        let max_messages = claims.iter().map(|(_, count)| count).sum::<u64>().max(1);
+        let room = pull.room.as_ref().map_or(Some(pull.max_bytes), |room| room.take(max_messages));
+        let Some(room) = room else {
+            self.unclaim(&claims);
+            let overloaded = Error::Overloaded { what: "unread answers", retry_after_ms: RETRY_AFTER_MS };
+            let _ = waiter.pull.reply.send(Err(overloaded));
+            return;
+        };
         let queues: SmallVec<[(&str, u16); 4]> =
             pull.queues.iter().map(|(name, weight)| (&**name, *weight)).collect();
-        let claimed: u64 = claims.iter().map(|(_, count)| count).sum();
         let receive = Command::Receive(Receive {
             namespace: pull.namespace,
             queues: &queues,
-            // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
-            max_messages: claimed.max(1) as u32,
-            max_bytes: pull.max_bytes,
+            max_messages: max_messages as u32,
+            max_bytes: pull.max_bytes.min(room),
             lease_ms: pull.lease_ms,
             consumer: &pull.consumer,
         });
@@ -149,6 +156,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if let Some(error) = self.outcome.error.take() {
             let _ = waiter.pull.reply.send(Err(error));
         } else if self.outcome.deliveries.is_empty() {
+            if let Some(room) = &waiter.pull.room {
+                room.put_back();
+            }
             waiter.queues = queue_ids(&self.engine, &waiter.pull);
             self.serve_or_wait(waiter);
         } else {

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::ShardFigures;
 use super::store::Store;
+use crate::api::Room;
 use crate::mailbox::Mailbox;
 
 /// Bytes that an item about takes in a record, beside payload and headers.
@@ -233,6 +234,8 @@ pub struct Pull {
     pub wait_us: u64,
     /// Name of the consumer; may be empty.
     pub consumer: Box<str>,
+    /// Who has room for the messages; `None`: there always is.
+    pub room: Option<Arc<dyn Room>>,
     /// Where the messages go.
     pub reply: PullReply,
 }

@@ -200,6 +200,7 @@ mod tests {
             lease_ms: 0,
             wait_us: 0,
             consumer: "".into(),
+            room: None,
             reply: PullReply::Once(tokio::sync::oneshot::channel().0),
         };
         Waiter { pull, queues: queues.iter().map(|queue| QueueId(*queue)).collect(), until_us }

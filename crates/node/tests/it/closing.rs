@@ -36,6 +36,7 @@ async fn what_reaches_a_shard_after_its_end_is_told_so() {
         lease_ms: 0,
         wait_us: 60_000_000,
         consumer: "".into(),
+        room: None,
         reply: PullReply::Once(sender),
     };
     shard.push(Request::Pull(pull)).unwrap();

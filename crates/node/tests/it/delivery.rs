@@ -114,7 +114,8 @@ async fn nacked_messages_come_back_after_their_delay_by_themselves() {
 async fn looking_does_not_take() {
     let node = memory();
     let sent = send(&node, "jobs", &[b"a", b"b"]).await;
-    let peeked = node.peek(NamespaceId::DEFAULT, "jobs", 10).await.unwrap();
+    let (peeked, truncated) = node.peek(NamespaceId::DEFAULT, "jobs", 10, 1 << 20).await.unwrap();
+    assert!(!truncated);
     assert_eq!(peeked.len(), 2);
     let listed =
         node.messages(NamespaceId::DEFAULT, "jobs", Some(State::Ready), None, 1, true).await.unwrap();

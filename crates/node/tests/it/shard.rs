@@ -162,6 +162,7 @@ impl Rig {
             lease_ms: 1_000,
             wait_us,
             consumer: Box::default(),
+            room: None,
             reply: PullReply::Once(sender),
         };
         self.mailbox.push(Request::Pull(pull)).unwrap();

@@ -60,6 +60,7 @@ pub async fn receive_in(
         lease_ms: 0,
         wait,
         consumer: "",
+        room: None,
     })
     .await
 }

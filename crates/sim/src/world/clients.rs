@@ -155,6 +155,7 @@ impl World {
             lease_ms: wanted.lease_ms,
             wait_us: wanted.wait_us,
             consumer: Box::default(),
+            room: None,
             reply,
         };
         let Some(server) = &self.server else { return };

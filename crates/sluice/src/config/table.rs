@@ -119,12 +119,19 @@ settings! {
         "Most requests at once, waiting receives included; more get `overloaded`.";
     http_bodies "http.bodies": Size = "256MiB" in Between(MIB, TIB),
         "Most bytes of request bodies in memory at once; more get `overloaded`.";
+    http_answers "http.answers": Size = "256MiB" in Between(MIB, TIB),
+        "Most bytes of answers in memory at once, until clients have read them. Beyond it, receives and what else answers \
+        with messages or lists get `overloaded` before anything is done; sending and settling go on.";
+    http_connection_answers "http.connection_answers": Size = "64MiB" in Between(MIB, TIB),
+        "The same for each connection.";
     http_head_timeout "http.head_timeout": Duration = "10s" in Between(seconds(1), seconds(3600)),
         "How long a client may take for the head of a request.";
     http_body_timeout "http.body_timeout": Duration = "30s" in Between(seconds(1), seconds(3600)),
         "How long a client may take for a request's body, plus one second for each 128 KiB received.";
     http_write_timeout "http.write_timeout": Duration = "30s" in Between(seconds(1), seconds(3600)),
-        "How long a client may leave unread what is sent to it.";
+        "How long a client may take nothing of an answer that is there. A slow client that takes some is left alone.";
+    http_ping_interval "http.ping_interval": Duration = "20s" in Between(seconds(1), seconds(3600)),
+        "How long an HTTP/2 connection may be silent before it is asked for a sign of life, and how long that may take.";
     http_idle_timeout "http.idle_timeout": Duration = "1m15s" in Between(seconds(1), seconds(86_400)),
         "How long a connection may be without a request.";
     http_metrics_queues "http.metrics_queues": Count = "500" in Between(0, 100_000),

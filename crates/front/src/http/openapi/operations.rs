@@ -320,8 +320,9 @@ fn looking(operation: Operation) -> Description {
         },
         Operation::MessagePeek => Description {
             summary: "Look at the messages next in line",
+            about: "At most some 16 MiB; the answer is truncated when that cuts it short.",
             parameters: vec![query("limit", Kind::Integer(1, 100), "Most messages; default 10")],
-            answers: vec![ok("MessageList")],
+            answers: vec![ok("PeekList")],
             ..PLAIN
         },
         _ => Description {

@@ -330,6 +330,8 @@ fn looking() -> Value {
         "StoredMessage": object(&fields, merged(payload_fields(), stored), example.clone()),
         "MessageList": object(&["messages"], json!({"messages": list(reference("StoredMessage")), "next": text("Cursor of the next page")}),
             json!({"messages": [example], "next": "17"})),
+        "PeekList": object(&["messages"], json!({"messages": list(reference("StoredMessage")), "truncated": {"type": "boolean", "description": "Whether there are fewer than asked for because they are large"}}),
+            json!({"messages": [example]})),
         "DeadChoice": either(
             object(&["ids"], json!({"ids": list(text("Id"))}), json!({"ids": [ID]})),
             object(&["all"], json!({"all": {"const": true}}), json!({"all": true})),

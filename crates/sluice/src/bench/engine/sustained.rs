@@ -153,6 +153,7 @@ fn one_message(ticket: u64, queues: &Arc<[(Box<str>, u16)]>, mail: &Mailbox<Comp
         lease_ms: 0,
         wait_us: PULL_WAIT_US,
         consumer: "".into(),
+        room: None,
         reply: PullReply::Mail(mail.clone(), ticket),
     }
 }

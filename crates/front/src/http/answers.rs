@@ -1,0 +1,203 @@
+//! The memory that answers take, from before they are made until their clients have read them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sluice_engine::Error;
+use sluice_node::api::Room;
+
+use super::connection::Activity;
+
+/// Wait after which a client that was refused for lack of memory may come back.
+const RETRY_AFTER_MS: u64 = 1_000;
+/// Room without which nothing is begun: less is not worth a receive.
+const ROOM_MIN: usize = 4 << 10;
+/// Most room that one receive sets aside: as much as a receive hands out at most.
+const ROOM_MAX: usize = 16 << 20;
+/// Parts of the free memory, of the server and of its connection, that a receive may have in any case. They are small,
+/// so that thousands may be under way at once.
+const PART_OF_SERVER: usize = 1_024;
+const PART_OF_CONNECTION: usize = 16;
+/// Part of the free memory that an answer gets at most which can be cut short.
+const PART_OF_FREE: usize = 4;
+/// Bytes of a delivered message before any was seen.
+const MESSAGE_BYTES: usize = 1 << 10;
+
+/// Bytes in memory, and how many there may be.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    used: AtomicUsize,
+    max: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(max: usize) -> Budget {
+        Budget { used: AtomicUsize::new(0), max }
+    }
+
+    /// Bytes in use.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn free(&self) -> usize {
+        self.max.saturating_sub(self.used())
+    }
+
+    /// Takes `new` bytes and gives `old` ones back; tells whether it fits. It is done in any case.
+    fn change(&self, old: usize, new: usize) -> bool {
+        let used = self.used.fetch_add(new, Ordering::Relaxed) + new - old;
+        self.used.fetch_sub(old, Ordering::Relaxed);
+        used <= self.max || new <= old
+    }
+}
+
+/// The answers of a server in memory.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) budget: Budget,
+    /// Bytes that a delivered message lately took in an answer, smoothed.
+    message_bytes: AtomicUsize,
+}
+
+impl Answers {
+    pub(crate) fn new(bytes_max: usize) -> Answers {
+        Answers { budget: Budget::new(bytes_max), message_bytes: AtomicUsize::new(MESSAGE_BYTES) }
+    }
+
+    /// Learns from an answer what messages take.
+    pub(crate) fn learn(&self, messages: usize, bytes: usize) {
+        if let Some(each) = bytes.checked_div(messages) {
+            let before = self.message_bytes.load(Ordering::Relaxed);
+            self.message_bytes.store((before.saturating_mul(7) + each).div_ceil(8), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What one answer has of the budgets of its server and its connection; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    server: Arc<Answers>,
+    connection: Arc<Activity>,
+    bytes: AtomicUsize,
+}
+
+impl Share {
+    pub(crate) fn new(server: &Arc<Answers>, connection: &Arc<Activity>) -> Share {
+        Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
+    }
+
+    /// Whether anything may be begun that answers with more than a few bytes.
+    ///
+    /// # Errors
+    /// `overloaded`.
+    pub(crate) fn has_room(&self) -> Result<(), Error> {
+        if self.free() < ROOM_MIN { Err(no_room()) } else { Ok(()) }
+    }
+
+    /// Sets room aside for an answer of so many bytes, instead of what was set aside before.
+    ///
+    /// # Errors
+    /// `overloaded`; then what was set aside before stays.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Error> {
+        let before = self.bytes.load(Ordering::Relaxed);
+        if self.charge(bytes) {
+            return Ok(());
+        }
+        self.charge(before);
+        Err(no_room())
+    }
+
+    /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free. Tells how
+    /// much.
+    ///
+    /// # Errors
+    /// `overloaded`.
+    pub(crate) fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error> {
+        let bytes = bytes.min(self.free() / PART_OF_FREE).max(ROOM_MIN);
+        self.reserve(bytes).map(|()| bytes)
+    }
+
+    /// The answer takes so many bytes, whatever was thought before. Tells whether they fit.
+    pub(crate) fn charge(&self, bytes: usize) -> bool {
+        let before = self.bytes.swap(bytes, Ordering::Relaxed);
+        self.server.budget.change(before, bytes) & self.connection.answers.change(before, bytes)
+    }
+
+    fn free(&self) -> usize {
+        self.server.budget.free().min(self.connection.answers.free())
+    }
+}
+
+/// Asked by the shard just before it takes messages for a receive. The answer may become larger than what was set aside
+/// by the escapes of JSON, and by one message, since a receive gives at least one.
+impl Room for Share {
+    fn take(&self, messages: u64) -> Option<u32> {
+        let server = self.server.budget.free();
+        let connection = self.connection.answers.free();
+        let each = self.server.message_bytes.load(Ordering::Relaxed);
+        let likely = each.saturating_mul(2).saturating_mul(messages as usize);
+        let part = (server / PART_OF_SERVER).min(connection / PART_OF_CONNECTION);
+        let bytes = likely.max(part).min(server).min(connection).clamp(ROOM_MIN, ROOM_MAX);
+        self.reserve(bytes).ok().map(|()| bytes as u32)
+    }
+
+    fn put_back(&self) {
+        self.charge(0);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.charge(0);
+    }
+}
+
+fn no_room() -> Error {
+    Error::Overloaded { what: "unread answers", retry_after_ms: RETRY_AFTER_MS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_stay_within_both_budgets_and_come_back() {
+        let answers = Arc::new(Answers::new(100_000));
+        let (one, other) = (Arc::new(Activity::new(60_000)), Arc::new(Activity::new(60_000)));
+        let first = Share::new(&answers, &one);
+        first.reserve(50_000).unwrap();
+        first.reserve(55_000).unwrap();
+        assert_eq!(first.reserve(60_001).unwrap_err().code(), "overloaded");
+        assert_eq!((answers.budget.used(), one.answers.used()), (55_000, 55_000));
+        let second = Share::new(&answers, &other);
+        assert!(second.reserve(45_001).is_err());
+        second.reserve(45_000).unwrap();
+        assert!(Share::new(&answers, &other).has_room().is_err());
+        // What is there is counted, even if it does not fit.
+        assert!(!second.charge(50_000));
+        assert_eq!(answers.budget.used(), 105_000);
+        first.reserve(10).unwrap();
+        drop((first, second));
+        assert_eq!((answers.budget.used(), one.answers.used(), other.answers.used()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_receive_gets_what_it_is_likely_to_need_and_thousands_fit() {
+        let answers = Arc::new(Answers::new(256 << 20));
+        let mut shares = Vec::new();
+        for _ in 0..3_000 {
+            let share = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+            assert!(share.take(16).unwrap() >= 32 << 10);
+            shares.push(share);
+        }
+        while let Some(share) = shares.pop() {
+            share.put_back();
+        }
+        assert_eq!(answers.budget.used(), 0);
+        for _ in 0..100 {
+            answers.learn(10, 10 << 20);
+        }
+        assert_eq!(Share::new(&answers, &Arc::new(Activity::new(64 << 20))).take(1_000), Some(16 << 20));
+    }
+}

@@ -1,0 +1,42 @@
+//! A request in flight: from its head until the last byte of its answer has left our memory.
+
+use std::sync::Arc;
+
+use super::answers::Share;
+use super::connection::Activity;
+use super::context::Context;
+use super::progress::Progress;
+
+/// Counts as one request, of the server and of its connection, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    context: Arc<Context>,
+    activity: Arc<Activity>,
+    /// Requests in flight when this one came, itself included.
+    pub(crate) rank: usize,
+    /// Memory for its answer.
+    pub(crate) share: Arc<Share>,
+    /// Whether the client takes the answer; only over HTTP/2.
+    pub(crate) progress: Option<Arc<Progress>>,
+}
+
+impl InFlight {
+    pub(crate) fn enter(context: &Arc<Context>, activity: &Arc<Activity>, http2: bool) -> Arc<InFlight> {
+        let rank = context.request_began();
+        activity.request_began();
+        Arc::new(InFlight {
+            rank,
+            share: Arc::new(Share::new(&context.answers, activity)),
+            progress: http2.then(|| activity.watch_answer()),
+            context: Arc::clone(context),
+            activity: Arc::clone(activity),
+        })
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.context.request_ended();
+        self.activity.request_ended();
+    }
+}

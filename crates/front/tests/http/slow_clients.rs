@@ -1,0 +1,137 @@
+//! Clients that do not take their answers are cut; those that are only slow, or only wait, are not.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use http::Request;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::client::{request, requests_http2};
+use crate::support::Server;
+
+/// HTTP/2's preface and an empty SETTINGS frame: all that a client has to say before it may be silent.
+const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const LIST: &str = "/v1/queues/q/messages?payload=true&limit=8";
+const LIST_BYTES_MIN: usize = 4 << 20;
+
+async fn server_with_large_messages() -> Server {
+    let server = Server::start_with(|http, _| {
+        http.write_timeout = Duration::from_millis(400);
+        http.head_timeout = Duration::from_millis(100);
+        http.idle_timeout = Duration::from_secs(1);
+    })
+    .await;
+    for _ in 0..4 {
+        server.call_with("POST", "/v1/queues/q/messages/raw", &[], &vec![b'x'; 1 << 20]).await;
+    }
+    server
+}
+
+/// An HTTP/2 connection whose windows let little come unasked.
+async fn connect(address: SocketAddr) -> (http2::SendRequest<Empty<Bytes>>, JoinHandle<()>) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(65_535)
+        .initial_connection_window_size(1 << 20)
+        .handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    let ended = tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    (sender, ended)
+}
+
+async fn get(sender: &http2::SendRequest<Empty<Bytes>>, address: SocketAddr, path: &str) -> Incoming {
+    let request = Request::get(format!("http://{address}{path}")).body(Empty::new()).unwrap();
+    let response = sender.clone().send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body()
+}
+
+async fn connections_cut(server: &Server) -> bool {
+    let metrics = request(server.address, "GET", "/metrics", &[], b"").await;
+    String::from_utf8_lossy(&metrics.body).contains("sluice_http_connections_cut_total 1")
+}
+
+#[tokio::test]
+async fn an_answer_over_http2_that_nobody_reads_ends_the_connection() {
+    let server = server_with_large_messages().await;
+    let (sender, ended) = connect(server.address).await;
+    let _unread = get(&sender, server.address, LIST).await;
+    // The others are read, and go on until the end: what counts is each answer.
+    let begin = Instant::now();
+    while !ended.is_finished() {
+        assert!(begin.elapsed() < Duration::from_secs(5), "the connection is still there");
+        let request = Request::get(format!("http://{}/healthz", server.address)).body(Empty::new()).unwrap();
+        if let Ok(response) = sender.clone().send_request(request).await {
+            let _ = response.into_body().collect().await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
+    assert!(connections_cut(&server).await);
+}
+
+#[tokio::test]
+async fn a_slow_reader_over_http2_gets_its_answer() {
+    let server = server_with_large_messages().await;
+    let (sender, ended) = connect(server.address).await;
+    let mut body = get(&sender, server.address, LIST).await;
+    let (mut read, mut paused) = (0, 0);
+    let begin = Instant::now();
+    while let Some(frame) = body.frame().await {
+        read += frame.unwrap().data_ref().map_or(0, Bytes::len);
+        if read >= paused {
+            paused += 200 << 10;
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+    }
+    assert!(read > LIST_BYTES_MIN, "{read}");
+    assert!(begin.elapsed() > Duration::from_secs(2), "{:?}", begin.elapsed());
+    assert!(!ended.is_finished());
+}
+
+#[tokio::test]
+async fn a_slow_reader_over_http1_gets_its_answer() {
+    let server = server_with_large_messages().await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 << 10).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
+    let head = format!("GET {LIST} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut buffer) = (0, vec![0; 32 << 10]);
+    let begin = Instant::now();
+    loop {
+        match stream.read(&mut buffer).await.unwrap() {
+            0 => break,
+            some => read += some,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(read > LIST_BYTES_MIN, "{read}");
+    assert!(begin.elapsed() > Duration::from_secs(2), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn an_http2_client_without_a_sign_of_life_is_cut_and_one_that_waits_is_not() {
+    let server = Server::start_with(|http, _| http.ping_interval = Duration::from_millis(200)).await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    silent.write_all(HELLO).await.unwrap();
+    let gone = async {
+        let begin = Instant::now();
+        // A reset is an end as well.
+        let _ = silent.read_to_end(&mut Vec::new()).await;
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert!(connections_cut(&server).await);
+    };
+    let wait = [("POST", "/v1/queues/q/receive", r#"{"wait_ms":1500}"#)];
+    let (answers, ()) = tokio::join!(requests_http2(server.address, &wait), gone);
+    assert_eq!(answers[0].status, 200);
+}
