@@ -13,13 +13,13 @@ use crate::transport::Download;
 use crate::types::{Namespace, QuotaChange, parse};
 
 impl Client {
-    /// All namespaces.
-    pub async fn namespaces(&self) -> Result<Vec<Namespace>, ClientError> {
+    /// The namespaces by name; with `all` also `$sys`, the server's own.
+    pub async fn namespaces(&self, all: bool) -> Result<Vec<Namespace>, ClientError> {
         #[derive(Deserialize)]
         struct Page {
             namespaces: Vec<Namespace>,
         }
-        Ok(self.get::<Page>("/v1/namespaces".to_owned()).await?.namespaces)
+        Ok(self.get::<Page>(format!("/v1/namespaces?all={all}")).await?.namespaces)
     }
 
     /// One namespace.

@@ -19,12 +19,17 @@ use super::settings::{QuotaPatch, read_quotas, write_quotas};
 pub(crate) const PUT_FIELDS: &[&str] = &["quotas", "shard"];
 /// Fields of PATCH.
 pub(crate) const PATCH_FIELDS: &[&str] = &["quotas"];
+/// Parameters of the list.
+pub(crate) const LIST_PARAMS: &[&str] = &["all"];
 /// Parameters of DELETE.
 pub(crate) const DELETE_PARAMS: &[&str] = &["force"];
 
 /// `GET /v1/namespaces`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let namespaces = call.namespaces().await?;
+    let all = call.query(LIST_PARAMS)?.boolean("all", false)?;
+    let mut namespaces = call.namespaces().await?;
+    // The server's own: whoever comes to see the tenants has nothing to do with them.
+    namespaces.retain(|view| all || !view.name.starts_with('$'));
     let mut out = Vec::new();
     object(&mut out, |o| {
         o.list("namespaces", &namespaces, |out, view| object(out, |o| write_namespace(o, view)));

@@ -151,7 +151,9 @@ async fn namespaces_are_made_changed_and_deleted() {
         .iter()
         .map(|namespace| namespace["name"].clone())
         .collect();
-    assert!(names.contains(&json!("shop")) && names.contains(&json!("default")));
+    assert_eq!(names, [json!("default"), json!("shop")]);
+    let all = server.get("/v1/namespaces?all=true").await.json();
+    assert_eq!(all["namespaces"][0]["name"], "$sys");
     assert_eq!(server.call("DELETE", "/v1/namespaces/shop", "").await.code(), "namespace_not_empty");
     assert_eq!(server.call("DELETE", "/v1/namespaces/shop?force=true", "").await.json(), json!({}));
     assert_eq!(server.get("/v1/namespaces/shop").await.code(), "namespace_not_found");

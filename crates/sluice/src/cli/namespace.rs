@@ -15,6 +15,9 @@ use super::{CliError, Out, Result};
 pub(crate) enum NamespaceVerb {
     /// List namespaces.
     List {
+        /// Also `$sys`, in which the server keeps what it has to know about itself.
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -83,10 +86,10 @@ impl QuotaFlags {
 
 pub(super) async fn run(verb: NamespaceVerb, out: Out) -> Result<u8> {
     match verb {
-        NamespaceVerb::List { server } => {
+        NamespaceVerb::List { all, server } => {
             let connection = server.connect()?;
-            let all = connection.client.namespaces().await.map_err(|e| connection.error(&e))?;
-            out.list(&all, table)?;
+            let found = connection.client.namespaces(all).await.map_err(|e| connection.error(&e))?;
+            out.list(&found, table)?;
         }
         NamespaceVerb::Create { name, quotas, shard, server } => {
             let connection = server.connect()?;

@@ -359,9 +359,12 @@ fn dead(operation: Operation) -> Description {
 
 fn namespaces(operation: Operation) -> Description {
     match operation {
-        Operation::NamespaceList => {
-            Description { summary: "List namespaces", answers: vec![ok("NamespaceList")], ..PLAIN }
-        }
+        Operation::NamespaceList => Description {
+            summary: "List namespaces",
+            parameters: vec![query("all", Kind::Boolean, "Also $sys, the server's own; default false")],
+            answers: vec![ok("NamespaceList")],
+            ..PLAIN
+        },
         Operation::NamespaceShow => {
             Description { summary: "Show a namespace", answers: vec![ok("Namespace")], ..PLAIN }
         }
