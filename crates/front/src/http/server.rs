@@ -62,6 +62,7 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     let mut refusals = JoinSet::new();
     let mut shutdown = pin!(shutdown);
+    let mut failures = 0u64;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -81,9 +82,17 @@ pub async fn serve(
                 }
             }
             Err(error) => {
-                tracing::warn!("cannot accept a connection: {error}");
+                if failures == 0 {
+                    tracing::warn!("cannot accept connections: {error}; trying on");
+                }
+                failures += 1;
                 sleep(ACCEPT_PAUSE).await;
+                continue;
             }
+        }
+        if failures > 0 {
+            tracing::warn!("connections are accepted again, after {failures} failures");
+            failures = 0;
         }
     }
     drop(listener);

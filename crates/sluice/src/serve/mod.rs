@@ -1,17 +1,18 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
-//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `stopping` signals.
+//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
+//! limit, `stopping` signals.
 
 mod address;
 mod banner;
 mod logging;
+mod open_files;
 mod stopping;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use sluice_engine::Limits;
 use sluice_front::codes::exit;
 use sluice_front::http::{HttpOptions, serve};
@@ -49,7 +50,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    raise_open_files();
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(connection_threads(loaded.config.shards.as_u32()))
         .enable_all()
@@ -60,19 +61,6 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     // What still runs was given its time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
-}
-
-/// Takes as many open files as the system allows: each connection and each segment of the log is one, and the usual
-/// soft limit of 1,024 is for programs that still use `select`.
-fn raise_open_files() {
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.maximum.is_none() || limit.current == limit.maximum {
-        return;
-    }
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit of open files could not be raised");
-    }
 }
 
 /// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
@@ -94,7 +82,10 @@ fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
         banner::print(loaded, address, &node, took, out).await?;
-        let stopped = serve(listener, node.clone(), http_options(config), stopping.begun()).await;
+        let mut options = http_options(config);
+        options.connections_max =
+            open_files::connections_max(options.connections_max, config.shards.as_u32());
+        let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
 }

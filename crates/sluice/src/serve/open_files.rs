@@ -1,0 +1,61 @@
+//! Open files: each connection is one, and so is each segment of the log.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Files kept for the journal of each shard: some 16 GiB of backlog in segments.
+const FILES_PER_SHARD: u64 = 256;
+/// Files kept for the rest: refused connections, backups, the configuration.
+const FILES_OTHER: u64 = 96;
+/// What is open at the start where the system does not tell.
+const OPEN_AT_START: u64 = 64;
+
+/// Takes as many open files as the system allows: the usual soft limit of 1,024 is for programs that still use `select`.
+pub(super) fn raise_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_none() || limit.current == limit.maximum {
+        return;
+    }
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
+}
+
+/// The limit of connections, lowered when there are not enough open files for them besides what the journals need: a
+/// connection that is refused harms less than a segment that cannot be opened.
+pub(super) fn connections_max(wanted: usize, shards: u32) -> usize {
+    let Some(limit) = getrlimit(Resource::Nofile).current else { return wanted };
+    let allowed = within(wanted, limit, open_files(), shards);
+    if allowed < wanted {
+        tracing::warn!(
+            "http.connections is {wanted}, but of {limit} open files only {allowed} are left for connections: at most \
+            so many are accepted. Raise the limit (ulimit -n, or LimitNOFILE of systemd)"
+        );
+    }
+    allowed
+}
+
+fn within(wanted: usize, limit: u64, open: u64, shards: u32) -> usize {
+    // Not all of a small limit, or nobody could connect and drain the queues.
+    let journals = (u64::from(shards) * FILES_PER_SHARD).min(limit / 2);
+    let left = limit.saturating_sub(open + journals + FILES_OTHER);
+    wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
+}
+
+fn open_files() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(OPEN_AT_START, |files| files.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_the_journals_their_files() {
+        assert_eq!(within(4_096, 524_288, 30, 1), 4_096);
+        assert_eq!(within(4_096, 4_096, 44, 1), 4_096 - 44 - 256 - 96);
+        assert_eq!(within(4_096, 1_024, 44, 6), 1_024 - 44 - 512 - 96);
+        assert_eq!(within(100, 1_024, 44, 1), 100);
+        assert_eq!(within(4_096, 64, 44, 1), 1);
+    }
+}
