@@ -169,6 +169,8 @@ pub struct MessageView {
     pub backoff: Backoff,
     /// Its ordering key; empty: none.
     pub ordering_key: Box<[u8]>,
+    /// Its fair key; empty: none.
+    pub fair_key: Box<[u8]>,
     /// Blocked: by what, as a word: `ordering_key`.
     pub blocked_by: Option<&'static str>,
     /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,

@@ -1,5 +1,7 @@
 //! What can be set on queues and namespaces.
 
+use std::sync::Arc;
+
 use crate::record::{read_backoff, write_backoff};
 use crate::wire::{Put, Reader};
 
@@ -119,6 +121,70 @@ queue_settings! {
     max_deliveries: u16 = 100;
     4 /// Backoff of a message that names none.
     backoff: Backoff = Backoff::default();
+    10 /// How many messages a fair key gives in its turn; those that are not named, and the empty key, give one.
+    fair_weights: FairWeights = FairWeights::default();
+}
+
+/// Most keys with a weight of their own.
+pub const FAIR_WEIGHTS_MAX: usize = 1_000;
+/// Largest weight of a fair key; the smallest is 1.
+pub const FAIR_WEIGHT_MAX: u16 = 1_000;
+
+/// Weights of fair keys.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FairWeights {
+    /// By key, each once.
+    weights: Arc<[(Box<[u8]>, u16)]>,
+}
+
+impl FairWeights {
+    /// Of keys that are given twice the first counts.
+    pub fn new(mut weights: Vec<(Box<[u8]>, u16)>) -> FairWeights {
+        weights.sort_by(|(one, _), (other, _)| one.cmp(other));
+        weights.dedup_by(|(later, _), (earlier, _)| later == earlier);
+        FairWeights { weights: weights.into() }
+    }
+
+    /// How many messages this key gives in its turn.
+    pub fn of(&self, key: &[u8]) -> u16 {
+        let found = self.weights.binary_search_by(|(known, _)| (**known).cmp(key));
+        found.map_or(1, |at| self.weights[at].1)
+    }
+
+    /// Keys and their weights, by key.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u16)> {
+        self.weights.iter().map(|(key, weight)| (&**key, *weight))
+    }
+
+    /// How many keys have a weight of their own.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Whether all keys weigh the same.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+}
+
+impl Setting for FairWeights {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u16(self.len() as u16);
+        for (key, weight) in self.iter() {
+            out.bytes16(key);
+            out.u16(weight);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let count = reader.u16()?;
+        let read = |_| {
+            let key = reader.bytes16()?.into();
+            // A weight of 0, which no writer writes, would end no turn.
+            Some((key, reader.u16()?.max(1)))
+        };
+        Some(FairWeights::new((0..count).map(read).collect::<Option<_>>()?))
+    }
 }
 
 impl Setting for u64 {

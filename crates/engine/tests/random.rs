@@ -12,7 +12,7 @@ use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settl
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::State;
-use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
 use sluice_engine::{Command, Engine, Limits, Outcome};
 
 const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -104,8 +104,14 @@ impl Run {
         let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
         let payload = vec![7; self.numbers.below(40) as usize];
         let keyed = self.numbers.one_in(2);
-        let options =
-            [b"k0", b"k1", b"k2"].map(|key| SendOptions { ordering_key: key, ..SendOptions::default() });
+        let keys: [&[u8]; 5] = [b"", b"", b"k0", b"k1", b"k2, which does not lie in its place"];
+        let options: Vec<SendOptions<'_>> = (0..4)
+            .map(|_| SendOptions {
+                ordering_key: self.numbers.pick(&keys),
+                fair_key: self.numbers.pick(&keys),
+                ..SendOptions::default()
+            })
+            .collect();
         let items: Vec<SendItem<'_>> = (0..count)
             .map(|_| SendItem {
                 payload: &payload,
@@ -226,11 +232,18 @@ impl Run {
                     max_attempts: self.numbers.one_in(2).then_some(3),
                     max_deliveries: self.numbers.one_in(2).then_some(5),
                     backoff: self.numbers.one_in(2).then(|| self.backoff()),
+                    fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
                 };
                 let create = self.numbers.one_in(2);
                 self.apply(&Command::QueueSet { namespace, queue, patch, create });
             }
         }
+    }
+
+    fn fair_weights(&mut self) -> FairWeights {
+        let keys: [&[u8]; 3] = [b"", b"k0", b"k1"];
+        let weights = keys.map(|key| (key.into(), 1 + self.numbers.below(4) as u16));
+        FairWeights::new(weights.into_iter().take(self.numbers.below(4) as usize).collect())
     }
 
     fn hold(&mut self) {

@@ -1,7 +1,8 @@
 //! The engine: its state, and the door through which records come in.
 //!
 //! One file per concern: `send`, `receive`, `settle` and `dead` for messages, `queues` and `namespaces` for what holds
-//! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `timers` and `sweep` for what goes on by
+//! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
+//! turn it is, `timers` and `sweep` for what goes on by
 //! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -18,6 +19,7 @@
 mod blobs;
 mod damage;
 mod dead;
+mod fair;
 mod lookup;
 mod namespaces;
 mod ordering;
@@ -43,6 +45,7 @@ use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
+use crate::state::fair::Lanes;
 use crate::state::idempotency::Idempotency;
 use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
@@ -69,6 +72,7 @@ pub struct Engine {
     extras: AllExtras,
     ordering: OrderingKeys,
     shared_blobs: SharedBlobs,
+    lanes: Lanes,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,

@@ -77,6 +77,9 @@ impl Engine {
         let queue = self.queues.get_mut(queue_slot);
         queue.waiting_generation = queue.waiting_generation.wrapping_add(1);
         queue.ready = Ready::default();
+        if let Some(fair) = &mut queue.fair {
+            fair.rings = Default::default();
+        }
         queue.held = List::default();
         queue.purge_cursor = queue.all.head;
         queue.purge_until = self.namespaces.get(queue.namespace).last_sequence;

@@ -121,7 +121,7 @@ impl Engine {
 
     fn queue_view(&self, slot: u32) -> QueueView {
         let queue = self.queues.get(slot);
-        let first = queue.ready.highest().map(|priority| queue.ready.lists[priority].head);
+        let first = self.first_in_line(slot);
         QueueView {
             id: QueueId(queue.number),
             namespace: NamespaceId(self.namespaces.get(queue.namespace).number),
@@ -229,15 +229,8 @@ impl Engine {
     /// The messages that stand first in line; at most `limit` and [`PAGE_ITEMS_MAX`].
     pub fn peek(&self, queue: QueueId, limit: usize) -> Vec<MessageView> {
         let Some(slot) = self.queue_slot(queue) else { return Vec::new() };
-        let ready = &self.queues.get(slot).ready;
-        ready
-            .lists
-            .iter()
-            .rev()
-            .flat_map(|list| list.iter(&self.messages))
-            .take(limit.min(PAGE_ITEMS_MAX))
-            .map(|slot| self.message_view(slot))
-            .collect()
+        let first = self.in_line(slot, limit.min(PAGE_ITEMS_MAX));
+        first.into_iter().map(|slot| self.message_view(slot)).collect()
     }
 
     pub(super) fn message_view(&self, slot: u32) -> MessageView {
@@ -250,6 +243,7 @@ impl Engine {
             || (state == State::Blocked && message.time_us > self.now_us);
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(NIL, |options| options.ordering);
+        let fair = self.fair_lane(message.extras);
         let ended = matches!(state, State::Dead | State::Held);
         MessageView {
             id,
@@ -264,6 +258,7 @@ impl Engine {
             receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
+            fair_key: if fair == NIL { Box::default() } else { self.lanes.key(fair).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),
             reason: message.reason.name(),
             reason_at_us: ended.then_some(message.time_us),

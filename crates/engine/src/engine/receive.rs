@@ -100,9 +100,13 @@ impl Engine {
     /// Leases the first in line; false when the budget does not allow it.
     #[inline]
     fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
-        let ready = &self.queues.get(queue_slot).ready;
-        let Some(priority) = ready.highest() else { return false };
-        let len = u64::from(self.messages.get(ready.lists[priority].head).blob_len);
+        let queue = self.queues.get(queue_slot);
+        let Some(priority) = queue.ready.highest() else { return false };
+        let first = match &queue.fair {
+            None => queue.ready.lists[priority].head,
+            Some(fair) => self.lanes.slots.get(fair.rings[priority].head).messages.head,
+        };
+        let len = u64::from(self.messages.get(first).blob_len);
         if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {
             return false;
         }

@@ -1,5 +1,7 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
+mod fair;
+
 use super::Engine;
 use crate::query::{Counters, State};
 use crate::state::message::{BlockedBy, Message};
@@ -33,6 +35,7 @@ impl Engine {
         self.recount_extras()?;
         self.recount_ordering()?;
         self.recount_blobs()?;
+        self.recount_lanes()?;
         self.idempotency.recount()
     }
 
@@ -79,8 +82,12 @@ impl Engine {
         let mut ready = 0;
         for (priority, list) in queue.ready.lists.iter().enumerate() {
             let occupied = queue.ready.occupied >> priority & 1 == 1;
-            agree("occupied priorities", u64::from(occupied), u64::from(!list.is_empty()))?;
-            for at in list.iter(&self.messages) {
+            let listed = match &queue.fair {
+                None => list.iter(&self.messages).collect(),
+                Some(_) => self.recount_ring(queue, priority)?,
+            };
+            agree("occupied priorities", u64::from(occupied), u64::from(!listed.is_empty()))?;
+            for at in listed {
                 let message = self.messages.get(at);
                 let right = message.state == Some(State::Ready) && usize::from(message.priority) == priority;
                 if !right || queue.is_stale(message) {

@@ -94,6 +94,7 @@ impl Engine {
         self.idempotency.rebuild();
         self.ordering.rebuild();
         self.shared_blobs.rebuild();
+        self.lanes.rebuild();
     }
 }
 
@@ -147,6 +148,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.extras.options = Slab::read_head(reader)?;
         engine.ordering.slots = Slab::read_head(reader)?;
         engine.shared_blobs.slots = Slab::read_head(reader)?;
+        engine.lanes.slots = Slab::read_head(reader)?;
     }
     Some(engine)
 }

@@ -184,6 +184,9 @@ impl Engine {
         if !record.ordering_key.is_empty() {
             options.ordering = self.ordering.enter(message.queue, record.ordering_key);
         }
+        if !record.fair_key.is_empty() {
+            options.fair = self.lanes.enter(message.queue, message.priority, record.fair_key);
+        }
         self.extras.add_options(extras, options);
     }
 

@@ -27,6 +27,7 @@ pub(super) mod section {
     pub(in crate::engine) const OPTIONS: u8 = 8;
     pub(in crate::engine) const ORDERING: u8 = 9;
     pub(in crate::engine) const SHARED_BLOBS: u8 = 19;
+    pub(in crate::engine) const LANES: u8 = 10;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -44,6 +45,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.extras.options, section::OPTIONS, $do);
         each_slab!(@one $slab, $section, $engine.ordering.slots, section::ORDERING, $do);
         each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
+        each_slab!(@one $slab, $section, $engine.lanes.slots, section::LANES, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -116,6 +118,7 @@ impl Engine {
         add!(self.extras.options);
         add!(self.ordering.slots);
         add!(self.shared_blobs.slots);
+        add!(self.lanes.slots);
         digest
     }
 
@@ -150,5 +153,6 @@ impl Engine {
         self.extras.options.write_head(out);
         self.ordering.slots.write_head(out);
         self.shared_blobs.slots.write_head(out);
+        self.lanes.slots.write_head(out);
     }
 }

@@ -75,6 +75,12 @@ impl Engine {
             let head = self.queues.get(slot).all.head;
             if head == NIL {
                 let queue = self.queues.remove(slot);
+                if let Some(fair) = queue.fair {
+                    fair.plain
+                        .into_iter()
+                        .filter(|&lane| lane != NIL)
+                        .for_each(|lane| self.lanes.leave(lane));
+                }
                 self.queue_numbers.remove(u64::from(queue.number));
                 self.namespaces.get_mut(queue.namespace).queue_slots -= 1;
                 return true;

@@ -78,13 +78,20 @@ impl Engine {
     /// Ready to leased: takes the first in line of a queue whose highest priority is `priority`.
     #[inline]
     pub(super) fn lease_first(&mut self, queue_slot: u32, priority: usize, lease_ms: u64, token: u64) -> u32 {
-        let queue = self.queues.get_mut(queue_slot);
-        let list = &mut queue.ready.lists[priority];
-        let slot = list.head;
-        list.unlink(&mut self.messages, slot);
-        if list.is_empty() {
-            queue.ready.occupied &= !(1 << priority);
-        }
+        let mut queue = self.queues.get_mut(queue_slot);
+        let slot = if queue.fair.is_none() {
+            let list = &mut queue.ready.lists[priority];
+            let slot = list.head;
+            list.unlink(&mut self.messages, slot);
+            if list.is_empty() {
+                queue.ready.occupied &= !(1 << priority);
+            }
+            slot
+        } else {
+            let slot = self.take_from_lane(queue_slot, priority);
+            queue = self.queues.get_mut(queue_slot);
+            slot
+        };
         let lease_ms = if lease_ms == 0 { queue.settings.lease_ms } else { lease_ms };
         let message = self.messages.get_mut(slot);
         message.state = Some(State::Leased);
@@ -147,10 +154,13 @@ impl Engine {
     }
 
     fn free_extras(&mut self, extras: u32, out: &mut Outcome) {
-        if let Some(&options) = self.extras.options(extras)
-            && options.ordering != NIL
-        {
-            self.ordering.leave(options.ordering);
+        if let Some(&options) = self.extras.options(extras) {
+            if options.ordering != NIL {
+                self.ordering.leave(options.ordering);
+            }
+            if options.fair != NIL {
+                self.lanes.leave(options.fair);
+            }
         }
         let shared = &mut self.shared_blobs;
         self.extras.remove(extras, |blob| {
@@ -168,11 +178,17 @@ impl Engine {
         let priority = usize::from(message.priority);
         message.state = Some(State::Ready);
         message.generation = queue.waiting_generation;
-        queue.ready.lists[priority].push_back(&mut self.messages, slot);
-        queue.ready.occupied |= 1 << priority;
+        let plain = message.extras == NIL && queue.fair.is_none();
+        if plain {
+            queue.ready.lists[priority].push_back(&mut self.messages, slot);
+            queue.ready.occupied |= 1 << priority;
+        }
         let number = QueueId(queue.number);
         if out.ready.last() != Some(&number) {
             out.ready.push(number);
+        }
+        if !plain {
+            self.push_ready(slot);
         }
         self.count_in(slot);
     }
@@ -226,6 +242,9 @@ impl Engine {
         match message.state {
             Some(State::Delayed | State::Leased) => self.wheel.remove(&mut self.messages, slot),
             Some(State::Ready) if self.queues.get(message.queue).is_stale(message) => {}
+            Some(State::Ready) if self.queues.get(message.queue).fair.is_some() => {
+                self.unlink_from_lane(slot);
+            }
             Some(State::Ready) => {
                 let priority = usize::from(message.priority);
                 let ready = &mut self.queues.get_mut(message.queue).ready;

@@ -9,7 +9,7 @@ use crate::limits::{
     NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX,
 };
 use crate::options::{Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
-use crate::settings::{Backoff, BackoffKind, QueuePatch};
+use crate::settings::{Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
@@ -256,7 +256,20 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     if let Some(max_deliveries) = patch.max_deliveries {
         between("max_deliveries", u64::from(max_deliveries), 1, u64::from(u16::MAX))?;
     }
+    if let Some(weights) = &patch.fair_weights {
+        check_fair_weights(weights)?;
+    }
     patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
+}
+
+fn check_fair_weights(weights: &FairWeights) -> Result<(), Error> {
+    at_most("fair_weights entries", weights.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
+    for (key, weight) in weights.iter() {
+        at_most("fair_weights key bytes", key.len() as u64, KEY_BYTES_MAX as u64)?;
+        let field = format!("fair_weights.{}", String::from_utf8_lossy(key));
+        between(&field, u64::from(weight), 1, u64::from(FAIR_WEIGHT_MAX))?;
+    }
+    Ok(())
 }
 
 fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error> {

@@ -1,7 +1,9 @@
 //! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
 
 pub(crate) mod extras;
+pub(crate) mod fair;
 pub(crate) mod idempotency;
+pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod message;
 pub(crate) mod namespace;

@@ -9,6 +9,8 @@ use crate::wire::{Put, Reader};
 pub(crate) struct Options {
     /// Among [`super::ordering::OrderingKeys`].
     pub(crate) ordering: u32,
+    /// Among [`super::fair::Lanes`].
+    pub(crate) fair: u32,
     next_vacant: Option<u32>,
 }
 
@@ -26,7 +28,7 @@ impl Slot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Options { ordering: NIL, next_vacant: Some(next) }
+        Options { ordering: NIL, fair: NIL, next_vacant: Some(next) }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -40,12 +42,13 @@ impl Slot for Options {
             return;
         }
         out.u32(self.ordering);
+        out.u32(self.fair);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         if reader.bool()? {
             return Some(Options::vacant(reader.u32()?));
         }
-        Some(Options { ordering: reader.u32()?, next_vacant: None })
+        Some(Options { ordering: reader.u32()?, fair: reader.u32()?, next_vacant: None })
     }
 }

@@ -1,5 +1,6 @@
 //! Ordering keys: which message of a key may go on, and which wait for it.
 
+use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
 use crate::hash::hash;
@@ -13,7 +14,7 @@ use crate::wire::{Put, Reader};
 pub(crate) struct OrderingKey {
     /// Slot of its queue.
     pub(crate) queue: u32,
-    key: Box<[u8]>,
+    key: Key,
     /// Messages that have it, in whichever state.
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
@@ -31,7 +32,7 @@ impl Slot for OrderingKey {
     fn vacant(next: u32) -> Self {
         OrderingKey {
             queue: NIL,
-            key: Box::default(),
+            key: Key::default(),
             messages: 0,
             active: NIL,
             waiting: List::default(),
@@ -51,7 +52,7 @@ impl Slot for OrderingKey {
             return;
         }
         out.u32(self.queue);
-        out.bytes16(&self.key);
+        self.key.write(out);
         out.u32(self.messages);
         out.u32(self.active);
         self.waiting.write(out);
@@ -64,7 +65,7 @@ impl Slot for OrderingKey {
         }
         Some(OrderingKey {
             queue: reader.u32()?,
-            key: reader.bytes16()?.into(),
+            key: Key::read(reader)?,
             messages: reader.u32()?,
             active: reader.u32()?,
             waiting: List::read(reader)?,
@@ -107,7 +108,7 @@ impl OrderingKeys {
         }
         let slot = self.slots.insert(OrderingKey {
             queue,
-            key: key.into(),
+            key: Key::new(key),
             messages: 1,
             next_vacant: None,
             ..OrderingKey::vacant(NIL)

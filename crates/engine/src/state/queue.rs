@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::fair::Fair;
 use super::list::List;
 use super::message::{Message, PLACE, SIBLINGS};
 use crate::limits::PRIORITY_MAX;
@@ -12,7 +13,8 @@ use crate::store::NIL;
 use crate::store::slab::Slot;
 use crate::wire::{Put, Reader};
 
-const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
+/// Levels of priority.
+pub(crate) const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
 
 /// Ready messages: one list per priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +46,8 @@ pub(crate) struct Queue {
     /// The bytes behind `counters.states`.
     pub(crate) bytes: [u64; State::COUNT],
     pub(crate) ready: Ready,
+    /// Where ready messages stand from the first one with a fair key on, instead of on the lists of `ready`.
+    pub(crate) fair: Option<Box<Fair>>,
     pub(crate) held: List<PLACE>,
     /// In the order of dying, therefore by generation.
     pub(crate) dead: List<PLACE>,
@@ -81,6 +85,7 @@ impl Queue {
             counters: Counters::default(),
             bytes: [0; State::COUNT],
             ready: Ready::default(),
+            fair: None,
             held: List::default(),
             dead: List::default(),
             all: List::default(),
@@ -165,6 +170,10 @@ impl Slot for Queue {
         out.u64(self.purge_until);
         out.bool(self.working);
         out.bool(self.deleted);
+        out.bool(self.fair.is_some());
+        if let Some(fair) = &self.fair {
+            fair.write(out);
+        }
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -194,6 +203,13 @@ impl Slot for Queue {
         queue.purge_until = reader.u64()?;
         queue.working = reader.bool()?;
         queue.deleted = reader.bool()?;
+        if reader.format() >= 2 && reader.bool()? {
+            let fair = Fair::read(reader)?;
+            for (priority, ring) in fair.rings.iter().enumerate() {
+                queue.ready.occupied |= u16::from(ring.head != NIL) << priority;
+            }
+            queue.fair = Some(Box::new(fair));
+        }
         Some(queue)
     }
 }

@@ -3,7 +3,7 @@
 use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::options::SendOptions;
-use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
 use sluice_engine::{BlobRef, Command, Limits};
 
 use super::{Player, START_US};
@@ -236,7 +236,7 @@ impl Player {
 
 fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
     let key = |name: &str| line.get(name).unwrap_or("").as_bytes();
-    SendOptions { ordering_key: key("ordering_key"), ..SendOptions::default() }
+    SendOptions { ordering_key: key("ordering_key"), fair_key: key("fair_key"), ..SendOptions::default() }
 }
 
 fn patch(line: &Line<'_>) -> QueuePatch {
@@ -245,5 +245,12 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         max_attempts: line.number("max_attempts").map(|value| value as u16),
         max_deliveries: line.number("max_deliveries").map(|value| value as u16),
         backoff: line.get("backoff").map(backoff),
+        fair_weights: line.get("fair_weights").map(fair_weights),
     }
+}
+
+/// `KEY:WEIGHT,KEY:WEIGHT`
+fn fair_weights(text: &str) -> FairWeights {
+    let weights = text.split(',').filter_map(|pair| pair.split_once(':'));
+    FairWeights::new(weights.map(|(key, weight)| (key.as_bytes().into(), weight.parse().unwrap())).collect())
 }

@@ -153,6 +153,14 @@ impl Player {
             settings.max_deliveries,
             backoff(&settings.backoff)
         )];
+        let weights = &settings.fair_weights;
+        let weights: Vec<_> = weights
+            .iter()
+            .map(|(key, weight)| format!("{}:{weight}", String::from_utf8_lossy(key)))
+            .collect();
+        if !weights.is_empty() {
+            lines.push(format!("fair_weights {}", weights.join(",")));
+        }
         lines.extend(counters(&view.counters));
         lines.extend(view.oldest_ready_at_us.map(|at| format!("first in line sent at {}", self.time(at))));
         lines

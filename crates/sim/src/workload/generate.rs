@@ -274,7 +274,7 @@ impl Generator {
             lease_ms: rng.chance(1, 2).then(|| rng.between(20, 5_000)),
             max_attempts: rng.chance(1, 2).then(|| rng.between(1, 4) as u16),
             max_deliveries: rng.chance(1, 2).then(|| rng.between(1, 8) as u16),
-            backoff: None,
+            ..QueuePatch::default()
         };
         // Never an empty patch: it could not be told from the node's own, which creates the queues of a pull.
         if patch == QueuePatch::default() || self.rng.chance(1, 2) {
