@@ -1,4 +1,4 @@
-//! Leases of messages in hand, and when each is to be extended.
+//! Leases of messages in hand: when each is to be extended, and when it is over by this process's own clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,6 +13,8 @@ pub(super) struct Lease {
     pub(super) id: String,
     pub(super) lost: Stop,
     extend_at: Instant,
+    /// The server's clock may say so earlier, never later: the lease began before its answer came.
+    ends_at: Instant,
 }
 
 /// Leases by receipt. There are as many as messages in hand, so a walk over them is short.
@@ -29,7 +31,8 @@ impl Leases {
 
     /// Adds a lease that was given at `since` at the latest.
     pub(super) fn add(&mut self, receipt: &str, id: &str, since: Instant) {
-        let lease = Lease { id: id.to_owned(), lost: Stop::new(), extend_at: since + self.lease / 2 };
+        let (extend_at, ends_at) = (since + self.lease / 2, since + self.lease);
+        let lease = Lease { id: id.to_owned(), lost: Stop::new(), extend_at, ends_at };
         self.held.insert(receipt.to_owned(), lease);
     }
 
@@ -51,7 +54,22 @@ impl Leases {
 
     /// When the next lease is at half time; a lost one never is.
     pub(super) fn next_extend(&self) -> Option<Instant> {
-        self.held.values().filter(|l| !l.lost.is_stopped()).map(|l| l.extend_at).min()
+        self.kept().map(|l| l.extend_at).min()
+    }
+
+    /// When the next lease is over unless it is extended.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.kept().map(|l| l.ends_at).min()
+    }
+
+    /// Gives the signal of each lease that is over by now; tells whose they were.
+    pub(super) fn end_due(&mut self, now: Instant) -> Vec<String> {
+        let over = |lease: &&Lease| lease.ends_at <= now;
+        self.kept().filter(over).inspect(|l| l.lost.stop()).map(|l| l.id.clone()).collect()
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &Lease> {
+        self.held.values().filter(|l| !l.lost.is_stopped())
     }
 
     /// Receipts at half time; each is due again after a quarter of the lease, should this extend fail.
@@ -71,6 +89,7 @@ impl Leases {
     pub(super) fn extended(&mut self, receipt: &str, since: Instant) {
         if let Some(lease) = self.held.get_mut(receipt) {
             lease.extend_at = since + self.lease / 2;
+            lease.ends_at = since + self.lease;
         }
     }
 }
@@ -93,5 +112,22 @@ mod tests {
         assert_eq!(leases.next_extend(), Some(at(40)));
         leases.remove("a");
         assert_eq!(leases.next_extend(), Some(at(50)));
+    }
+
+    #[test]
+    fn a_lease_that_is_not_extended_in_time_is_over() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut leases = Leases::new(Duration::from_secs(40));
+        leases.add("a", "1", start);
+        leases.add("b", "2", at(5));
+        leases.extended("a", at(20));
+        assert_eq!(leases.next_end(), Some(at(45)));
+        assert!(leases.end_due(at(44)).is_empty());
+        assert_eq!(leases.end_due(at(45)), ["2"]);
+        assert!(leases.lost("b").is_some_and(|lost| lost.is_stopped()));
+        assert_eq!(leases.next_end(), Some(at(60)));
+        assert!(leases.end_due(at(59)).is_empty(), "told once");
+        assert_eq!(leases.lose("b"), None, "nor by the server's word");
     }
 }

@@ -24,7 +24,7 @@ pub struct WorkerOptions {
     pub wait: Duration,
     /// A name for those who look; may be empty.
     pub consumer: String,
-    /// End when nothing has come for half a second and no handler runs.
+    /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled.
     pub until_empty: bool,
 }
 
@@ -48,7 +48,8 @@ impl WorkerOptions {
 pub struct Job {
     /// The message.
     pub message: Delivered,
-    /// Given when the lease was lost: somebody else may have the message now, so going on is in vain.
+    /// Given when the lease was lost: the server said so, or its end came by this process's own clock before it could
+    /// be extended. Somebody else may have the message now, so going on is in vain.
     pub lost: Stop,
 }
 
@@ -86,8 +87,11 @@ pub enum WorkerEvent {
         /// Why.
         reason: String,
     },
-    /// The lease of a running message was lost: its id.
+    /// The server said that the lease of a message is lost: its id.
     LeaseLost(String),
+    /// The lease of a message ended by this process's own clock, since the server could not be reached in time to extend
+    /// it: its id.
+    LeaseEnded(String),
 }
 
 /// Receives messages, runs a handler for each, and settles them.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::ClientError;
 use crate::message::{Receive, Settle};
 use crate::types::{Delivered, ItemResult};
 use crate::worker::leases::Leases;
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent};
-use crate::worker::settler::{self, Settled};
+use crate::worker::settler::{self, Settled, Settling};
 use crate::worker::stop::Stop;
 
 /// Most messages of one receive; the server's default limit.
@@ -21,11 +21,13 @@ const RECEIVE_MAX: usize = 1_000;
 /// Pause after a receive that failed for good, before the next.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// Shortest time that one try of an extend gets.
+const EXTEND_LEAST: Duration = Duration::from_secs(1);
 /// With `until_empty`: how long nothing must come.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
 
 type Received = (Instant, Result<Vec<Delivered>, ClientError>);
-type Extended = (Instant, Vec<String>, Result<Vec<ItemResult>, ClientError>);
+type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
     /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what was done.
@@ -47,9 +49,15 @@ impl Worker {
         Fut: Future<Output = Settle> + Send + 'static,
     {
         let (settle, settled) = mpsc::channel(RECEIVE_MAX);
-        let settler =
-            tokio::spawn(settler::run(self.client.clone(), settled, events.clone(), self.options.lease));
-        let mut state = State::new(self, handler, settle, events);
+        let settling = Settling::new(settle);
+        let settler = tokio::spawn(settler::run(
+            self.client.clone(),
+            settled,
+            settling.unanswered(),
+            events.clone(),
+            self.options.lease,
+        ));
+        let mut state = State::new(self, handler, settling, events);
         state.run(&stop).await;
         let failed = state.failed.take();
         drop(state);
@@ -66,7 +74,7 @@ fn broken(client: &crate::Client, error: &JoinError) -> ClientError {
 struct State<'a, F> {
     worker: &'a Worker,
     handler: F,
-    settle: mpsc::Sender<Settled>,
+    settling: Settling,
     events: mpsc::UnboundedSender<WorkerEvent>,
     waiting: VecDeque<Delivered>,
     leases: Leases,
@@ -77,6 +85,10 @@ struct State<'a, F> {
     extend: Option<JoinHandle<Extended>>,
     failures: u32,
     receive_after: Instant,
+    /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
+    began_idle: bool,
+    /// The last receive brought nothing and nothing is in hand any more: the next look need not wait.
+    look_again: bool,
     stopping: bool,
     failed: Option<ClientError>,
 }
@@ -89,13 +101,13 @@ where
     fn new(
         worker: &'a Worker,
         handler: F,
-        settle: mpsc::Sender<Settled>,
+        settling: Settling,
         events: mpsc::UnboundedSender<WorkerEvent>,
     ) -> Self {
         State {
             worker,
             handler,
-            settle,
+            settling,
             events,
             waiting: VecDeque::new(),
             leases: Leases::new(worker.options.lease.max(Duration::from_secs(1))),
@@ -105,6 +117,8 @@ where
             extend: None,
             failures: 0,
             receive_after: Instant::now(),
+            began_idle: false,
+            look_again: false,
             stopping: false,
             failed: None,
         }
@@ -115,6 +129,7 @@ where
             self.start_handlers();
             self.start_receive();
             let extend_at = if self.extend.is_none() { self.leases.next_extend() } else { None };
+            let ends_at = self.leases.next_end();
             let idle = self.receive.is_none() && !self.stopping && self.room() > 0;
             tokio::select! {
                 () = stop.stopped(), if !self.stopping => self.begin_stop().await,
@@ -122,6 +137,7 @@ where
                 received = join(&mut self.receive) => self.received(received).await,
                 extended = join(&mut self.extend) => self.extended(extended),
                 () = sleep_until(extend_at.unwrap_or_else(Instant::now)), if extend_at.is_some() => self.start_extend(),
+                () = sleep_until(ends_at.unwrap_or_else(Instant::now)), if ends_at.is_some() => self.end_leases(),
                 () = sleep_until(self.receive_after), if idle => {}
             }
         }
@@ -132,6 +148,11 @@ where
         let options = &self.worker.options;
         let want = options.concurrency.max(1).saturating_add(options.prefetch);
         want.saturating_sub(self.running.len() + self.waiting.len()).min(RECEIVE_MAX)
+    }
+
+    /// Whether nothing is in hand: no handler runs, nothing waits for one, and every settle was answered.
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty() && self.settling.is_done()
     }
 
     fn start_handlers(&mut self) {
@@ -154,13 +175,18 @@ where
             return;
         }
         let options = &self.worker.options;
-        let wait = if options.until_empty { options.wait.min(EMPTY_AFTER) } else { options.wait };
+        let wait = match options.until_empty {
+            true if self.look_again => Duration::ZERO,
+            true => options.wait.min(EMPTY_AFTER),
+            false => options.wait,
+        };
         let mut receive = Receive::from_queues(options.queues.clone())
             .max(u32::try_from(room).unwrap_or(u32::MAX))
             .wait(wait)
             .lease(Some(options.lease.max(Duration::from_secs(1))));
         receive.consumer.clone_from(&options.consumer);
         let client = self.worker.client.clone();
+        self.began_idle = self.is_idle();
         self.receive = Some(tokio::spawn(async move {
             let result = client.receive(&receive).await;
             // The lease began when the server answered, at the earliest a moment ago.
@@ -185,10 +211,10 @@ where
     }
 
     fn after_success(&mut self, messages: Vec<Delivered>, since: Instant) {
-        if messages.is_empty() && self.worker.options.until_empty {
-            // A running handler may yet give its message back, so an empty queue is not the end until all have ended.
-            self.stopping |= self.running.is_empty() && self.waiting.is_empty();
-        }
+        // What was in hand when the receive began may have gone back into the queue after the server had looked; so an
+        // answer without messages is the end only when nothing was.
+        self.look_again = messages.is_empty() && !self.began_idle && self.is_idle();
+        self.stopping |= messages.is_empty() && self.began_idle && self.worker.options.until_empty;
         for message in messages {
             self.leases.add(&message.receipt, &message.id, since);
             self.waiting.push_back(message);
@@ -223,8 +249,7 @@ where
 
     async fn settle(&mut self, receipt: String, settle: Settle) {
         let Some(lease) = self.leases.remove(&receipt) else { return };
-        // The settler ends only after this sender is gone.
-        let _ = self.settle.send(Settled { receipt, id: lease.id, settle }).await;
+        self.settling.hand_over(Settled { receipt, id: lease.id, settle }).await;
     }
 
     /// No new messages; what has not started goes back.
@@ -248,15 +273,25 @@ where
         let now = Instant::now();
         let due = self.leases.take_due(now);
         let (client, lease) = (self.worker.client.clone(), self.worker.options.lease);
+        // A try that hangs must not outlast the leases: a later one may get through.
+        let patience = (lease / 4).max(EXTEND_LEAST);
         self.extend = Some(tokio::spawn(async move {
-            let result = client.extend_many(due.iter().map(|r| (r.as_str(), Some(lease)))).await;
-            (now, due, result)
+            let extend = client.extend_many(due.iter().map(|r| (r.as_str(), Some(lease))));
+            let results = timeout(patience, extend).await.ok().and_then(Result::ok);
+            (now, due, results)
         }));
+    }
+
+    /// Nobody can say any more whether another worker has these messages by now.
+    fn end_leases(&mut self) {
+        for id in self.leases.end_due(Instant::now()) {
+            let _ = self.events.send(WorkerEvent::LeaseEnded(id));
+        }
     }
 
     fn extended(&mut self, extended: Result<Extended, JoinError>) {
         // A failed extend is due again before the lease ends; nothing to do for it now.
-        let Ok((since, receipts, Ok(results))) = extended else { return };
+        let Ok((since, receipts, Some(results))) = extended else { return };
         for (receipt, result) in receipts.iter().zip(results) {
             if result.ok {
                 self.leases.extended(receipt, since);

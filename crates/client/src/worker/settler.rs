@@ -1,6 +1,8 @@
 //! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -25,11 +27,42 @@ pub(super) struct Settled {
     pub(super) settle: Settle,
 }
 
+/// The way to the settler, and how much is on it.
+#[derive(Clone, Debug)]
+pub(super) struct Settling {
+    to: mpsc::Sender<Settled>,
+    unanswered: Arc<AtomicUsize>,
+}
+
+impl Settling {
+    pub(super) fn new(to: mpsc::Sender<Settled>) -> Settling {
+        Settling { to, unanswered: Arc::default() }
+    }
+
+    /// The count of what was handed over and is not done with.
+    pub(super) fn unanswered(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.unanswered)
+    }
+
+    /// Hands over; waits while there is too much on the way.
+    pub(super) async fn hand_over(&self, settled: Settled) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        // The settler ends only after this sender is gone.
+        let _ = self.to.send(settled).await;
+    }
+
+    /// Whether the server has answered, or was given up on, for all that was handed over.
+    pub(super) fn is_done(&self) -> bool {
+        self.unanswered.load(Ordering::Relaxed) == 0
+    }
+}
+
 /// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is tried for
 /// `patience`: as long as its leases may live.
 pub(super) async fn run(
     client: Client,
     mut incoming: mpsc::Receiver<Settled>,
+    unanswered: Arc<AtomicUsize>,
     events: mpsc::UnboundedSender<WorkerEvent>,
     patience: Duration,
 ) -> Summary {
@@ -37,6 +70,7 @@ pub(super) async fn run(
     let mut batch = Vec::new();
     while incoming.recv_many(&mut batch, BATCH_MAX).await > 0 {
         settle(&client, &batch, &events, patience, &mut summary).await;
+        unanswered.fetch_sub(batch.len(), Ordering::Relaxed);
         batch.clear();
     }
     summary

@@ -15,7 +15,11 @@ struct Fake {
     ready: VecDeque<String>,
     calls: Vec<(String, Value)>,
     extend_fails: bool,
+    /// An extend is never answered, as when the network is cut.
+    extend_hangs: bool,
     settle_delay: Duration,
+    /// Nacked once, a message is ready again when the nack takes effect.
+    nacked: Vec<String>,
 }
 
 impl Fake {
@@ -40,6 +44,16 @@ impl Fake {
         }
         found.sort();
         found
+    }
+
+    fn put_back_nacked(&mut self, body: &Value) {
+        for item in body["items"].as_array().unwrap_or(&Vec::new()) {
+            let id = item["receipt"].as_str().unwrap().trim_start_matches("r-").to_owned();
+            if item["outcome"] == "nack" && !self.nacked.contains(&id) {
+                self.nacked.push(id.clone());
+                self.ready.push_back(id);
+            }
+        }
     }
 
     fn calls(&self, end: &str) -> usize {
@@ -70,11 +84,16 @@ async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
         return Reply::Json(200, json!({ "messages": messages }).to_string());
     }
     let count = body["items"].as_array().or(body["receipts"].as_array()).unwrap().len();
-    let (fails, delay) = {
+    let extend = request.path.ends_with("/extend");
+    let (fails, hangs, delay) = {
         let fake = fake.lock().unwrap();
-        (fake.extend_fails && request.path.ends_with("/extend"), fake.settle_delay)
+        (fake.extend_fails && extend, fake.extend_hangs && extend, fake.settle_delay)
     };
+    if hangs {
+        return std::future::pending().await;
+    }
     tokio::time::sleep(delay).await;
+    fake.lock().unwrap().put_back_nacked(&body);
     let result = if fails {
         json!({"ok": false, "error": {"code": "lease_lost", "message": "over"}})
     } else {
@@ -109,10 +128,14 @@ async fn every_message_is_settled_as_its_handler_said() {
         }
     };
     let summary = worker.run(Stop::new(), handler, events().0).await.unwrap();
-    assert_eq!((summary.acked, summary.nacked, summary.rejected), (1, 2, 1));
+    assert_eq!((summary.acked, summary.nacked, summary.rejected), (1, 4, 1));
     let fake = fake.lock().unwrap();
     assert_eq!(fake.settled("ack"), ["r-m0"]);
-    assert_eq!(fake.settled("nack"), ["r-m1", "r-m3"]);
+    assert_eq!(
+        fake.settled("nack"),
+        ["r-m1", "r-m1", "r-m3", "r-m3"],
+        "each once more, then the fake drops it"
+    );
     assert_eq!(fake.settled("reject"), ["r-m2"]);
 }
 
@@ -176,4 +199,46 @@ async fn a_handler_hears_that_its_lease_is_lost() {
     let (sender, mut heard) = events();
     worker.run(Stop::new(), handler, sender).await.unwrap();
     assert!(matches!(heard.recv().await, Some(WorkerEvent::LeaseLost(id)) if id == "m0"));
+}
+
+#[tokio::test]
+async fn a_queue_is_not_empty_while_a_nack_is_on_its_way() {
+    let fake = Fake::with(1);
+    // Longer than the half second in which nothing may come.
+    fake.lock().unwrap().settle_delay = Duration::from_millis(900);
+    let worker = worker(&fake, |_| {}).await;
+    let handler = |job: sluice_client::Job| async move {
+        let _ = job;
+        Settle::Nack { error: "no".into(), delay: None }
+    };
+    let summary = worker.run(Stop::new(), handler, events().0).await.unwrap();
+    assert_eq!(summary.nacked, 2, "it was ready again when the nack had taken effect");
+    assert!(fake.lock().unwrap().ready.is_empty());
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_extended_ends_by_the_workers_own_clock() {
+    let fake = Fake::with(2);
+    fake.lock().unwrap().extend_hangs = true;
+    let worker = worker(&fake, |o| {
+        o.lease = Duration::from_secs(2);
+        o.prefetch = 1;
+    })
+    .await;
+    let started = std::time::Instant::now();
+    let handler = |job: sluice_client::Job| async move {
+        job.lost.stopped().await;
+        Settle::Release { delay: None }
+    };
+    let (sender, mut heard) = events();
+    let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
+    let took = started.elapsed();
+    assert!((Duration::from_secs(2)..Duration::from_secs(6)).contains(&took), "{took:?}");
+    assert_eq!(summary.released, 1, "what had not started is nobody's business any more");
+    let mut ended = Vec::new();
+    while let Ok(WorkerEvent::LeaseEnded(id)) = heard.try_recv() {
+        ended.push(id);
+    }
+    ended.sort();
+    assert_eq!(ended, ["m0", "m1"]);
 }

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sluice_client::{Delivered, Job, Settle, Stop};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::environment::variables;
@@ -19,7 +20,8 @@ use super::signals::Kill;
 
 /// How long a command may take to end after a signal, before SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// How long the rest of stderr may take after a command has ended; what it left running may hold it open.
+/// How long the rest of stderr may take after a command has ended; what it left running may hold it open, and then what
+/// has come by then counts.
 const STDERR_AFTER: Duration = Duration::from_millis(500);
 /// Bytes of stderr that go into the history of a message.
 const ERROR_BYTES: usize = 2_000;
@@ -82,7 +84,8 @@ fn start(setup: &Setup, message: &Delivered) -> io::Result<Child> {
 async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.0.clone()));
-    let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr)));
+    let said = Arc::new(LastWords::default());
+    let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr, Arc::clone(&said))));
     let end = wait(setup, job, &mut child, group).await;
     if let End::TimedOut = end {
         end_group(&mut child, group, Signal::TERM).await;
@@ -95,14 +98,14 @@ async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
         End::Interrupted(_) => Settle::Release { delay: None },
         End::TimedOut => {
             let limit = setup.timeout.unwrap_or_default();
-            let said = last_words(reading).await;
+            let said = said.when_read(reading).await;
             Settle::Nack { error: join(&format!("timed out after {limit:?}"), &said), delay: None }
         }
         End::Exited(Err(e)) => {
             Settle::Nack { error: format!("cannot wait for the command: {e}"), delay: None }
         }
         End::Exited(Ok(status)) => {
-            let said = last_words(reading).await;
+            let said = said.when_read(reading).await;
             judge(status, setup.reject_code, &said)
         }
     }
@@ -154,30 +157,42 @@ async fn feed(stdin: Option<ChildStdin>, payload: Vec<u8>) {
 }
 
 /// Passes stderr on to ours and keeps its end.
-async fn pass_on(mut stderr: ChildStderr) -> Vec<u8> {
+async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
     let mut ours = tokio::io::stderr();
-    let mut tail: Vec<u8> = Vec::new();
     let mut piece = [0u8; 4096];
     loop {
         match stderr.read(&mut piece).await {
-            Ok(0) | Err(_) => return tail,
+            Ok(0) | Err(_) => return,
             Ok(count) => {
+                said.add(&piece[..count]);
                 // If nobody reads our stderr, the history still gets the end.
                 let _ = ours.write_all(&piece[..count]).await;
                 let _ = ours.flush().await;
-                tail.extend_from_slice(&piece[..count]);
-                let surplus = tail.len().saturating_sub(ERROR_BYTES);
-                tail.drain(..surplus);
             }
         }
     }
 }
 
-async fn last_words(reading: Option<tokio::task::JoinHandle<Vec<u8>>>) -> String {
-    let Some(reading) = reading else { return String::new() };
-    match timeout(STDERR_AFTER, reading).await {
-        Ok(Ok(tail)) => String::from_utf8_lossy(&tail).trim().trim_matches('\u{fffd}').to_owned(),
-        _ => String::new(),
+/// The end of a command's stderr, as far as it has come.
+#[derive(Debug, Default)]
+struct LastWords(Mutex<Vec<u8>>);
+
+impl LastWords {
+    fn add(&self, piece: &[u8]) {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(piece);
+        let surplus = tail.len().saturating_sub(ERROR_BYTES);
+        tail.drain(..surplus);
+    }
+
+    /// What was said when all has been read, or for as long as is waited for it. Reading goes on after that, so that
+    /// what is left running is not stopped by a full pipe.
+    async fn when_read(&self, reading: Option<JoinHandle<()>>) -> String {
+        if let Some(reading) = reading {
+            let _ = timeout(STDERR_AFTER, reading).await;
+        }
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).trim().trim_matches('\u{fffd}').to_owned()
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct WorkArgs {
     /// Exit code by which a command rejects its message.
     #[arg(long, value_name = "CODE", default_value_t = 65, value_parser = clap::value_parser!(u8).range(1..))]
     reject_code: u8,
-    /// End when nothing has come for half a second and no command runs.
+    /// End when nothing has come for half a second, no command runs, and all that was taken is settled.
     #[arg(long)]
     until_empty: bool,
     /// A name for those who look at the server.

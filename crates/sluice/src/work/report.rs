@@ -95,6 +95,13 @@ impl Report {
                 "lease_lost",
                 format!("lost the lease of {id}: ending its command, another worker has the message"),
             ),
+            WorkerEvent::LeaseEnded(id) => (
+                "lease_ended",
+                format!(
+                    "the lease of {id} ended before it could be extended: ending its command, another worker may have \
+                     the message"
+                ),
+            ),
             other => ("other", format!("{other:?}")),
         };
         if self.out.json {

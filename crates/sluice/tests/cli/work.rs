@@ -196,3 +196,52 @@ fn a_name_that_is_not_valid_ends_it() {
     let error = server.run(&["work", "q"]).fails(2);
     assert!(error.contains("COMMAND"), "{error}");
 }
+
+#[test]
+fn until_empty_waits_for_a_nack_that_makes_a_message_ready_again() {
+    let server = Server::start();
+    server.ok(&["queue", "set", "q", "--create", "--backoff", "none", "--max-attempts", "30"]);
+    server.ok(&["send", "q", "x"]);
+    let script = "exit 1";
+    let done = server.run(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
+    assert!(done.err.contains("30 nacked"), "{}", done.err);
+    assert_eq!((server.count("q", "ready"), server.count("q", "dead")), (0, 1));
+}
+
+#[test]
+fn what_a_command_leaves_running_does_not_take_its_last_words() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x", "--max-attempts", "1"]);
+    let started = Instant::now();
+    let script = "echo 'no such address' >&2; sleep 20 & exit 7";
+    let output = server.path("err");
+    // A file: the pipe of a test would be held open by what is left running, too.
+    let status = server
+        .command(&["work", "q", "--until-empty", "--", "sh", "-c", script])
+        .stderr(std::fs::File::create(&output).unwrap())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(dead_error(&server), "exit code 7: no such address");
+}
+
+#[test]
+fn a_worker_that_is_cut_off_ends_its_command_when_the_lease_is_over() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    let script = "trap 'touch trapped; exit 1' TERM; touch begun; sleep 60 & wait";
+    let mut worker = start(&server, &["work", "q", "--lease", "2s", "--", "sh", "-c", script]);
+    until("the command", || server.path("begun").exists());
+    server.signal("STOP");
+    let cut = Instant::now();
+    until("the command's end", || server.path("trapped").exists());
+    assert!(cut.elapsed() < Duration::from_secs(10), "{:?}", cut.elapsed());
+    server.signal("CONT");
+    signal_to(&worker, "TERM");
+    assert_eq!(wait(&mut worker).code(), Some(0));
+    let done = Done::of(worker.wait_with_output().unwrap());
+    assert!(done.err.contains("the lease of"), "{}", done.err);
+    assert!(done.err.contains("ended before it could be extended"), "{}", done.err);
+}
