@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::base64;
+use crate::json::plain_len;
 use crate::message::{Message, MessageOptions, Receive, Settle, SettleItem};
 use crate::types::Backoff;
+
+/// A receipt, its quotes and its comma.
+const RECEIPT_ROOM: usize = 35;
 
 /// Milliseconds as the API counts them.
 pub(crate) fn millis(duration: Duration) -> u64 {
@@ -61,7 +65,8 @@ fn settle_fields(settle: &Settle, out: &mut String) {
 
 /// The body of an ack of many.
 pub(crate) fn receipts<'a>(receipts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut out = String::with_capacity(512);
+    let receipts = receipts.into_iter();
+    let mut out = String::with_capacity(16 + receipts.size_hint().0.max(8) * RECEIPT_ROOM);
     out.push_str("{\"receipts\":[");
     let mut first = true;
     for receipt in receipts {
@@ -225,13 +230,12 @@ fn number(key: &str, value: u64, out: &mut String) {
 /// A JSON string: runs that need no escape are copied whole.
 fn string(text: &str, out: &mut String) {
     out.push('"');
-    let mut from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[from..at]);
-        from = at + 1;
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_len(rest.as_bytes()));
+        out.push_str(plain);
+        let Some(byte) = special.bytes().next() else { break };
+        rest = &special[1..];
         match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
@@ -243,7 +247,6 @@ fn string(text: &str, out: &mut String) {
             }
         }
     }
-    out.push_str(&text[from..]);
     out.push('"');
 }
 

@@ -5,7 +5,8 @@
 //! server decides, and says so with a code.
 //!
 //! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `retry` when to
-//! try again, `encode` JSON of the hot requests, `types` responses, `message` what is sent, `worker` the loop.
+//! try again, `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
+//! `message` what is sent, `worker` the loop.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -21,24 +22,26 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod answers;
 mod base64;
 mod calls;
 mod client;
 mod encode;
 mod error;
+mod json;
 mod message;
 mod retry;
 mod transport;
 mod types;
 mod worker;
 
+pub use answers::{Delivered, DeliveredRef, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
 pub use message::{Message, MessageOptions, Receive, Settle, SettleItem, Unique};
 pub use transport::Download;
 pub use types::{
-    Attempt, Backoff, BackoffKind, Counts, Delivered, DeliveredRef, DeliveredText, ErrorBody, ItemResult,
-    Namespace, Payload, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, ReceivedBody, SentBody,
-    SentIds, Stored, StoredPage, Totals,
+    Attempt, Backoff, BackoffKind, Counts, ErrorBody, Namespace, Queue, QueueChange, QueueSettings,
+    QuotaChange, Quotas, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use http::Method;
 
+use crate::answers::{Delivered, ReceivedBody, SentBody};
 use crate::client::{Client, encoded, key_header};
 use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
 use crate::retry::Safety;
-use crate::types::{Delivered, ReceivedBody, SentBody, Stored, StoredPage, parse};
+use crate::types::{Stored, StoredPage, parse};
 
 impl Client {
     /// Sends messages, all or nothing, under a fresh idempotency key, so that a retry never sends twice.
@@ -33,7 +34,7 @@ impl Client {
 
     /// Receives messages under a lease. An empty list: there was nothing within the waiting time.
     pub async fn receive(&self, receive: &Receive) -> Result<Vec<Delivered>, ClientError> {
-        self.receive_body(receive).await?.decode()?.iter().map(|m| m.to_owned()).collect()
+        self.receive_body(receive).await?.detach()
     }
 
     /// The same, decoded when asked and borrowed from the answer.

@@ -3,19 +3,13 @@
 use std::time::Duration;
 
 use http::Method;
-use serde::Deserialize;
 
+use crate::answers::{self, ItemResult};
 use crate::client::Client;
 use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
 use crate::retry::Safety;
-use crate::types::{ItemResult, parse};
-
-#[derive(Deserialize)]
-struct Results {
-    results: Vec<ItemResult>,
-}
 
 impl Client {
     /// Acks one message. A receipt that has settled its message before counts as success.
@@ -64,11 +58,7 @@ impl Client {
     async fn many(&self, path: &str, body: String, items: usize) -> Result<Vec<ItemResult>, ClientError> {
         let call = self.call(Method::POST, self.path(path), body);
         let answer = self.run(call, Safety::Repeatable).await?;
-        let mut results = parse::<Results>(&answer.body)?.results;
-        if results.len() != items {
-            let reason = format!("{items} items were sent, {} results came back", results.len());
-            return Err(ClientError::Protocol { status: answer.status, reason });
-        }
+        let mut results = answers::results(&answer.body, items)?;
         for result in &mut results {
             if result.error.as_ref().is_some_and(|e| e.code == "already_settled") {
                 *result = ItemResult { ok: true, already_settled: true, error: None };

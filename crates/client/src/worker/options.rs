@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::answers::Delivered;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::types::Delivered;
 use crate::worker::stop::Stop;
 
 /// How a worker runs.

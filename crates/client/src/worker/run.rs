@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::answers::{Delivered, ItemResult};
 use crate::error::ClientError;
 use crate::message::{Receive, Settle};
-use crate::types::{Delivered, ItemResult};
 use crate::worker::leases::Leases;
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent};
 use crate::worker::settler::{self, Settled, Settling};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use crate::answers::ItemResult;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
-use crate::types::ItemResult;
 use crate::worker::options::{Summary, WorkerEvent};
 
 /// Most items of one request.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use sluice_client::{Delivered, Job, Settle, Stop};
+use sluice_client::{Delivered, Job, Payload, Settle, Stop};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::task::JoinHandle;
@@ -83,7 +83,7 @@ fn start(setup: &Setup, message: &Delivered) -> io::Result<Child> {
 
 async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.0.clone()));
+    let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.clone()));
     let said = Arc::new(LastWords::default());
     let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr, Arc::clone(&said))));
     let end = wait(setup, job, &mut child, group).await;
@@ -149,9 +149,9 @@ fn send(group: Option<Pid>, signal: Signal) {
 }
 
 /// Writes the payload; a command need not read it.
-async fn feed(stdin: Option<ChildStdin>, payload: Vec<u8>) {
+async fn feed(stdin: Option<ChildStdin>, payload: Payload) {
     if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(&payload).await;
+        let _ = stdin.write_all(&payload.0).await;
         let _ = stdin.shutdown().await;
     }
 }

@@ -211,8 +211,14 @@ pub(in crate::bench) fn write_number(number: u64, payload: &mut [u8]) {
 }
 
 fn read_number(payload: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(payload.get(..NUMBER_BYTES)?).ok()?;
-    u64::from_str_radix(digits, 16).ok()
+    payload.get(..NUMBER_BYTES)?.iter().try_fold(0, |number, digit| {
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u64::from(digit))
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod input;
 mod options;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -179,7 +180,7 @@ impl Sender<'_> {
         if self.args.quiet {
             return Ok(());
         }
-        let line = |id: &&str| match self.out.json {
+        let line = |id: &Cow<'_, str>| match self.out.json {
             true => format!("{}\n", json!({"id": id, "duplicate": sent.duplicate})),
             false => format!("{id}\n"),
         };

@@ -1,0 +1,383 @@
+//! The answers of the hot calls: send, receive, settle and extend. Read by hand, and borrowed from the answer where
+//! that can be.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::base64;
+use crate::error::ClientError;
+use crate::json::{Read, Reader};
+use crate::types::{ErrorBody, not_understood};
+
+/// Bytes that a delivered message takes in an answer, at least: for the room of the list.
+const DELIVERED_BYTES: usize = 192;
+/// Results for which room is made at once.
+const RESULTS_ROOM_MAX: usize = 10_000;
+
+/// What came of one item of a settle or extend.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ItemResult {
+    /// Whether it took effect.
+    pub ok: bool,
+    /// Whether this receipt had settled its message before; `ok` is true then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub already_settled: bool,
+    /// Why it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+}
+
+/// Ids of sent messages, borrowed from the answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SentIds<'a> {
+    /// One per message, in order.
+    pub ids: Vec<Cow<'a, str>>,
+    /// Whether the idempotency key had been used for this request before.
+    pub duplicate: bool,
+}
+
+/// The answer to a send, not yet decoded.
+#[derive(Clone, Debug)]
+pub struct SentBody(pub(crate) Bytes);
+
+impl SentBody {
+    /// The ids.
+    pub fn decode(&self) -> Result<SentIds<'_>, ClientError> {
+        understood(read_sent(&self.0))
+    }
+}
+
+/// A message in this consumer's hands, borrowed from the answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeliveredRef<'a> {
+    /// Its id.
+    pub id: Cow<'a, str>,
+    /// Proof of this delivery: settle with it.
+    pub receipt: Cow<'a, str>,
+    /// Name of its queue.
+    pub queue: Cow<'a, str>,
+    /// Its bytes.
+    pub payload: Cow<'a, [u8]>,
+    /// Media type of the payload.
+    pub content_type: Option<Cow<'a, str>>,
+    /// Names and values.
+    pub headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// Deliveries so far, counted as attempts or not.
+    pub deliveries: u32,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub sent_at_ms: u64,
+    /// When the lease ends, in milliseconds since the Unix epoch.
+    pub lease_until_ms: u64,
+}
+
+impl DeliveredRef<'_> {
+    /// The same on its own; a payload that is borrowed from `body` becomes a piece of it.
+    fn detach(self, body: &Bytes) -> Delivered {
+        let payload = match self.payload {
+            Cow::Borrowed(payload) => body.slice_ref(payload),
+            Cow::Owned(payload) => Bytes::from(payload),
+        };
+        let headers = self.headers.into_iter();
+        Delivered {
+            id: self.id.into_owned(),
+            receipt: self.receipt.into_owned(),
+            queue: self.queue.into_owned(),
+            payload: Payload(payload),
+            content_type: self.content_type.map(Cow::into_owned),
+            headers: headers.map(|(name, value)| (name.into_owned(), value.into_owned())).collect(),
+            priority: self.priority,
+            attempt: self.attempt,
+            max_attempts: self.max_attempts,
+            deliveries: self.deliveries,
+            sent_at_ms: self.sent_at_ms,
+            lease_until_ms: self.lease_until_ms,
+        }
+    }
+}
+
+/// The answer to a receive, not yet decoded.
+#[derive(Clone, Debug)]
+pub struct ReceivedBody(pub(crate) Bytes);
+
+impl ReceivedBody {
+    /// The messages, borrowed.
+    pub fn decode(&self) -> Result<Vec<DeliveredRef<'_>>, ClientError> {
+        understood(read_received(&self.0))
+    }
+
+    /// The messages on their own, but for payloads: see [`Payload`].
+    pub fn detach(&self) -> Result<Vec<Delivered>, ClientError> {
+        Ok(self.decode()?.into_iter().map(|message| message.detach(&self.0)).collect())
+    }
+}
+
+/// Bytes of a payload; in JSON `payload` when they are UTF-8, else `payload_base64`.
+///
+/// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads does:
+/// [`Bytes::to_vec`] what is kept for long.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Payload(pub Bytes);
+
+#[derive(Serialize)]
+struct PayloadWire<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+}
+
+impl Serialize for Payload {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let wire = match std::str::from_utf8(&self.0) {
+            Ok(text) => PayloadWire { payload: Some(text), payload_base64: None },
+            Err(_) => {
+                let mut text = String::new();
+                base64::append(&self.0, &mut text);
+                PayloadWire { payload: None, payload_base64: Some(text) }
+            }
+        };
+        wire.serialize(serializer)
+    }
+}
+
+/// A message in this consumer's hands.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Delivered {
+    /// Its id.
+    pub id: String,
+    /// Proof of this delivery: settle with it.
+    pub receipt: String,
+    /// Name of its queue.
+    pub queue: String,
+    /// Its bytes.
+    #[serde(flatten)]
+    pub payload: Payload,
+    /// Media type of the payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Names and values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// Deliveries so far, counted as attempts or not.
+    pub deliveries: u32,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub sent_at_ms: u64,
+    /// When the lease ends, in milliseconds since the Unix epoch.
+    pub lease_until_ms: u64,
+}
+
+/// Results of a settle or extend, as many as are `expected`, in order.
+pub(crate) fn results(body: &[u8], expected: usize) -> Result<Vec<ItemResult>, ClientError> {
+    let results = understood(read_results(body, expected))?;
+    if results.len() == expected {
+        return Ok(results);
+    }
+    Err(not_understood(format!("{expected} items were sent, {} results came back", results.len())))
+}
+
+fn understood<T>(read: Read<T>) -> Result<T, ClientError> {
+    read.map_err(|fault| not_understood(fault.to_string()))
+}
+
+fn read_sent(body: &[u8]) -> Read<SentIds<'_>> {
+    let mut reader = Reader::new(body)?;
+    let (mut id, mut ids, mut duplicate) = (None, None, None);
+    reader.object(|reader, name| match name {
+        "id" => reader.field(&mut id, |reader| reader.optional(Reader::string)),
+        "ids" => reader.field(&mut ids, |reader| {
+            let mut list = Vec::new();
+            reader.array(|reader| reader.string().map(|id| list.push(id)))?;
+            Ok(list)
+        }),
+        "duplicate" => reader.field(&mut duplicate, Reader::boolean),
+        _ => reader.skip().map(drop),
+    })?;
+    reader.finish()?;
+    let mut ids = ids.unwrap_or_default();
+    ids.extend(id.flatten());
+    Ok(SentIds { ids, duplicate: duplicate.unwrap_or(false) })
+}
+
+fn read_received(body: &[u8]) -> Read<Vec<DeliveredRef<'_>>> {
+    let mut reader = Reader::new(body)?;
+    let mut messages = None;
+    reader.object(|reader, name| match name {
+        "messages" => reader.field(&mut messages, |reader| {
+            let mut list = Vec::with_capacity(body.len() / DELIVERED_BYTES);
+            reader.array(|reader| read_delivered(reader).map(|message| list.push(message)))?;
+            Ok(list)
+        }),
+        _ => reader.skip().map(drop),
+    })?;
+    let messages = reader.required(messages, "messages")?;
+    reader.finish()?;
+    Ok(messages)
+}
+
+fn read_delivered<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
+    match reader.attempt(read_usual) {
+        Some(message) => Ok(message),
+        None => read_any(reader),
+    }
+}
+
+/// A message in the very order and spacing in which the server writes it: a comparison a field, no search. `None`:
+/// anything else, good or bad.
+fn read_usual<'a>(reader: &mut Reader<'a>) -> Option<DeliveredRef<'a>> {
+    let id = reader.after(b"{\"id\":").then(|| reader.string())?.ok()?;
+    let receipt = reader.after(b",\"receipt\":").then(|| reader.string())?.ok()?;
+    let queue = reader.after(b",\"queue\":").then(|| reader.string())?.ok()?;
+    let payload = reader.after(b",\"payload\":").then(|| reader.string())?.ok()?;
+    let content_type = match reader.after(b",\"content_type\":") {
+        true => Some(reader.string().ok()?),
+        false => None,
+    };
+    let headers = match reader.after(b",\"headers\":") {
+        true => read_headers(reader).ok()?,
+        false => BTreeMap::new(),
+    };
+    let priority = reader.after(b",\"priority\":").then(|| reader.integer())?.ok()?;
+    let attempt = reader.after(b",\"attempt\":").then(|| reader.integer())?.ok()?;
+    let max_attempts = reader.after(b",\"max_attempts\":").then(|| reader.integer())?.ok()?;
+    let deliveries = reader.after(b",\"deliveries\":").then(|| reader.integer())?.ok()?;
+    let sent_at_ms = reader.after(b",\"sent_at_ms\":").then(|| reader.integer())?.ok()?;
+    let lease_until_ms = reader.after(b",\"lease_until_ms\":").then(|| reader.integer())?.ok()?;
+    reader.after(b"}").then_some(DeliveredRef {
+        id,
+        receipt,
+        queue,
+        payload: octets(payload),
+        content_type,
+        headers,
+        priority,
+        attempt,
+        max_attempts,
+        deliveries,
+        sent_at_ms,
+        lease_until_ms,
+    })
+}
+
+/// A message with its fields in any order, and others between them.
+fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
+    let (mut id, mut receipt, mut queue) = (None, None, None);
+    let (mut payload, mut payload_base64) = (None, None);
+    let (mut content_type, mut headers) = (None, None);
+    let (mut priority, mut attempt, mut max_attempts, mut deliveries) = (None, None, None, None);
+    let (mut sent_at_ms, mut lease_until_ms) = (None, None);
+    reader.object(|reader, name| match name {
+        "id" => reader.field(&mut id, Reader::string),
+        "receipt" => reader.field(&mut receipt, Reader::string),
+        "queue" => reader.field(&mut queue, Reader::string),
+        "payload" => reader.field(&mut payload, |reader| reader.optional(Reader::string)),
+        "payload_base64" => reader.field(&mut payload_base64, |reader| reader.optional(read_base64)),
+        "content_type" => reader.field(&mut content_type, |reader| reader.optional(Reader::string)),
+        "headers" => reader.field(&mut headers, read_headers),
+        "priority" => reader.field(&mut priority, Reader::integer),
+        "attempt" => reader.field(&mut attempt, Reader::integer),
+        "max_attempts" => reader.field(&mut max_attempts, Reader::integer),
+        "deliveries" => reader.field(&mut deliveries, Reader::integer),
+        "sent_at_ms" => reader.field(&mut sent_at_ms, Reader::integer),
+        "lease_until_ms" => reader.field(&mut lease_until_ms, Reader::integer),
+        _ => reader.skip().map(drop),
+    })?;
+    let payload = match (payload.flatten(), payload_base64.flatten()) {
+        (Some(text), _) => octets(text),
+        (None, Some(bytes)) => Cow::Owned(bytes),
+        (None, None) => Cow::Borrowed(&[][..]),
+    };
+    Ok(DeliveredRef {
+        id: reader.required(id, "id")?,
+        receipt: reader.required(receipt, "receipt")?,
+        queue: reader.required(queue, "queue")?,
+        payload,
+        content_type: content_type.flatten(),
+        headers: headers.unwrap_or_default(),
+        priority: priority.unwrap_or(0),
+        attempt: reader.required(attempt, "attempt")?,
+        max_attempts: reader.required(max_attempts, "max_attempts")?,
+        deliveries: deliveries.unwrap_or(0),
+        sent_at_ms: reader.required(sent_at_ms, "sent_at_ms")?,
+        lease_until_ms: reader.required(lease_until_ms, "lease_until_ms")?,
+    })
+}
+
+fn octets(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+fn read_base64(reader: &mut Reader<'_>) -> Read<Vec<u8>> {
+    let text = reader.string()?;
+    base64::decode(&text).map_err(|reason| reader.fault(&reason))
+}
+
+fn read_headers<'a>(reader: &mut Reader<'a>) -> Read<BTreeMap<Cow<'a, str>, Cow<'a, str>>> {
+    let mut headers = BTreeMap::new();
+    reader.entries(|reader, name| {
+        let value = reader.string()?;
+        headers.insert(name, value);
+        Ok(())
+    })?;
+    Ok(headers)
+}
+
+fn read_results(body: &[u8], expected: usize) -> Read<Vec<ItemResult>> {
+    let mut reader = Reader::new(body)?;
+    let mut results = None;
+    reader.object(|reader, name| match name {
+        "results" => reader.field(&mut results, |reader| {
+            let mut list = Vec::with_capacity(expected.min(RESULTS_ROOM_MAX));
+            reader.array(|reader| read_result(reader).map(|result| list.push(result)))?;
+            Ok(list)
+        }),
+        _ => reader.skip().map(drop),
+    })?;
+    let results = reader.required(results, "results")?;
+    reader.finish()?;
+    Ok(results)
+}
+
+fn read_result(reader: &mut Reader<'_>) -> Read<ItemResult> {
+    if reader.after(b"{\"ok\":true}") {
+        return Ok(ItemResult { ok: true, already_settled: false, error: None });
+    }
+    let (mut ok, mut already_settled, mut error) = (None, None, None);
+    reader.object(|reader, name| match name {
+        "ok" => reader.field(&mut ok, Reader::boolean),
+        "already_settled" => reader.field(&mut already_settled, Reader::boolean),
+        "error" => reader.field(&mut error, |reader| reader.optional(read_error)),
+        _ => reader.skip().map(drop),
+    })?;
+    Ok(ItemResult {
+        ok: reader.required(ok, "ok")?,
+        already_settled: already_settled.unwrap_or(false),
+        error: error.flatten(),
+    })
+}
+
+/// Errors are rare and hold anything, so they need not be read fast.
+fn read_error(reader: &mut Reader<'_>) -> Read<ErrorBody> {
+    let text = reader.skip()?;
+    serde_json::from_str(text).map_err(|error| reader.fault(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;
