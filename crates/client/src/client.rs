@@ -102,11 +102,12 @@ impl Client {
     /// Tries a request until it succeeds, fails for good, or patience ends.
     pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
         let mut tries = Tries::new();
+        let mut repeated = false;
         loop {
             tries.count += 1;
             let error = match self.shared.transport.exchange(&call).await {
                 Ok(answer) => match answer.into_success() {
-                    Ok(answer) => return Ok(answer),
+                    Ok(answer) => return Ok(Answer { repeated, ..answer }),
                     Err(error) => error,
                 },
                 Err(failure) => ClientError::Transport {
@@ -116,6 +117,7 @@ impl Client {
                     reason: failure.reason,
                 },
             };
+            repeated |= error.may_have_taken_effect();
             match tries.next_delay(&error, safety, &self.shared.options) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(error),

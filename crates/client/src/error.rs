@@ -69,6 +69,15 @@ impl ClientError {
         }
     }
 
+    /// Whether the request may have been carried out all the same: its answer was lost.
+    pub(crate) fn may_have_taken_effect(&self) -> bool {
+        match self {
+            ClientError::Transport { kind, .. } => *kind != TransportKind::Connect,
+            ClientError::Server { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
+
     /// Whether the server could not be reached, or stopped answering.
     pub fn is_transport(&self) -> bool {
         matches!(self, ClientError::Transport { .. })

@@ -38,6 +38,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// An earlier try of the same request may have taken effect: its answer was lost.
+    pub(crate) repeated: bool,
 }
 
 /// What became of a connection.
@@ -105,7 +107,8 @@ impl Transport {
             let collected =
                 Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
             self.keep(connection);
-            Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body: collected.to_bytes() })
+            let (status, body) = (parts.status.as_u16(), collected.to_bytes());
+            Ok(Answer { status, headers: parts.headers, body, repeated: false })
         };
         match timeout(call.timeout, work).await {
             Ok(result) => result,
@@ -125,7 +128,7 @@ impl Transport {
         }
         let collected =
             Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
-        Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes() }))
+        Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes(), repeated: false }))
     }
 
     async fn send(&self, call: &Call) -> Result<(Response<Incoming>, Connection), Failure> {

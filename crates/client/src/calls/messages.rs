@@ -10,6 +10,7 @@ use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
 use crate::retry::Safety;
+use crate::transport::Answer;
 use crate::types::{Stored, StoredPage, parse};
 
 impl Client {
@@ -34,20 +35,33 @@ impl Client {
 
     /// Receives messages under a lease. An empty list: there was nothing within the waiting time.
     pub async fn receive(&self, receive: &Receive) -> Result<Vec<Delivered>, ClientError> {
-        self.receive_body(receive).await?.detach()
+        Ok(self.receive_anew(receive).await?.0)
     }
 
     /// The same, decoded when asked and borrowed from the answer.
     ///
     /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease ends.
     pub async fn receive_body(&self, receive: &Receive) -> Result<ReceivedBody, ClientError> {
+        Ok(ReceivedBody(self.receive_answer(receive).await?.body))
+    }
+
+    /// Receives, and tells whether the answer of an earlier try was lost with what it may have held.
+    pub(crate) async fn receive_anew(
+        &self,
+        receive: &Receive,
+    ) -> Result<(Vec<Delivered>, bool), ClientError> {
+        let answer = self.receive_answer(receive).await?;
+        Ok((ReceivedBody(answer.body).detach()?, answer.repeated))
+    }
+
+    async fn receive_answer(&self, receive: &Receive) -> Result<Answer, ClientError> {
         let (path, with_queues) = match receive.queues.as_slice() {
             [(queue, _)] => (format!("/queues/{}/receive", encoded(queue)), false),
             _ => ("/receive".to_owned(), true),
         };
         let mut call = self.call(Method::POST, self.path(&path), encode::receive(receive, with_queues));
         call.timeout = call.timeout.saturating_add(receive.wait.min(Duration::from_secs(3600)));
-        Ok(ReceivedBody(self.run(call, Safety::Repeatable).await?.body))
+        self.run(call, Safety::Repeatable).await
     }
 
     /// One message with its history, and its payload when `payload`.

@@ -24,7 +24,8 @@ pub struct WorkerOptions {
     pub wait: Duration,
     /// A name for those who look; may be empty.
     pub consumer: String,
-    /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled.
+    /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled. After
+    /// a receive whose answer was lost also only when its lease is over, since its messages come back then.
     pub until_empty: bool,
 }
 

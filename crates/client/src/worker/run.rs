@@ -26,7 +26,7 @@ const EXTEND_LEAST: Duration = Duration::from_secs(1);
 /// With `until_empty`: how long nothing must come.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
 
-type Received = (Instant, Result<Vec<Delivered>, ClientError>);
+type Received = (Instant, Result<(Vec<Delivered>, bool), ClientError>);
 type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
@@ -87,6 +87,8 @@ struct State<'a, F> {
     receive_after: Instant,
     /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
     began_idle: bool,
+    /// Until then a receive whose answer was lost may hold messages that nobody works on.
+    lost_until: Instant,
     /// The last receive brought nothing and nothing is in hand any more: the next look need not wait.
     look_again: bool,
     stopping: bool,
@@ -118,6 +120,7 @@ where
             failures: 0,
             receive_after: Instant::now(),
             began_idle: false,
+            lost_until: Instant::now(),
             look_again: false,
             stopping: false,
             failed: None,
@@ -176,8 +179,11 @@ where
         }
         let options = &self.worker.options;
         let wait = match options.until_empty {
-            true if self.look_again => Duration::ZERO,
-            true => options.wait.min(EMPTY_AFTER),
+            true if self.look_again && Instant::now() >= self.lost_until => Duration::ZERO,
+            true => {
+                let lost = self.lost_until.saturating_duration_since(Instant::now());
+                options.wait.min(EMPTY_AFTER + lost)
+            }
             false => options.wait,
         };
         let mut receive = Receive::from_queues(options.queues.clone())
@@ -188,7 +194,7 @@ where
         let client = self.worker.client.clone();
         self.began_idle = self.is_idle();
         self.receive = Some(tokio::spawn(async move {
-            let result = client.receive(&receive).await;
+            let result = client.receive_anew(&receive).await;
             // The lease began when the server answered, at the earliest a moment ago.
             (Instant::now(), result)
         }));
@@ -200,7 +206,10 @@ where
             Err(e) => (Instant::now(), Err(broken(&self.worker.client, &e))),
         };
         match result {
-            Ok(messages) => {
+            Ok((messages, repeated)) => {
+                if repeated {
+                    self.answer_lost();
+                }
                 if std::mem::take(&mut self.failures) > 0 {
                     let _ = self.events.send(WorkerEvent::ReceiveRecovered);
                 }
@@ -214,11 +223,18 @@ where
         // What was in hand when the receive began may have gone back into the queue after the server had looked; so an
         // answer without messages is the end only when nothing was.
         self.look_again = messages.is_empty() && !self.began_idle && self.is_idle();
-        self.stopping |= messages.is_empty() && self.began_idle && self.worker.options.until_empty;
+        let all_back = Instant::now() >= self.lost_until;
+        self.stopping |=
+            messages.is_empty() && self.began_idle && all_back && self.worker.options.until_empty;
         for message in messages {
             self.leases.add(&message.receipt, &message.id, since);
             self.waiting.push_back(message);
         }
+    }
+
+    /// What the lost answer held comes back when its lease ends.
+    fn answer_lost(&mut self) {
+        self.lost_until = Instant::now() + self.worker.options.lease.max(Duration::from_secs(1));
     }
 
     async fn receive_failed(&mut self, error: ClientError) {
@@ -232,6 +248,7 @@ where
             return self.begin_stop().await;
         }
         self.failures += 1;
+        self.answer_lost();
         let pause = Duration::from_millis(100).saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
         self.receive_after = Instant::now() + pause;
         let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
@@ -257,7 +274,7 @@ where
         self.stopping = true;
         if let Some(receive) = self.receive.take() {
             if receive.is_finished() {
-                if let Ok((since, Ok(messages))) = receive.await {
+                if let Ok((since, Ok((messages, _)))) = receive.await {
                     self.after_success(messages, since);
                 }
             } else {

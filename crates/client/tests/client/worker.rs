@@ -20,6 +20,8 @@ struct Fake {
     settle_delay: Duration,
     /// Nacked once, a message is ready again when the nack takes effect.
     nacked: Vec<String>,
+    /// The next receive is answered by a break; what it took is ready again after this time.
+    lose_receive: Option<Duration>,
 }
 
 impl Fake {
@@ -61,18 +63,35 @@ impl Fake {
     }
 }
 
+/// What is ready, or becomes so within this time.
+async fn take(fake: &Mutex<Fake>, max: usize, wait: Duration) -> Vec<String> {
+    let until = tokio::time::Instant::now() + wait;
+    loop {
+        {
+            let ready = &mut fake.lock().unwrap().ready;
+            let count = max.min(ready.len());
+            if count > 0 || tokio::time::Instant::now() >= until {
+                return ready.drain(..count).collect();
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
     let body: Value = serde_json::from_str(&request.body).unwrap();
     fake.lock().unwrap().calls.push((request.path.clone(), body.clone()));
     if request.path.ends_with("/receive") {
         let max = body["max"].as_u64().unwrap() as usize;
-        let taken: Vec<String> = {
-            let ready = &mut fake.lock().unwrap().ready;
-            let count = max.min(ready.len());
-            ready.drain(..count).collect()
-        };
-        if taken.is_empty() {
-            tokio::time::sleep(Duration::from_millis(body["wait_ms"].as_u64().unwrap())).await;
+        let wait = Duration::from_millis(body["wait_ms"].as_u64().unwrap());
+        let taken = take(&fake, max, wait).await;
+        let lost = fake.lock().unwrap().lose_receive.take();
+        if let Some(after) = lost {
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                fake.lock().unwrap().ready.extend(taken);
+            });
+            return Reply::Break;
         }
         let messages: Vec<Value> = taken
             .iter()
@@ -241,4 +260,13 @@ async fn a_lease_that_cannot_be_extended_ends_by_the_workers_own_clock() {
     }
     ended.sort();
     assert_eq!(ended, ["m0", "m1"]);
+}
+
+#[tokio::test]
+async fn a_queue_is_not_empty_while_a_lost_answer_may_hold_messages() {
+    let fake = Fake::with(1);
+    fake.lock().unwrap().lose_receive = Some(Duration::from_millis(1_500));
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(2)).await;
+    let summary = worker.run(Stop::new(), |_| async { Settle::Ack }, events().0).await.unwrap();
+    assert_eq!(summary.acked, 1, "it came back when the lease was over");
 }

@@ -238,8 +238,10 @@ fn a_worker_that_is_cut_off_ends_its_command_when_the_lease_is_over() {
     let cut = Instant::now();
     until("the command's end", || server.path("trapped").exists());
     assert!(cut.elapsed() < Duration::from_secs(10), "{:?}", cut.elapsed());
-    server.signal("CONT");
+    // First this, or the worker would take the message again.
     signal_to(&worker, "TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("CONT");
     assert_eq!(wait(&mut worker).code(), Some(0));
     let done = Done::of(worker.wait_with_output().unwrap());
     assert!(done.err.contains("the lease of"), "{}", done.err);
