@@ -75,6 +75,11 @@ fn frame_head(shard: u32, len: u32) -> Bytes {
     head.freeze()
 }
 
+/// Whether a file or stream that begins so may be a backup: tells a wrong file from a damaged backup.
+pub fn is_backup(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
 /// Makes a data directory from a backup. `dir` must not exist or be empty.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! `sluice restore`.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -34,14 +34,14 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     } else {
         let name = args.file.display();
         let failed = |e: io::Error| CliError::failed(format!("cannot read {name}: {e}"));
-        let file = File::open(&args.file).map_err(failed)?;
+        let file = File::open(&args.file).map_err(|e| CliError::usage(format!("cannot open {name}: {e}")))?;
         let bytes = file.metadata().map_err(failed)?.len();
         (Box::new(file), Some(bytes))
     };
     let progress = Progress::bytes(out, total, "restored");
     let mut counted =
         Counted { inner: BufReader::with_capacity(1 << 20, source), progress: &progress, bytes: 0 };
-    let result = restore(&mut counted, dir);
+    let result = expect_backup(&mut counted, &args.file).and_then(|()| restore(&mut counted, dir));
     let bytes = counted.bytes;
     progress.finish();
     result?;
@@ -50,6 +50,20 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
         format!("restored {} into {name}\nstart it with: sluice serve --data-dir {name}\n", size(bytes))
     })?;
     Ok(0)
+}
+
+/// Refuses what is no backup at all: a wrong argument, where a damaged backup is a failure.
+fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path) -> Result<()> {
+    let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
+    let start = source.inner.fill_buf();
+    match start {
+        Ok(start) if sluice_node::backup::is_backup(start) => Ok(()),
+        Ok(_) => Err(CliError::usage(format!("{name} is not a backup made by `sluice backup`"))),
+        Err(e) if e.kind() == io::ErrorKind::IsADirectory => {
+            Err(CliError::usage(format!("{name} is a directory, not a backup made by `sluice backup`")))
+        }
+        Err(e) => Err(CliError::failed(format!("cannot read {name}: {e}"))),
+    }
 }
 
 /// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.

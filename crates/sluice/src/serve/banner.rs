@@ -1,6 +1,7 @@
 //! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
@@ -133,8 +134,27 @@ fn next(address: SocketAddr) -> String {
     } else {
         format!("  export SLUICE_SERVER=http://{address}\n")
     };
+    let sluice = program();
     format!(
-        "\nNext, in another terminal:\n{server}  sluice send emails hello\n  sluice work emails -- sh -c 'cat; echo'\n  \
-        sluice queue list\nThe API is described at http://{address}/docs. Ctrl-C stops the server.\n\n"
+        "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  {sluice} work emails -- sh -c 'cat; echo'\n  \
+        {sluice} queue list\nThe API is described at http://{address}/docs. Ctrl-C stops the server.\n\n"
     )
+}
+
+/// How a shell calls this program: by its name when that finds it, else by its path.
+fn program() -> String {
+    let name = env!("CARGO_BIN_NAME");
+    let Ok(path) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
+        return name.to_owned();
+    };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).find_map(|folder| folder.join(name).canonicalize().ok());
+    if found.as_ref() == Some(&path) {
+        return name.to_owned();
+    }
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    let path = path.strip_prefix(&here).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest));
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -48,10 +48,29 @@ fn a_backup_goes_through_a_pipe_and_a_cut_one_is_refused() {
     let whole = output.stdout;
     let mut restore = server.feed(&["restore", "-", "whole"], &whole);
     assert_eq!(restore.code, Some(0), "{restore:?}");
-    for cut in [0, 5, whole.len() / 2, whole.len() - 1] {
+    for cut in [20, whole.len() / 2, whole.len() - 1] {
         restore = server.feed(&["restore", "-", "cut"], &whole[..cut]);
         assert_eq!(restore.code, Some(1), "{cut}: {restore:?}");
         assert!(restore.err.contains("backup"), "{cut}: {}", restore.err);
         assert!(!server.path("cut").exists(), "{cut}: nothing half done");
     }
+}
+
+#[test]
+fn what_is_no_backup_is_a_wrong_argument() {
+    let server = Server::start();
+    std::fs::write(server.path("note.txt"), "buy milk").unwrap();
+    for (file, expected) in [
+        ("note.txt", "note.txt is not a backup made by `sluice backup`"),
+        ("missing.sluice", "cannot open missing.sluice: No such file"),
+        (".", ". is a directory, not a backup"),
+    ] {
+        let error = server.run(&["restore", file, "restored"]).fails(2);
+        assert!(error.contains(expected), "{error}");
+    }
+    for piped in [&b""[..], b"SLUIC", b"something else"] {
+        let error = server.feed(&["restore", "-", "restored"], piped).fails(2);
+        assert!(error.contains("stdin is not a backup"), "{error}");
+    }
+    assert!(!server.path("restored").exists());
 }

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Server, alone, command, signal_to, until, wait};
 
-#[test]
-fn it_says_what_it_does_and_where() {
+/// What a server says, started with this PATH.
+fn banner(path: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     let mut child = command(home.path(), &["serve", "--listen", "127.0.0.1:0"])
+        .env("PATH", path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -18,6 +19,12 @@ fn it_says_what_it_does_and_where() {
     assert!(wait(&mut child).success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn it_says_what_it_does_and_where() {
+    let text = banner("/usr/bin");
     for part in [
         "is ready at http://127.0.0.1:",
         "sluice-data",
@@ -28,6 +35,15 @@ fn it_says_what_it_does_and_where() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+#[test]
+fn it_names_itself_so_that_a_shell_finds_it() {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_sluice")).canonicalize().unwrap();
+    let text = banner("/usr/bin");
+    assert!(text.contains(&format!("\n  {} send emails hello\n", program.display())), "{text}");
+    let text = banner(&format!("/usr/bin:{}", program.parent().unwrap().display()));
+    assert!(text.contains("\n  sluice send emails hello\n"), "{text}");
 }
 
 #[test]

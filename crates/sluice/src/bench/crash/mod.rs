@@ -160,6 +160,12 @@ fn tell(ledger: &Ledger, kills: u32, starts: &Samples, report: &mut Report) {
             "start_s": starts.median(),
         }),
     );
+    if ledger.acked_count() > ledger.sent_count() {
+        report.note(
+            "more acks than sends were acknowledged: a send whose answer a kill took may have been stored, and is \
+             received and acked, too",
+        );
+    }
     report.figure("lost", lost as f64);
     report.figure("redelivered_after_ack", redelivered as f64);
     report.check_equal("acknowledged messages lost", 0, lost);
