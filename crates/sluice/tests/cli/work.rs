@@ -84,7 +84,7 @@ fn several_run_at_once_and_each_message_runs_once() {
 fn a_long_command_keeps_its_lease() {
     let server = Server::start();
     server.ok(&["send", "q", "x"]);
-    server.ok(&["work", "q", "--lease", "1s", "--until-empty", "--", "sleep", "2.5"]);
+    server.ok(&["work", "q", "--lease", "3s", "--until-empty", "--", "sleep", "5"]);
     let totals = server.one(&["queue", "show", "q"])["totals"].clone();
     assert_eq!(
         (&totals["acked"], &totals["expired"], &totals["delivered"]),
