@@ -18,6 +18,7 @@ fn main() {
     texts(&corpus);
     journal(&corpus);
     http(&corpus);
+    config(&corpus);
 }
 
 struct Corpus(PathBuf);
@@ -200,5 +201,18 @@ fn http(corpus: &Corpus) {
     assert_eq!(bodies.len(), sluice_front::http::fuzzing::DECODERS.len(), "a seed for each decoder");
     for (which, body) in (0u8..).zip(bodies) {
         corpus.write("http_json", &format!("decoder-{which:02}"), &[&[which], body.as_bytes()].concat());
+    }
+}
+
+fn config(corpus: &Corpus) {
+    let seeds = [
+        ("file", "listen = \"127.0.0.1:7070\"\nshards = 2\nmemory = true\ndurability = \"interval:1s\"\n[limits]\npayload = 4096\n"),
+        ("sources", "cache = \"1GiB\"\n---\nSLUICE_GRACE=1m30s\nSLUICE_HTTP_CONNECTIONS=10_000\nshards=3\nlog.format=json\n"),
+        ("mistakes", "shard = 2\ncache = 1.5\n[limits]\npayloads = \"1MiB\"\n---\nSLUICE_GRACE=30\ndurability=sometimes\n"),
+        ("against", "---\nlimits.payload=8MiB\nlimits.batch_bytes=4MiB\n"),
+        ("dotted", "http.connections = 1\nhttp = { requests = 2 }\n"),
+    ];
+    for (name, text) in seeds {
+        corpus.write("config", name, text.as_bytes());
     }
 }
