@@ -57,21 +57,27 @@ pub struct BlobRef {
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
+/// The value of each character; 255 where it is none.
+const VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        values[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// Eight characters for five bytes at a time.
 fn encode_base32hex<const BYTES: usize, const CHARS: usize>(bytes: [u8; BYTES]) -> [u8; CHARS] {
     let mut text = [b'0'; CHARS];
-    let (mut window, mut bits, mut at) = (0u32, 0u32, 0usize);
-    for byte in bytes {
-        window = (window << 8) | u32::from(byte);
-        bits += 8;
-        while bits >= 5 {
-            bits -= 5;
-            text[at] = ALPHABET[(window >> bits) as usize & 31];
-            at += 1;
+    for (group, chars) in bytes.chunks(5).zip(text.chunks_mut(8)) {
+        let mut word = [0; 8];
+        word[3..3 + group.len()].copy_from_slice(group);
+        let word = u64::from_be_bytes(word);
+        for (at, char) in chars.iter_mut().enumerate() {
+            *char = ALPHABET[(word >> (35 - 5 * at)) as usize & 31];
         }
-        window &= (1 << bits) - 1;
-    }
-    if bits > 0 {
-        text[at] = ALPHABET[(window << (5 - bits)) as usize & 31];
     }
     text
 }
@@ -81,27 +87,23 @@ fn decode_base32hex<const BYTES: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
         return None;
     }
     let mut bytes = [0u8; BYTES];
-    let (mut window, mut bits, mut at) = (0u32, 0u32, 0usize);
-    for &c in text {
-        let value = match c {
-            b'0'..=b'9' => c - b'0',
-            b'a'..=b'v' => c - b'a' + 10,
-            _ => return None,
-        };
-        window = (window << 5) | u32::from(value);
-        bits += 5;
-        if bits >= 8 {
-            bits -= 8;
-            if at == BYTES {
-                return None;
-            }
-            bytes[at] = (window >> bits) as u8;
-            at += 1;
-            window &= (1 << bits) - 1;
+    let mut seen = 0;
+    for (chars, group) in text.chunks(8).zip(bytes.chunks_mut(5)) {
+        let mut word = 0u64;
+        for char in chars {
+            let value = VALUES[usize::from(*char)];
+            seen |= value;
+            word = (word << 5) | u64::from(value & 31);
+        }
+        let word = (word << (5 * (8 - chars.len()))).to_be_bytes();
+        let (whole, rest) = word[3..].split_at(group.len());
+        group.copy_from_slice(whole);
+        // Bits behind the last byte would give one id many spellings.
+        if rest.iter().any(|byte| *byte != 0) {
+            return None;
         }
     }
-    // Left-over bits must be zero, so that each id has exactly one spelling.
-    (at == BYTES && window == 0).then_some(bytes)
+    (seen < 32).then_some(bytes)
 }
 
 fn id_bytes(id: &MessageId) -> [u8; 12] {

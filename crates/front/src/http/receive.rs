@@ -15,7 +15,7 @@ use super::answers::Share;
 use super::body::Body;
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::{Fault, Kind, Object, Read, Reader, Text, object};
+use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 
@@ -182,6 +182,12 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
 }
 
 fn answer(call: &Call<'_>, delivered: &[Delivered]) -> Response<Body> {
+    let out = encode(delivered);
+    call.context.answers.learn(delivered.len(), out.len());
+    respond::json(StatusCode::OK, out)
+}
+
+fn encode(delivered: &[Delivered]) -> Vec<u8> {
     let blobs: usize = delivered.iter().map(|message| message.blob.len()).sum();
     // 320: the fields around a payload; 1/8: escapes.
     let mut out = Vec::with_capacity(32 + blobs + blobs / 8 + delivered.len() * 320);
@@ -190,22 +196,21 @@ fn answer(call: &Call<'_>, delivered: &[Delivered]) -> Response<Body> {
             object(out, |o| write_delivered(o, message));
         });
     });
-    call.context.answers.learn(delivered.len(), out.len());
-    respond::json(StatusCode::OK, out)
+    out
 }
 
 fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
     let delivery = &message.delivery;
     o.ascii("id", &delivery.receipt.id.to_text());
     o.ascii("receipt", &delivery.receipt.to_text());
-    o.text("queue", &message.queue);
+    push_text(o.key(key!("queue")), &message.queue);
     write_blob(o, &message.blob);
-    o.number("priority", u64::from(delivery.priority));
-    o.number("attempt", u64::from(delivery.attempt));
-    o.number("max_attempts", u64::from(delivery.max_attempts));
-    o.number("deliveries", u64::from(delivery.deliveries));
-    o.number("sent_at_ms", delivery.sent_at_us / 1_000);
-    o.number("lease_until_ms", delivery.lease_until_us / 1_000);
+    o.number_by_key(key!("priority"), u64::from(delivery.priority));
+    o.number_by_key(key!("attempt"), u64::from(delivery.attempt));
+    o.number_by_key(key!("max_attempts"), u64::from(delivery.max_attempts));
+    o.number_by_key(key!("deliveries"), u64::from(delivery.deliveries));
+    o.number_by_key(key!("sent_at_ms"), delivery.sent_at_us / 1_000);
+    o.number_by_key(key!("lease_until_ms"), delivery.lease_until_us / 1_000);
 }
 
 /// Appends content type, headers and payload: as text when it is UTF-8, else as base64.

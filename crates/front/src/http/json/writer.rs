@@ -64,20 +64,43 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
+/// The numbers from 0 to 99, two digits each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 #[inline]
 fn push_number(out: &mut Vec<u8>, mut number: u64) {
+    if number < 10 {
+        return out.push(b'0' + number as u8);
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
-    loop {
+    while number >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if number > 0 {
         at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
+        digits[at] = b'0' + number as u8;
     }
     out.extend_from_slice(&digits[at..]);
 }
+
+/// The name of a field as it stands in an object, for [`Object::key`].
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+pub(crate) use key;
 
 /// An object that is being written.
 #[derive(Debug)]
@@ -98,6 +121,21 @@ impl Object<'_> {
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         self.out
+    }
+
+    /// Appends what [`key!`] made of a field's name, at once: for objects that are written by the thousand.
+    #[inline]
+    pub(crate) fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+        let key = if self.empty { &key[1..] } else { key };
+        self.empty = false;
+        self.out.extend_from_slice(key.as_bytes());
+        self.out
+    }
+
+    /// A field with a number, by its key.
+    #[inline]
+    pub(crate) fn number_by_key(&mut self, key: &'static str, value: u64) {
+        push_number(self.key(key), value);
     }
 
     /// A field whose name comes from outside.
