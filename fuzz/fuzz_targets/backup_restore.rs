@@ -12,7 +12,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     }
     let disk = MemDisk::default();
-    if sluice_journal::restore_on(&disk, &mut &input[..], &image::dir()).is_ok() {
+    if sluice_journal::restore_on(std::sync::Arc::new(disk.clone()), &mut &input[..], &image::dir()).is_ok() {
         image::read(&disk).expect("what was restored and verified opens");
     }
 });

@@ -134,7 +134,7 @@ impl Writing {
     }
 
     fn backup(&self) -> Vec<u8> {
-        let mut backup = self.opened.backups.begin().expect("files are pinned");
+        let mut backup = self.opened.backups.begin();
         let mut stream = Vec::new();
         while let Some(chunk) = backup.next_chunk().expect("memory is read") {
             stream.extend_from_slice(&chunk);
@@ -147,7 +147,7 @@ impl Writing {
 /// says is live.
 pub fn read(disk: &MemDisk) -> Result<BTreeMap<u64, Vec<u8>>, OpenError> {
     // For what it finds, an offline check may say anything; it may not panic, nor change what follows.
-    let _ = check(disk, Path::new("/data"));
+    let _ = check(Arc::new(disk.clone()), Path::new("/data"));
     let Opened { mut journal, snapshot, mut replay, .. } = DiskJournal::open(Arc::new(disk.clone()), options())?;
     let mut live = BTreeMap::new();
     if let Some(mut snapshot) = snapshot {

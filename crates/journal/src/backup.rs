@@ -5,20 +5,22 @@
 //! bytes. The end is `u8` 2, `u32` number of files, `u32` checksum of all names and chunks' checksums. Streams may follow one
 //! another: reading stops right after the end.
 //!
-//! What it holds is the journal as committed at one moment: the files stay readable while the backup lasts, also
-//! when compaction removes them, and the segment that grows is copied up to its last committed batch.
+//! What it holds is the journal as committed at one moment: the names of its files stay while the backup lasts, also
+//! when compaction has done with them, and the segment that grows is copied up to its last committed batch.
 
 mod restore;
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::disk::OpenMode;
+use crate::disk::File;
 use crate::log::codec::Put;
-use crate::log::file::Handle;
+use crate::log::files::{Pin, is_out_of_handles};
 use crate::log::header::Position;
 use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest};
 use crate::log::shared::{Shared, lock};
@@ -28,6 +30,10 @@ pub use restore::{RestoreError, restore, restore_on};
 const MAGIC: [u8; 8] = *b"SLUICEBK";
 const TAG_FILE: u8 = 1;
 const TAG_END: u8 = 2;
+
+/// How often, and after which pauses, a file is opened again when there are no file handles: 30 s.
+const HANDLE_TRIES: u32 = 1_500;
+const HANDLE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Bytes of a file in one chunk.
 const CHUNK: usize = 256 << 10;
@@ -43,19 +49,20 @@ impl Backups {
         Backups { shared }
     }
 
-    /// Pins what is committed now. Blocks for as long as opening the files takes. A fresh snapshot
+    /// Pins what is committed now, which is quick: the files are opened one at a time, as they are copied. A fresh snapshot
     /// ([`crate::DiskJournal::request_snapshot`]) before makes the stream shorter, and restoring faster.
-    pub fn begin(&self) -> io::Result<Backup> {
+    pub fn begin(&self) -> Backup {
+        // Held, so that nothing which is named goes before it is pinned.
         let held = lock(&self.shared.manifest);
         let committed = *lock(&self.shared.committed);
         let mut manifest = held.clone();
         manifest.open.retain(|number| *number <= committed.segment);
         manifest.synced_to = committed;
-        let files = self.pin(&manifest, committed)?;
+        let files = self.pin(&manifest, committed);
         drop(held);
         let mut sums = crc32fast::Hasher::new();
         sums.update(&FORMAT_VERSION.to_le_bytes());
-        Ok(Backup {
+        Backup {
             files,
             manifest: Some(manifest.encode()),
             current: None,
@@ -63,46 +70,47 @@ impl Backups {
             done: false,
             count: 0,
             sums,
-        })
+        }
     }
 
-    fn pin(&self, manifest: &Manifest, committed: Position) -> io::Result<VecDeque<Pinned>> {
+    fn pin(&self, manifest: &Manifest, committed: Position) -> VecDeque<Pinned> {
         let mut files = VecDeque::new();
-        let mut add = |kind, number, len: Option<u64>| {
-            let path = self.shared.path(kind, number);
-            let file = self.shared.disk.open(&path, OpenMode::Read)?;
-            let len = len.map_or_else(|| file.len(), Ok)?;
-            files.push_back(Pinned {
-                name: kind.name(number),
-                handle: Handle { number, file, path: path.into() },
-                len,
-            });
-            io::Result::Ok(())
+        let mut add = |kind, number, len| {
+            files.push_back(Pinned { pin: self.shared.files.pin(kind, number), len });
         };
         if let Some(snapshot) = &manifest.snapshot {
-            add(Kind::Snapshot, snapshot.number, Some(snapshot.len))?;
+            add(Kind::Snapshot, snapshot.number, Some(snapshot.len));
         }
         for file in &manifest.blob_files {
-            add(Kind::Blobs, file.number, Some(file.data_len + file.table_len))?;
+            add(Kind::Blobs, file.number, Some(file.data_len + file.table_len));
         }
         for sealed in &manifest.sealed {
             if sealed.table_len > 0 {
-                add(Kind::Table, sealed.number, Some(sealed.table_len))?;
+                add(Kind::Table, sealed.number, Some(sealed.table_len));
             }
-            add(Kind::Log, sealed.number, Some(sealed.len))?;
+            add(Kind::Log, sealed.number, Some(sealed.len));
         }
         for number in &manifest.open {
-            add(Kind::Log, *number, (*number == committed.segment).then_some(committed.offset))?;
+            add(Kind::Log, *number, (*number == committed.segment).then_some(committed.offset));
         }
-        Ok(files)
+        files
     }
 }
 
 #[derive(Debug)]
 struct Pinned {
-    name: String,
-    handle: Handle,
-    len: u64,
+    pin: Pin,
+    /// `None`: all of it, which may become less meanwhile, when sealing cuts the zeros at its end.
+    len: Option<u64>,
+}
+
+/// A file being copied.
+#[derive(Debug)]
+struct Copying {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    offset: u64,
+    len: Option<u64>,
 }
 
 /// A backup being read.
@@ -110,7 +118,7 @@ struct Pinned {
 pub struct Backup {
     files: VecDeque<Pinned>,
     manifest: Option<Vec<u8>>,
-    current: Option<(Pinned, u64)>,
+    current: Option<Copying>,
     begun: bool,
     done: bool,
     count: u32,
@@ -129,11 +137,14 @@ impl Backup {
             out.extend_from_slice(&MAGIC);
             out.put_u32(FORMAT_VERSION);
         }
-        if let Some((file, offset)) = self.current.take() {
-            self.copy(file, offset, &mut out)?;
-        } else if let Some(file) = self.files.pop_front() {
-            self.begin_file(&file.name, &mut out);
-            self.copy(file, 0, &mut out)?;
+        if let Some(copying) = self.current.take() {
+            self.copy(copying, &mut out)?;
+        } else if let Some(Pinned { pin, len }) = self.files.pop_front() {
+            let (file, path) = (open(&pin)?, pin.path());
+            self.begin_file(&pin.name(), &mut out);
+            // An open file stays readable without its name.
+            drop(pin);
+            self.copy(Copying { file, path, offset: 0, len }, &mut out)?;
         } else if let Some(manifest) = self.manifest.take() {
             self.begin_file(MANIFEST, &mut out);
             self.chunk(&manifest, &mut out);
@@ -155,17 +166,22 @@ impl Backup {
         out.extend_from_slice(name.as_bytes());
     }
 
-    fn copy(&mut self, file: Pinned, offset: u64, out: &mut Vec<u8>) -> io::Result<()> {
-        let mut bytes = vec![0; (file.len - offset).min(CHUNK as u64) as usize];
-        crate::disk::read_exact_at(&*file.handle.file, &mut bytes, offset).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", file.handle.path.display()))
-        })?;
+    fn copy(&mut self, mut copying: Copying, out: &mut Vec<u8>) -> io::Result<()> {
+        let Copying { file, path, offset, len } = &copying;
+        let wanted = len.map_or(CHUNK as u64, |len| (len - offset).min(CHUNK as u64));
+        let mut bytes = vec![0; wanted as usize];
+        let in_file = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let read = file.read_at(&mut bytes, *offset).map_err(in_file)?;
+        if read < bytes.len() && len.is_some() {
+            return Err(in_file(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is too short")));
+        }
+        bytes.truncate(read);
         self.chunk(&bytes, out);
-        let next = offset + bytes.len() as u64;
+        copying.offset += read as u64;
         if bytes.is_empty() {
             // That was the empty chunk that ends the file.
-        } else if next < file.len {
-            self.current = Some((file, next));
+        } else if copying.len.is_none_or(|len| copying.offset < len) {
+            self.current = Some(copying);
         } else {
             self.chunk(&[], out);
         }
@@ -179,4 +195,15 @@ impl Backup {
         out.put_u32(sum);
         out.extend_from_slice(bytes);
     }
+}
+
+/// Opens a file, and waits a while for a handle when there is none.
+fn open(pin: &Pin) -> io::Result<Arc<dyn File>> {
+    for _ in 0..HANDLE_TRIES {
+        match pin.open() {
+            Err(error) if is_out_of_handles(&error) => std::thread::sleep(HANDLE_PAUSE),
+            opened => return opened,
+        }
+    }
+    pin.open()
 }

@@ -1,16 +1,21 @@
 //! Verifies a data directory that no process uses, to the last blob. Never writes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::batch::damaged_blobs;
 use crate::disk::Disk;
-use crate::log::file::{BlobHolder, Handle};
+use crate::log::file::BlobHolder;
+use crate::log::files::Files;
 use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, Sealed};
-use crate::log::recovery::{follow, load_blob_table, load_table, open_named};
+use crate::log::recovery::{follow, load_blob_table, load_table};
 use crate::log::replay::Stretch;
 use crate::log::snapshot::SnapshotReader;
 use crate::seam::BlobError;
 use crate::status::{Cut, Damage, OpenError};
+
+/// Files that are open at once.
+const OPEN_FILES: usize = 16;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default)]
@@ -46,15 +51,17 @@ pub struct CheckedFile {
 
 /// Verifies the data directory. Damage is in the report; an error means that it could not be looked at, or that its
 /// manifest is not to be used.
-pub fn check(disk: &dyn Disk, dir: &Path) -> Result<CheckReport, OpenError> {
+pub fn check(disk: Arc<dyn Disk>, dir: &Path) -> Result<CheckReport, OpenError> {
     if disk.is_locked(dir).map_err(OpenError::io(dir, "look into"))? {
         return Err(OpenError::InUse { dir: dir.to_owned(), pid: None });
     }
     let path = dir.join(MANIFEST);
-    let Some(manifest) = Manifest::load(disk, dir)? else {
+    let Some(manifest) = Manifest::load(&*disk, dir)? else {
         return Err(OpenError::damaged(&path, 0, None, "there is no manifest"));
     };
-    let mut checker = Checker { disk, dir, manifest: &manifest, report: CheckReport::default() };
+    let files = Files::new(disk.clone(), dir, OPEN_FILES);
+    let mut checker =
+        Checker { disk: &*disk, files, dir, manifest: &manifest, report: CheckReport::default() };
     checker.report.term = manifest.term;
     checker.run()?;
     Ok(checker.report)
@@ -62,6 +69,7 @@ pub fn check(disk: &dyn Disk, dir: &Path) -> Result<CheckReport, OpenError> {
 
 struct Checker<'a> {
     disk: &'a dyn Disk,
+    files: Arc<Files>,
     dir: &'a Path,
     manifest: &'a Manifest,
     report: CheckReport,
@@ -99,23 +107,15 @@ impl Checker<'_> {
 
     fn snapshot(&mut self) -> Result<(), OpenError> {
         let Some(named) = &self.manifest.snapshot else { return Ok(()) };
-        let (file, path) = open_named(self.disk, self.dir, Kind::Snapshot, named.number)?;
-        self.checked(&path, named.len);
-        SnapshotReader::new(self.manifest.identity, file, path, named)?.verify()
+        let handle = self.files.named(Kind::Snapshot, named.number)?;
+        self.checked(&handle.path, named.len);
+        SnapshotReader::new(self.manifest.identity, handle, named)?.verify()
     }
 
     fn sealed(&mut self, sealed: &Sealed) -> Result<(), OpenError> {
-        let (file, path) = open_named(self.disk, self.dir, Kind::Log, sealed.number)?;
-        self.checked(&path, sealed.len);
-        let stretch = Stretch {
-            number: sealed.number,
-            file,
-            path,
-            start: sealed.start,
-            end: sealed.end,
-            len: sealed.len,
-        };
-        let result = self.stretch(&stretch);
+        let handle = self.files.named(Kind::Log, sealed.number)?;
+        self.checked(&handle.path, sealed.len);
+        let result = self.stretch(&Stretch::of(sealed, handle));
         self.keep(result)?;
         let path = self.dir.join(Kind::Table.name(sealed.number));
         if sealed.table_len > 0 {
@@ -137,17 +137,17 @@ impl Checker<'_> {
             report.blobs += found.blobs();
             for key in damaged_blobs(&found.records, found.header.first_index) {
                 let what = format!("blob {} does not match its checksum", key.item);
-                let (file, offset) = (stretch.path.clone(), found.records_offset());
+                let (file, offset) = (stretch.handle.path.to_path_buf(), found.records_offset());
                 report.problems.push(Damage { file, offset, record: Some(key.index), what });
             }
         })
     }
 
     fn blob_file(&mut self, named: &BlobFile) -> Result<(), OpenError> {
-        let (file, path) = open_named(self.disk, self.dir, Kind::Blobs, named.number)?;
+        let handle = self.files.named(Kind::Blobs, named.number)?;
+        let path = handle.path.clone();
         self.checked(&path, named.data_len + named.table_len);
-        let table = load_blob_table(&*file, &path, named)?;
-        let handle = Handle { number: named.number, file, path: path.clone().into() };
+        let table = load_blob_table(&*handle.file, &path, named)?;
         let holder = BlobHolder::new(handle, table, named.data_len);
         for ordinal in 0..holder.table.len() {
             let location = holder.location(ordinal);
@@ -157,7 +157,8 @@ impl Checker<'_> {
                 Err(BlobError::Io(error)) => return Err(OpenError::io(&path, "read")(error)),
                 Err(BlobError::Damaged(_)) => {
                     let what = format!("blob {} does not match its checksum", location.key.item);
-                    let (file, offset, record) = (path.clone(), location.offset, Some(location.key.index));
+                    let (file, offset, record) =
+                        (path.to_path_buf(), location.offset, Some(location.key.index));
                     self.report.problems.push(Damage { file, offset, record, what });
                 }
             }
@@ -166,10 +167,10 @@ impl Checker<'_> {
     }
 
     fn tail(&mut self) -> Result<(), OpenError> {
-        let tail = follow(self.disk, self.dir, self.manifest)?;
+        let tail = follow(&self.files, self.dir, self.manifest)?;
         self.report.next_index = tail.link.next_index;
         for part in &tail.parts {
-            self.checked(&part.path, part.len);
+            self.checked(&part.handle.path, part.len);
             let result = self.stretch(part);
             self.keep(result)?;
         }

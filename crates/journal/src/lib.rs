@@ -20,7 +20,7 @@ pub use backup::{Backup, Backups, RestoreError, restore, restore_on};
 pub use batch::{Batch, Record, RecordWriter, Records};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
-pub use log::{DiskJournal, Maintenance, Opened, Replay, SnapshotReader, Writer, holds_journal};
+pub use log::{DiskJournal, Maintenance, Notice, Opened, Replay, SnapshotReader, Writer, holds_journal};
 pub use memory::MemoryJournal;
 pub use options::{Durability, Knows, Options};
 pub use seam::{BlobError, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};

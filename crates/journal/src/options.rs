@@ -46,6 +46,8 @@ pub struct Options {
     pub low_water_bytes: u64,
     /// Free bytes, beyond the batch itself, below which growing batches are refused.
     pub full_margin_bytes: u64,
+    /// Most files that are kept open only to read them; those that are written, and a few for a moment, come on top.
+    pub open_files: usize,
     /// Bytes after which the next segment is begun (4 KiB to 1 GiB). A larger batch gets a segment of its own.
     pub segment_bytes: u64,
     /// Log since the last snapshot from which on the next is wanted (or the last one's size, if that is more).
@@ -69,6 +71,7 @@ impl Options {
             reserve_bytes: 64 << 20,
             low_water_bytes: 1 << 30,
             full_margin_bytes: 32 << 20,
+            open_files: 128,
             segment_bytes: 64 << 20,
             snapshot_log_bytes: 64 << 20,
             scrub_bytes_per_s: 4 << 20,

@@ -2,11 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
 use crate::batch::{BLOB_HEAD, Batch, Records, blob_checksum};
 use crate::disk::File;
+use crate::log::files::is_out_of_handles;
+
+/// How often, and after which pauses, a read is tried again that got no file handle: 5 s.
+const HANDLE_TRIES: u32 = 250;
+const HANDLE_PAUSE: Duration = Duration::from_millis(20);
 
 /// One blob: record index and item within the record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -141,7 +147,19 @@ impl BlobLocation {
     }
 
     /// Reads and verifies the blob. Blocks: not for the shard thread.
+    ///
+    /// When the process has no file handles left, this waits for one for some seconds before it gives up.
     pub fn read(&self) -> Result<Bytes, BlobError> {
+        for _ in 0..HANDLE_TRIES {
+            match self.read_now() {
+                Err(BlobError::Io(error)) if is_out_of_handles(&error) => std::thread::sleep(HANDLE_PAUSE),
+                result => return result,
+            }
+        }
+        self.read_now()
+    }
+
+    pub(crate) fn read_now(&self) -> Result<Bytes, BlobError> {
         let mut bytes = BytesMut::zeroed(BLOB_HEAD + self.len());
         let read = self.file.read_at(&mut bytes, self.offset - BLOB_HEAD as u64).map_err(BlobError::Io)?;
         let blob = bytes.split_off(BLOB_HEAD);

@@ -39,6 +39,8 @@ pub struct Status {
     pub full: bool,
     /// Whether free space is below the low-water mark.
     pub low: bool,
+    /// Segments that were not ready when the log needed them, so that it had to wait for their making.
+    pub late_segments: u64,
     /// Bytes of the reserve that are left.
     pub reserve_bytes: u64,
 }

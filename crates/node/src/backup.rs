@@ -36,13 +36,9 @@ impl Node {
             let reason = "this server keeps its data in memory: there is nothing to back up".to_owned();
             return Err(Error::InvalidArgument { field: "backup".to_owned(), reason });
         }
-        let pinned = tokio::task::spawn_blocking(move || {
-            backups.iter().map(Backups::begin).collect::<io::Result<Vec<_>>>()
-        });
-        let internal = |reason: String| Error::Internal { reason };
-        let pinned = pinned.await.map_err(|error| internal(error.to_string()))?;
         let pinned =
-            pinned.map_err(|error| internal(format!("the journal's files could not be pinned: {error}")))?;
+            tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect::<Vec<_>>());
+        let pinned = pinned.await.map_err(|error| Error::Internal { reason: error.to_string() })?;
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
         tokio::task::spawn_blocking(move || {
             if let Err(error) = copy(pinned, &sender) {

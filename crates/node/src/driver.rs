@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sluice_engine::Error;
-use sluice_journal::{Maintenance, Writer};
+use sluice_journal::{Maintenance, Notice, Writer};
 use tokio::sync::watch;
 
-use crate::api::{Durability, StartError};
+use crate::api::StartError;
 use crate::clock::Clock;
 use crate::shard::store::Store;
 use crate::shard::{Shard, Step};
@@ -18,8 +18,12 @@ use crate::shard::{Shard, Step};
 /// Up to so many records in flight, the shard's thread writes and syncs itself: for a lone caller two thread
 /// hand-overs cost more than the next batch could gain.
 const INLINE_RECORDS: usize = 4;
-/// Longest pause of the background thread between two looks for work.
-const MAINTENANCE_PAUSE: Duration = Duration::from_millis(100);
+/// And up to so many bytes: writing more takes longer than a hand-over.
+const INLINE_BYTES: usize = 64 << 10;
+/// A step of background work that took this long used the disk, and is followed by a pause as long ...
+const PACED_FROM: Duration = Duration::from_millis(1);
+/// ... but no longer than this.
+const PACE_MAX: Duration = Duration::from_millis(10);
 
 /// The threads of a node.
 #[derive(Debug, Default)]
@@ -136,11 +140,15 @@ fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
         Writing::Inline(writer) => {
             writer.step();
         }
-        Writing::Threaded(writer) if shard.in_flight() <= INLINE_RECORDS => {
+        Writing::Threaded(writer) if writes_inline(shard.in_flight(), shard.in_flight_bytes()) => {
             writer.step();
         }
         Writing::Threaded(writer) => writer.notify(),
     }
+}
+
+fn writes_inline(records: usize, bytes: usize) -> bool {
+    records <= INLINE_RECORDS && bytes <= INLINE_BYTES
 }
 
 fn fail(reason: &str, failure: &watch::Sender<Option<String>>) {
@@ -156,13 +164,52 @@ pub(crate) fn run_writer(writer: &Writer) {
 }
 
 /// Does the journal's background work.
-pub(crate) fn run_maintenance(mut maintenance: Maintenance, durability: Durability) {
-    let pause = match durability {
-        Durability::Interval(interval) => interval.min(MAINTENANCE_PAUSE),
-        Durability::Always | Durability::Os => MAINTENANCE_PAUSE,
-    };
+pub(crate) fn run_maintenance(mut maintenance: Maintenance, shard: u32) {
     let started = Instant::now();
-    while maintenance.wait(pause) {
-        while maintenance.step(started.elapsed().as_micros() as u64) {}
+    let mut wait = Some(Duration::ZERO);
+    while maintenance.wait(wait) {
+        let begun = Instant::now();
+        let more = maintenance.step((begun - started).as_micros() as u64);
+        maintenance.notices().iter().for_each(|notice| tell(shard, notice));
+        wait = if more {
+            // The disk is left to the log for as long as it was used.
+            let took = begun.elapsed();
+            std::thread::sleep(if took < PACED_FROM { Duration::ZERO } else { took.min(PACE_MAX) });
+            Some(Duration::ZERO)
+        } else {
+            maintenance.idle_us(started.elapsed().as_micros() as u64).map(Duration::from_micros)
+        };
+    }
+}
+
+fn tell(shard: u32, notice: &Notice) {
+    match notice {
+        Notice::LowWater { free_bytes, low_water_bytes } => tracing::warn!(
+            shard,
+            free_bytes,
+            low_water_bytes,
+            "the disk has less free space than low_water: free some before sends are refused"
+        ),
+        Notice::Room { free_bytes } => {
+            tracing::info!(shard, free_bytes, "the disk has more free space than low_water again");
+        }
+        Notice::OutOfHandles { error } => tracing::warn!(
+            shard,
+            error,
+            "there are no file handles left: background work waits; raise the limit of open files (ulimit -n)"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_large_records_are_left_to_the_writer() {
+        assert!(writes_inline(1, 200));
+        assert!(writes_inline(INLINE_RECORDS, INLINE_BYTES));
+        assert!(!writes_inline(INLINE_RECORDS + 1, 200));
+        assert!(!writes_inline(1, 1 << 20));
     }
 }

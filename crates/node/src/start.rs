@@ -25,6 +25,10 @@ use crate::shard::{Parts, Shard, Step};
 
 /// Most shards of a node.
 const SHARDS_MAX: u32 = 64;
+/// Most files that are open only to be read, of all shards together ...
+const OPEN_FILES: usize = 128;
+/// ... and at least of each.
+const OPEN_FILES_MIN: usize = 8;
 /// How long a start waits for room for its first records.
 const FIRST_RECORDS_TIME: Duration = Duration::from_secs(30);
 
@@ -133,6 +137,7 @@ impl Starting<'_> {
             cache_bytes: self.options.cache_bytes / u64::from(self.options.shards),
             reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
+            open_files: (OPEN_FILES / self.options.shards as usize).max(OPEN_FILES_MIN),
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
         }
@@ -208,8 +213,7 @@ impl Starting<'_> {
     }
 
     fn maintain(&self, number: u32, maintenance: Maintenance) -> Result<(), StartError> {
-        let durability = self.options.durability;
-        self.threads.spawn(format!("upkeep-{number}"), move || run_maintenance(maintenance, durability))
+        self.threads.spawn(format!("upkeep-{number}"), move || run_maintenance(maintenance, number))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{CHUNK, MAGIC, TAG_END, TAG_FILE};
 use crate::check::check;
@@ -58,11 +59,12 @@ impl std::error::Error for RestoreError {}
 /// Reads one backup and makes `dir`, which must be empty or missing, a data directory that opens. Verifies while
 /// writing, and the whole afterwards. Reads no further than the backup's end.
 pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), RestoreError> {
-    restore_on(&FsDisk, stream, dir)
+    restore_on(Arc::new(FsDisk), stream, dir)
 }
 
 /// As [`restore`], on any disk.
-pub fn restore_on(disk: &dyn Disk, stream: &mut dyn Read, dir: &Path) -> Result<(), RestoreError> {
+pub fn restore_on(shared: Arc<dyn Disk>, stream: &mut dyn Read, dir: &Path) -> Result<(), RestoreError> {
+    let disk = &*shared;
     let directory = |action| move |error| RestoreError::Directory(OpenError::io(dir, action)(error));
     disk.create_dir(dir).map_err(directory("make"))?;
     if !disk.list(dir).map_err(directory("list"))?.is_empty() {
@@ -91,7 +93,7 @@ pub fn restore_on(disk: &dyn Disk, stream: &mut dyn Read, dir: &Path) -> Result<
     write_whole(disk, dir, MANIFEST, &manifest).map_err(directory("write to"))?;
     disk.sync_dir(dir).map_err(directory("sync"))?;
     drop(lock);
-    let report = check(disk, dir).map_err(RestoreError::Directory)?;
+    let report = check(shared.clone(), dir).map_err(RestoreError::Directory)?;
     match report.problems.first() {
         None => {
             disk.remove(&unfinished).map_err(directory("write to"))?;

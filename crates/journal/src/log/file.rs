@@ -1,25 +1,53 @@
 //! A file with blobs, and which of them are live.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::batch::BLOB_HEAD;
-use crate::disk::File;
+use crate::log::files::Handle;
 use crate::log::table::Table;
 use crate::seam::{BlobKey, BlobLocation};
-
-/// An open file of the data directory.
-#[derive(Clone, Debug)]
-pub(crate) struct Handle {
-    pub(crate) number: u64,
-    pub(crate) file: Arc<dyn File>,
-    pub(crate) path: Arc<PathBuf>,
-}
 
 impl Handle {
     pub(crate) fn location(&self, key: BlobKey, offset: u64, len: u32) -> BlobLocation {
         BlobLocation { file: self.file.clone(), name: self.path.clone(), offset, len, key }
+    }
+}
+
+/// Which blobs of a file are live, while it still gets more.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    bits: Vec<u64>,
+    blobs: u64,
+    bytes: u64,
+}
+
+impl Live {
+    /// For this many blobs, none of them live.
+    pub(crate) fn none(blobs: u32) -> Live {
+        Live { bits: vec![0; blobs.div_ceil(64) as usize], blobs: 0, bytes: 0 }
+    }
+
+    /// Has room for this many blobs.
+    pub(crate) fn grow(&mut self, blobs: u32) {
+        self.bits.resize(blobs.div_ceil(64) as usize, 0);
+    }
+
+    pub(crate) fn contains(&self, ordinal: u32) -> bool {
+        self.bits.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
+    }
+
+    /// Whether this changed anything. `len`: of the blob.
+    pub(crate) fn set(&mut self, ordinal: u32, len: u32, live: bool) -> bool {
+        if self.contains(ordinal) == live {
+            return false;
+        }
+        self.bits[ordinal as usize / 64] ^= 1 << (ordinal % 64);
+        if live {
+            (self.blobs, self.bytes) = (self.blobs + 1, self.bytes + u64::from(len));
+        } else {
+            (self.blobs, self.bytes) = (self.blobs - 1, self.bytes - u64::from(len));
+        }
+        true
     }
 }
 
@@ -70,6 +98,19 @@ impl BlobHolder {
     /// The place of a live blob.
     pub(crate) fn find(&self, key: BlobKey) -> Option<u32> {
         self.table.ordinal(key).filter(|ordinal| self.is_live(*ordinal))
+    }
+
+    /// A file of whose blobs those are live that have their bit set.
+    pub(crate) fn with_live(handle: Handle, table: Table, len: u64, live: Live) -> BlobHolder {
+        debug_assert_eq!(live.bits.len(), table.len().div_ceil(64) as usize);
+        BlobHolder {
+            handle,
+            table,
+            len,
+            live: live.bits.into_iter().map(AtomicU64::new).collect(),
+            live_blobs: AtomicU64::new(live.blobs),
+            live_bytes: AtomicU64::new(live.bytes),
+        }
     }
 
     /// For the shard only. Whether this changed anything.

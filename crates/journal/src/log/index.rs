@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::log::file::{BlobHolder, Handle};
+use crate::log::file::{BlobHolder, Live};
+use crate::log::files::Handle;
 use crate::log::manifest::Link;
 use crate::log::shared::Complete;
 use crate::log::table::{LogTable, Place, Table};
@@ -37,6 +38,8 @@ pub(crate) struct Index {
     current: Current,
     moving: Option<Moving>,
     live_blobs: u64,
+    /// Not needed any more; to be freed by somebody who has the time.
+    retired: Vec<Arc<BlobHolder>>,
 }
 
 /// The segment that grows.
@@ -45,7 +48,7 @@ pub(crate) struct Current {
     handle: Handle,
     start: Link,
     table: Table,
-    live: Vec<u64>,
+    live: Live,
 }
 
 /// Blobs on their way to another file: the target's first `cursor` blobs are live where they are in the sources.
@@ -59,7 +62,7 @@ struct Moving {
 impl Index {
     pub(crate) fn new(mut ranges: Vec<Range>, current: Current) -> Index {
         ranges.sort_by_key(|range| range.first);
-        Index { ranges, current, moving: None, live_blobs: 0 }
+        Index { ranges, current, moving: None, live_blobs: 0, retired: Vec::new() }
     }
 
     pub(crate) fn live_blobs(&self) -> u64 {
@@ -74,23 +77,18 @@ impl Index {
             table.push(records, offset);
         }
         let after = current.table.len();
-        current.live.resize(after.div_ceil(64) as usize, 0);
+        current.live.grow(after);
         for ordinal in before..after {
-            current.live[ordinal as usize / 64] |= 1 << (ordinal % 64);
+            current.live.set(ordinal, current.table.place(ordinal).len, true);
         }
         self.live_blobs += u64::from(after - before);
     }
 
     /// Goes on to the next segment; the one before is complete.
     pub(crate) fn next_segment(&mut self, handle: Handle, start: Link, finished_len: u64) -> Complete {
-        let next = Current::new(handle, start, LogTable::new(start.next_index));
+        let next = Current::new(handle, start, self.current.table.next_log(start.next_index));
         let old = std::mem::replace(&mut self.current, next);
-        let holder = Arc::new(BlobHolder::new(old.handle, old.table, finished_len));
-        for ordinal in 0..holder.table.len() {
-            if is_set(&old.live, ordinal) {
-                holder.set_live(ordinal, true);
-            }
-        }
+        let holder = Arc::new(BlobHolder::with_live(old.handle, old.table, finished_len, old.live));
         let range = Range { first: old.start.next_index, end: start.next_index, holder: holder.clone() };
         if range.first < range.end {
             self.ranges.push(range);
@@ -102,7 +100,7 @@ impl Index {
     pub(crate) fn find(&self, key: BlobKey) -> Option<FoundBlob<'_>> {
         if key.index >= self.current.start.next_index {
             let ordinal = self.current.table.ordinal(key)?;
-            let live = is_set(&self.current.live, ordinal);
+            let live = self.current.live.contains(ordinal);
             return live.then(|| FoundBlob::Log(&self.current.handle, self.current.table.place(ordinal)));
         }
         let holder = &self.range(key)?.holder;
@@ -117,11 +115,9 @@ impl Index {
     pub(crate) fn revive(&mut self, key: BlobKey, len: u32) -> bool {
         if key.index >= self.current.start.next_index {
             let Some(ordinal) = self.current.table.ordinal(key) else { return false };
-            if !is_set(&self.current.live, ordinal) {
-                self.current.live[ordinal as usize / 64] |= 1 << (ordinal % 64);
-                self.live_blobs += 1;
-            }
-            return self.current.table.place(ordinal).len == len;
+            let found = self.current.table.place(ordinal).len;
+            self.live_blobs += u64::from(self.current.live.set(ordinal, found, true));
+            return found == len;
         }
         let Some(range) = self.range(key) else { return false };
         let Some(ordinal) = range.holder.table.ordinal(key) else { return false };
@@ -130,8 +126,8 @@ impl Index {
         same
     }
 
-    /// Lets go of a blob.
-    pub(crate) fn release(&mut self, key: BlobKey) {
+    /// Lets go of a blob. Whether it was live.
+    pub(crate) fn release(&mut self, key: BlobKey) -> bool {
         let released = if key.index >= self.current.start.next_index {
             self.current.release(key)
         } else {
@@ -146,6 +142,7 @@ impl Index {
         {
             moving.target.set_live(ordinal, false);
         }
+        released
     }
 
     /// Begins to move: the target holds at least what is live in the sources.
@@ -169,7 +166,7 @@ impl Index {
         }
         for range in &mut self.ranges {
             if moving.sources.contains(&range.holder.number()) {
-                range.holder = moving.target.clone();
+                self.retired.push(std::mem::replace(&mut range.holder, moving.target.clone()));
             }
         }
         self.ranges.dedup_by(|next, range| {
@@ -189,7 +186,13 @@ impl Index {
 
     /// Forgets a file in which nothing is live.
     pub(crate) fn drop_file(&mut self, number: u64) {
-        self.ranges.retain(|range| range.holder.number() != number);
+        let gone = self.ranges.extract_if(.., |range| range.holder.number() == number);
+        self.retired.extend(gone.map(|range| range.holder));
+    }
+
+    /// Files that are not needed any more. Freeing them takes time.
+    pub(crate) fn take_retired(&mut self) -> Vec<Arc<BlobHolder>> {
+        std::mem::take(&mut self.retired)
     }
 
     fn range(&self, key: BlobKey) -> Option<&Range> {
@@ -202,19 +205,12 @@ impl Current {
     /// A segment with these blobs, none of them live.
     pub(crate) fn new(handle: Handle, start: Link, table: LogTable) -> Current {
         let table = Table::Log(table);
-        let live = vec![0; table.len().div_ceil(64) as usize];
+        let live = Live::none(table.len());
         Current { handle, start, table, live }
     }
 
     fn release(&mut self, key: BlobKey) -> bool {
-        let Some(ordinal) = self.table.ordinal(key).filter(|ordinal| is_set(&self.live, *ordinal)) else {
-            return false;
-        };
-        self.live[ordinal as usize / 64] &= !(1 << (ordinal % 64));
-        true
+        let Some(ordinal) = self.table.ordinal(key) else { return false };
+        self.live.set(ordinal, self.table.place(ordinal).len, false)
     }
-}
-
-fn is_set(bits: &[u64], ordinal: u32) -> bool {
-    bits.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
 }

@@ -187,6 +187,7 @@ impl DiskJournal {
             cache_misses: self.cache_misses,
             full: self.shared.space.full.load(Relaxed),
             low: free < self.shared.options.low_water_bytes,
+            late_segments: counters.late_segments.load(Relaxed),
             reserve_bytes: self.shared.space.reserve.load(Relaxed),
         }
     }
@@ -223,7 +224,10 @@ impl DiskJournal {
                 self.shared.maintenance_signal.notify();
             }
             Note::Moved { sources, target } => self.index.begin_move(sources, target),
-            Note::Dropped { number } => self.index.drop_file(number),
+            Note::Dropped { number } => {
+                self.index.drop_file(number);
+                self.retire();
+            }
             Note::SnapshotDone { len } => {
                 self.snapshots.running = false;
                 self.snapshots.last_len = len;
@@ -241,12 +245,19 @@ impl DiskJournal {
         if !self.index.is_moving() {
             return;
         }
-        if self.index.move_slice() {
+        let more = self.index.move_slice();
+        self.shared.moving.store(more, Relaxed);
+        if more {
             self.shared.wake_shard();
         } else {
-            self.shared.maintenance_signal.notify();
+            self.retire();
         }
-        self.shared.moving.store(self.index.is_moving(), Relaxed);
+    }
+
+    /// Leaves what is not needed any more to maintenance: freeing tables, and removing files, takes time.
+    fn retire(&mut self) {
+        lock(&self.shared.retired).append(&mut self.index.take_retired());
+        self.shared.maintenance_signal.notify();
     }
 
     fn failure(&mut self) -> Option<Event> {
@@ -275,7 +286,10 @@ impl Journal for DiskJournal {
             return Ok(first_index);
         }
         self.shared.room_for(class, (HEADER + bytes) as u64)?;
-        self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed);
+        if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
+            // The first since free space was looked at.
+            self.shared.maintenance_signal.notify();
+        }
         let (bytes, records) = batch.take();
         self.next_index += u64::from(records);
         self.last_time_us = self.last_time_us.max(time_us);
@@ -309,6 +323,8 @@ impl Journal for DiskJournal {
 
     fn release(&mut self, key: BlobKey) {
         // Before `set_live` nothing is live, so that this finds nothing.
-        self.index.release(key);
+        if self.index.release(key) && !self.shared.released.swap(true, Relaxed) {
+            self.shared.maintenance_signal.notify();
+        }
     }
 }

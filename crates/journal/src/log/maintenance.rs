@@ -1,31 +1,42 @@
 //! Work in the background, in bounded steps.
 
 mod compact;
+mod notice;
 mod prepare;
 mod scrub;
 mod snapshots;
+
+pub use notice::Notice;
+pub(crate) use prepare::BEGIN_PART;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::disk::OpenMode;
+use crate::disk::File;
 use crate::log::entry::Entry;
+use crate::log::files::is_out_of_handles;
 use crate::log::manifest::{Kind, Sealed, write_whole};
-use crate::log::shared::{Note, Shared, is_full, lock};
+use crate::log::shared::{Note, Shared, is_full, is_passing, lock};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
 use crate::options::Durability;
 
-/// How often free space is looked at.
+/// How often free space is looked at while bytes are written or room is short.
 const SPACE_EVERY_US: u64 = 100_000;
 
-/// How often files are looked through for what can go.
+/// How often it is looked at when nothing happens, as others may fill the disk.
+const SPACE_IDLE_US: u64 = 10_000_000;
+
+/// How often files are looked through at most for what can go.
 const LOOK_EVERY_US: u64 = 50_000;
 
 /// How long nothing must have been written before an idle marker is.
 const IDLE_US: u64 = 20_000;
+
+/// How long a job rests that found no room, or no file handle.
+const RETRY_US: u64 = 100_000;
 
 /// Everything in the background: snapshots, sealing, compaction, preallocation, interval syncs, idle markers, scrub,
 /// free space.
@@ -40,12 +51,31 @@ pub struct Maintenance {
     compaction: Option<compact::Compaction>,
     preparing: Option<prepare::Preparing>,
     scrub: scrub::Scrub,
+    /// When each job that found no room may try again.
+    retry_at_us: [u64; JOBS.len()],
     space_at_us: u64,
+    /// Whether something may have died since files were looked through.
+    look_wanted: bool,
     look_at_us: u64,
     sync_at_us: u64,
     compact_at_us: u64,
+    sealed_at_us: Option<u64>,
     idle_since: (u64, u64),
+    notices: notice::Notices,
 }
+
+/// What there is to do, beside what follows the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Job {
+    Look,
+    Snapshot,
+    Compact,
+    Seal,
+    Prepare,
+}
+
+/// In this order, so that what frees room comes before what takes some.
+const JOBS: [Job; 5] = [Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
 
 impl Maintenance {
     pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<Entry>) -> Maintenance {
@@ -58,65 +88,134 @@ impl Maintenance {
             compaction: None,
             preparing: None,
             scrub: scrub::Scrub::default(),
+            retry_at_us: [0; JOBS.len()],
             space_at_us: 0,
+            look_wanted: true,
             look_at_us: 0,
             sync_at_us: 0,
             compact_at_us: 0,
+            sealed_at_us: None,
             idle_since: (0, 0),
+            notices: notice::Notices::default(),
         }
     }
 
     /// Does some work, at most about a megabyte of it, at the monotonic time `now_us`. Whether more is waiting; if not,
-    /// [`Maintenance::wait`] for at most some 20 ms, since some of the work follows the clock.
+    /// [`Maintenance::wait`] for [`Maintenance::idle_us`].
     pub fn step(&mut self, now_us: u64) -> bool {
         if self.shared.failure().is_some() {
             return false;
         }
-        match self.work(now_us) {
-            Ok(more) => more,
-            Err(error) if is_full(&error) => {
-                // What a job has half done is given up; it begins anew when there is room.
-                self.give_up(now_us);
-                false
-            }
-            Err(error) => {
-                self.shared.poison(format!("maintenance of {}: {error}", self.shared.options.dir.display()));
-                false
-            }
-        }
+        self.work(now_us).unwrap_or_else(|error| {
+            self.shared.poison(format!("maintenance of {}: {error}", self.shared.options.dir.display()));
+            false
+        })
     }
 
-    /// Waits for work, at most this long; `false` after [`Writer::stop`].
-    pub fn wait(&self, most: Duration) -> bool {
-        self.shared.maintenance_signal.wait(Some(most))
+    /// Waits for work, at most this long (`None`: for ever); `false` after [`Writer::stop`].
+    pub fn wait(&self, most: Option<Duration>) -> bool {
+        self.shared.maintenance_signal.wait(most)
+    }
+
+    /// After a step that left nothing to do: how long nothing will be due by itself, in microseconds; `None`: for ever.
+    pub fn idle_us(&self, now_us: u64) -> Option<u64> {
+        if self.shared.failure().is_some() {
+            return None;
+        }
+        let live_known = self.shared.live_known.load(Relaxed);
+        let look = (live_known && self.wants_look()).then_some(self.look_at_us);
+        let retry = self.retry_at_us.iter().copied().filter(|at| *at > now_us).min();
+        let due = [
+            Some(self.space_due_us()),
+            self.sync_due_us(),
+            self.writer.mark_due().then_some(self.idle_since.1 + IDLE_US),
+            look,
+            retry,
+            self.snapshots.due_us(),
+            self.compaction_due_us(now_us),
+            self.scrub_due_us(),
+        ];
+        due.into_iter().flatten().min().map(|at| at.saturating_sub(now_us))
     }
 
     fn work(&mut self, now_us: u64) -> io::Result<bool> {
+        // Freed here, since it takes time.
+        drop(std::mem::take(&mut *lock(&self.shared.retired)));
+        self.shared.files.remove_gone();
         self.watch_space(now_us)?;
         if self.sync_interval(now_us).is_err() || self.mark_idle(now_us).is_err() {
             return Ok(false);
         }
-        let sealed = self.seal()?;
-        let snapshot = self.write_snapshot(now_us)?;
-        let prepared = self.prepare_segment()?;
-        self.look_through(now_us)?;
-        let compacted = self.compact(now_us)?;
-        let scrubbed = self.scrub(now_us);
-        Ok(sealed || snapshot || prepared || compacted || scrubbed)
+        let mut more = false;
+        for job in JOBS {
+            if now_us < self.retry_at_us[job as usize] {
+                continue;
+            }
+            match self.run(job, now_us) {
+                Ok(worked) => more |= worked,
+                // What a job has half done is given up, and the others go on: they may make room.
+                Err(error) if is_passing(&error) => self.give_up(job, now_us, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        self.scrub(now_us);
+        Ok(more)
+    }
+
+    fn run(&mut self, job: Job, now_us: u64) -> io::Result<bool> {
+        match job {
+            Job::Look => self.look_through(now_us),
+            Job::Snapshot => self.write_snapshot(now_us),
+            Job::Compact => self.compact(now_us),
+            Job::Seal => self.seal(now_us),
+            Job::Prepare => self.prepare_segment(now_us),
+        }
+    }
+
+    fn give_up(&mut self, job: Job, now_us: u64, error: &io::Error) {
+        if is_full(error) {
+            self.shared.release_reserve();
+            self.space_at_us = now_us;
+        } else {
+            self.shared.files.close_all();
+            self.notices.out_of_handles(now_us, error);
+        }
+        match job {
+            // The shard still hands on what belongs to it, which is to be dropped.
+            Job::Snapshot => return self.give_up_snapshot(),
+            Job::Compact => self.give_up_compaction(now_us),
+            Job::Prepare => self.give_up_preparing(),
+            Job::Look => self.look_wanted = true,
+            Job::Seal => {}
+        }
+        self.retry_at_us[job as usize] = now_us + RETRY_US;
     }
 
     fn watch_space(&mut self, now_us: u64) -> io::Result<()> {
         let space = &self.shared.space;
-        let stalled = space.stalled.load(Relaxed);
         let much = space.taken.load(Relaxed) > self.shared.options.full_margin_bytes / 4;
-        if now_us >= self.space_at_us || much {
-            self.space_at_us = now_us + SPACE_EVERY_US;
-            self.shared.look_at_space()?;
-            if stalled {
-                self.writer.step();
-            }
+        if now_us < self.space_due_us() && !much {
+            return Ok(());
+        }
+        self.space_at_us = now_us + SPACE_EVERY_US;
+        match self.shared.look_at_space() {
+            Err(error) if is_out_of_handles(&error) => self.notices.out_of_handles(now_us, &error),
+            looked => looked?,
+        }
+        self.notices.space(self.shared.space.free.load(Relaxed), self.shared.options.low_water_bytes);
+        if self.shared.space.stalled.load(Relaxed) {
+            self.writer.step();
         }
         Ok(())
+    }
+
+    fn space_due_us(&self) -> u64 {
+        let space = &self.shared.space;
+        let short = space.stalled.load(Relaxed) || space.full.load(Relaxed) || self.shared.reserve_missing();
+        if short || space.taken.load(Relaxed) > 0 {
+            return self.space_at_us;
+        }
+        self.space_at_us + SPACE_IDLE_US - SPACE_EVERY_US
     }
 
     fn sync_interval(&mut self, now_us: u64) -> Result<(), String> {
@@ -128,18 +227,23 @@ impl Maintenance {
         self.writer.sync()
     }
 
+    fn sync_due_us(&self) -> Option<u64> {
+        let by_interval = matches!(self.shared.options.durability, Durability::Interval(_));
+        (by_interval && self.writer.has_unsynced()).then_some(self.sync_at_us)
+    }
+
     fn mark_idle(&mut self, now_us: u64) -> Result<(), String> {
         let written = self.shared.counters.log_bytes.load(Relaxed);
         if self.idle_since.0 != written {
             self.idle_since = (written, now_us);
-        } else if now_us >= self.idle_since.1 + IDLE_US {
+        } else if now_us >= self.idle_since.1 + IDLE_US && self.writer.mark_due() {
             self.writer.mark()?;
         }
         Ok(())
     }
 
     /// Seals the oldest complete segment.
-    fn seal(&mut self) -> io::Result<bool> {
+    fn seal(&mut self, now_us: u64) -> io::Result<bool> {
         let Some(complete) = lock(&self.shared.complete).pop_front() else { return Ok(false) };
         let result = self.seal_segment(&complete);
         match result {
@@ -149,7 +253,8 @@ impl Maintenance {
                 return Err(error);
             }
         }
-        self.look_at_us = 0;
+        self.look_soon();
+        self.sealed_at_us = Some(now_us);
         Ok(true)
     }
 
@@ -180,6 +285,7 @@ impl Maintenance {
         })?;
         // What was prefilled and not used goes back to the disk.
         holder.handle.file.set_len(holder.len)?;
+        holder.handle.file.only_read();
         Ok(Entry::sealed(&sealed, holder.clone()))
     }
 
@@ -188,16 +294,30 @@ impl Maintenance {
         self.writer.sync().map_err(io::Error::other)
     }
 
+    fn look_soon(&mut self) {
+        self.look_wanted = true;
+        self.look_at_us = 0;
+    }
+
+    fn wants_look(&self) -> bool {
+        self.look_wanted || self.shared.released.load(Relaxed)
+    }
+
     /// Looks through the files: what is dead, what can go.
-    fn look_through(&mut self, now_us: u64) -> io::Result<()> {
+    fn look_through(&mut self, now_us: u64) -> io::Result<bool> {
         if !self.shared.moving.load(Relaxed)
             && let Some(moved) = self.moving.take()
         {
             self.entries.push(moved);
+            self.look_wanted = true;
         }
-        if now_us < self.look_at_us || !self.shared.live_known.load(Relaxed) {
-            return Ok(());
+        let due = self.wants_look() && now_us >= self.look_at_us;
+        if !due || !self.shared.live_known.load(Relaxed) {
+            return Ok(false);
         }
+        self.look_wanted = false;
+        // Before looking: what is released meanwhile is looked at once more.
+        self.shared.released.store(false, Relaxed);
         self.look_at_us = now_us + LOOK_EVERY_US;
         let applied = lock(&self.shared.manifest).applied_index();
         let mut uncovered = 0;
@@ -210,9 +330,13 @@ impl Maintenance {
                 entry.seen = (live, now_us);
             }
         }
-        self.shared.dead_uncovered.store(uncovered, Relaxed);
+        if self.shared.dead_uncovered.swap(uncovered, Relaxed) < uncovered {
+            // It may be time for a snapshot, and the shard may be idle.
+            self.shared.wake_shard();
+        }
         self.drop_dead(applied)?;
-        self.count_bytes()
+        self.count_bytes()?;
+        Ok(false)
     }
 
     /// Removes files that a snapshot covers and in which nothing is live.
@@ -248,31 +372,24 @@ impl Maintenance {
             Table::Blobs(_) => &[Kind::Blobs],
         };
         for kind in kinds {
-            // A file that stays is removed at the next start.
-            let _ = self.shared.disk.remove(&self.shared.path(*kind, number));
+            self.shared.files.remove(*kind, number);
         }
     }
 
     fn count_bytes(&self) -> io::Result<()> {
-        let manifest = lock(&self.shared.manifest).clone();
         let mut bytes = self.shared.space.reserve.load(Relaxed);
-        bytes += manifest.sealed.iter().map(|s| s.len + s.table_len).sum::<u64>();
-        bytes += manifest.blob_files.iter().map(|b| b.data_len + b.table_len).sum::<u64>();
-        bytes += manifest.snapshot.map_or(0, |s| s.len);
-        for number in &manifest.open {
-            bytes += self.shared.disk.open(&self.shared.path(Kind::Log, *number), OpenMode::Read)?.len()?;
-        }
-        let files = manifest.sealed.len() + manifest.blob_files.len() + manifest.open.len();
+        let files = {
+            let manifest = lock(&self.shared.manifest);
+            bytes += manifest.sealed.iter().map(|s| s.len + s.table_len).sum::<u64>();
+            bytes += manifest.blob_files.iter().map(|b| b.data_len + b.table_len).sum::<u64>();
+            bytes += manifest.snapshot.map_or(0, |s| s.len);
+            manifest.sealed.len() + manifest.blob_files.len() + manifest.open.len()
+        };
+        bytes += lock(&self.shared.complete).iter().map(|complete| complete.holder.len).sum::<u64>();
+        bytes += lock(&self.shared.fresh).iter().map(|fresh| fresh.prefilled).sum::<u64>();
+        bytes += self.writer.segment_file().len()?;
         self.shared.counters.disk_bytes.store(bytes, Relaxed);
         self.shared.counters.files.store(files as u64, Relaxed);
         Ok(())
-    }
-
-    fn give_up(&mut self, now_us: u64) {
-        self.shared.release_reserve();
-        self.give_up_snapshot();
-        self.give_up_compaction(now_us);
-        self.give_up_preparing();
-        self.space_at_us = 0;
     }
 }

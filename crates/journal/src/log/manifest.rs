@@ -28,7 +28,7 @@ const MAGIC: [u8; 8] = *b"SLUICEMF";
 const NUMBER_MAX: u64 = 1 << 60;
 
 /// Kinds of numbered files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
     /// A segment of the log.
     Log,
@@ -288,22 +288,18 @@ impl Manifest {
     /// Makes this the manifest of the directory, durably.
     pub(crate) fn store(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         self.write_aside(disk, dir)?;
-        Manifest::put_in_place(disk, dir)
+        disk.rename(&aside(dir, MANIFEST), &dir.join(MANIFEST))?;
+        disk.sync_dir(dir)
     }
 
     /// The part of storing whose failure changes nothing.
     pub(crate) fn write_aside(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         write_aside(disk, dir, MANIFEST, &self.encode()).map(|_| ())
     }
-
-    /// Makes what was written aside the manifest.
-    pub(crate) fn put_in_place(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
-        disk.rename(&aside(dir, MANIFEST), &dir.join(MANIFEST))?;
-        disk.sync_dir(dir)
-    }
 }
 
-fn aside(dir: &Path, name: &str) -> PathBuf {
+/// Where a file is written before it is renamed.
+pub(crate) fn aside(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.tmp"))
 }
 

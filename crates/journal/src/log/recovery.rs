@@ -12,14 +12,15 @@
 mod tail;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::batch::Records;
 use crate::disk::{Disk, File, LockError, OpenMode, read_exact_at};
 use crate::log::entry::Entry;
-use crate::log::file::{BlobHolder, Handle};
+use crate::log::file::BlobHolder;
+use crate::log::files::{Files, Handle};
 use crate::log::header::HEADER;
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, Snapshots};
@@ -59,6 +60,7 @@ impl DiskJournal {
 struct Opening {
     disk: Arc<dyn Disk>,
     options: Options,
+    files: Arc<Files>,
     lock: Box<dyn crate::disk::DirLock>,
     manifest: Manifest,
     report: RecoveryReport,
@@ -86,7 +88,8 @@ impl Opening {
             }
         };
         report.term = manifest.term + 1;
-        Ok(Opening { disk, options, lock, manifest, report })
+        let files = Files::new(disk.clone(), &dir, options.open_files);
+        Ok(Opening { disk, options, files, lock, manifest, report })
     }
 
     fn finish(mut self) -> Result<Opened, OpenError> {
@@ -102,7 +105,7 @@ impl Opening {
         for file in self.manifest.blob_files.clone() {
             entries.push(Entry::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
         }
-        let tail = follow(&*self.disk, &dir, &self.manifest)?;
+        let tail = follow(&self.files, &dir, &self.manifest)?;
         tail.refuse_damage()?;
         self.report.cut = tail.cut()?;
         self.note_if_short(&tail)?;
@@ -111,9 +114,9 @@ impl Opening {
         }
 
         // From here on the directory is written to.
-        let moved = tail.rewrite(&*self.disk, &self.options, &mut self.manifest)?;
+        let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
-            let holder = Arc::new(BlobHolder::new(stretch.handle(), Table::Log(table), sealed.len));
+            let holder = Arc::new(BlobHolder::new(stretch.handle.clone(), Table::Log(table), sealed.len));
             entries.push(Entry::sealed(&sealed, holder));
             stretches.push(stretch);
         }
@@ -128,7 +131,8 @@ impl Opening {
         let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
         let snapshots = Snapshots::found(log_bytes, last_len);
         let committed = self.manifest.synced_to;
-        let shared = Arc::new(Shared::new(self.disk, self.options, self.manifest, committed, self.lock));
+        let shared =
+            Arc::new(Shared::new(self.disk, self.options, self.files, self.manifest, committed, self.lock));
         take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
         let ranges = entries.iter().flat_map(Entry::index_ranges).collect();
         let index = Index::new(ranges, Current::new(moved.handle.clone(), moved.start, moved.table));
@@ -146,14 +150,11 @@ impl Opening {
         })
     }
 
-    fn open(&self, kind: Kind, number: u64) -> Result<(Arc<dyn File>, PathBuf), OpenError> {
-        open_named(&*self.disk, &self.options.dir, kind, number)
-    }
-
     fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {
         let Some(named) = &self.manifest.snapshot else { return Ok(None) };
-        let (file, path) = self.open(Kind::Snapshot, named.number)?;
-        let mut reader = SnapshotReader::new(self.manifest.identity, file, path.clone(), named)?;
+        let handle = self.files.named(Kind::Snapshot, named.number)?;
+        let path = handle.path.to_path_buf();
+        let mut reader = SnapshotReader::new(self.manifest.identity, handle, named)?;
         reader.verify()?;
         let known = self.options.knows.behaviour;
         match reader.behaviour {
@@ -171,7 +172,11 @@ impl Opening {
         stretch.verify(self.manifest.identity, self.manifest.term, |found| {
             for (record, index) in Records::new(&found.records).zip(found.header.first_index..) {
                 if let (None, Err(what)) = (&unknown, (self.options.knows.record)(record.body)) {
-                    unknown = Some(OpenError::Unknown { file: stretch.path.clone(), record: index, what });
+                    unknown = Some(OpenError::Unknown {
+                        file: stretch.handle.path.to_path_buf(),
+                        record: index,
+                        what,
+                    });
                 }
             }
         })?;
@@ -180,20 +185,14 @@ impl Opening {
 
     /// Opens a sealed segment; one that will be replayed is verified.
     fn open_sealed(&mut self, sealed: &Sealed) -> Result<(Stretch, Arc<BlobHolder>), OpenError> {
-        let (file, path) = self.open(Kind::Log, sealed.number)?;
-        let found = file.len().map_err(OpenError::io(&path, "read"))?;
+        let handle = self.files.named(Kind::Log, sealed.number)?;
+        let path = &*handle.path;
+        let found = handle.file.len().map_err(OpenError::io(path, "read"))?;
         if found < sealed.len {
             let what = format!("the segment has {found} bytes of {}", sealed.len);
-            return Err(OpenError::damaged(&path, found, Some(sealed.start.next_index), what));
+            return Err(OpenError::damaged(path, found, Some(sealed.start.next_index), what));
         }
-        let stretch = Stretch {
-            number: sealed.number,
-            file,
-            path,
-            start: sealed.start,
-            end: sealed.end,
-            len: sealed.len,
-        };
+        let stretch = Stretch::of(sealed, handle);
         if sealed.end.next_index > self.manifest.applied_index() + 1 {
             self.verify_known(&stretch)?;
         }
@@ -201,7 +200,7 @@ impl Opening {
             Some(table) => table,
             None => self.rebuild_table(sealed, &stretch)?,
         };
-        let holder = BlobHolder::new(stretch.handle(), table, sealed.len);
+        let holder = BlobHolder::new(stretch.handle.clone(), table, sealed.len);
         Ok((stretch, Arc::new(holder)))
     }
 
@@ -225,9 +224,8 @@ impl Opening {
     }
 
     fn open_blob_file(&self, named: &BlobFile) -> Result<BlobHolder, OpenError> {
-        let (file, path) = self.open(Kind::Blobs, named.number)?;
-        let table = load_blob_table(&*file, &path, named)?;
-        let handle = Handle { number: named.number, file, path: Arc::new(path) };
+        let handle = self.files.named(Kind::Blobs, named.number)?;
+        let table = load_blob_table(&*handle.file, &handle.path, named)?;
         Ok(BlobHolder::new(handle, table, named.data_len + named.table_len))
     }
 
@@ -264,8 +262,9 @@ impl Opening {
 }
 
 impl Stretch {
-    fn handle(&self) -> Handle {
-        Handle { number: self.number, file: self.file.clone(), path: Arc::new(self.path.clone()) }
+    /// All of a sealed segment.
+    pub(crate) fn of(sealed: &Sealed, handle: Handle) -> Stretch {
+        Stretch { handle, start: sealed.start, end: sealed.end, len: sealed.len }
     }
 }
 
@@ -275,23 +274,6 @@ pub(crate) fn take_lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn crate::di
         LockError::Held { pid } => OpenError::InUse { dir: dir.to_owned(), pid },
         LockError::Io(error) => OpenError::io(dir, "lock")(error),
     })
-}
-
-/// Opens a file that the manifest names.
-pub(crate) fn open_named(
-    disk: &dyn Disk,
-    dir: &Path,
-    kind: Kind,
-    number: u64,
-) -> Result<(Arc<dyn File>, PathBuf), OpenError> {
-    let path = dir.join(kind.name(number));
-    match disk.open(&path, OpenMode::Read) {
-        Ok(file) => Ok((file, path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(OpenError::damaged(&path, 0, None, "the file is missing, and the manifest names it"))
-        }
-        Err(error) => Err(OpenError::Io { file: path, action: "open", error }),
-    }
 }
 
 /// Reads a sealed segment's table; `None` when it is missing or damaged.

@@ -1,13 +1,11 @@
 //! Committed batches, given again after a start.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::batch::Records;
-use crate::disk::File;
+use crate::log::files::Handle;
 use crate::log::manifest::Link;
 use crate::log::scan::{Found, Scanner};
 use crate::seam::Committed;
@@ -16,9 +14,7 @@ use crate::status::OpenError;
 /// A stretch of the log in one segment, from its first batch on.
 #[derive(Debug)]
 pub(crate) struct Stretch {
-    pub(crate) number: u64,
-    pub(crate) file: Arc<dyn File>,
-    pub(crate) path: PathBuf,
+    pub(crate) handle: Handle,
     pub(crate) start: Link,
     pub(crate) end: Link,
     pub(crate) len: u64,
@@ -60,15 +56,15 @@ impl Replay {
 
 impl Stretch {
     pub(crate) fn scanner(&self, identity: u64, term: u64) -> Scanner {
-        Scanner::new(self.file.clone(), self.number, identity, term, self.start, self.len)
+        Scanner::new(self.handle.file.clone(), self.handle.number, identity, term, self.start, self.len)
     }
 
     /// The next batch, which must be there.
     pub(crate) fn next_batch(&self, scanner: &mut Scanner) -> Result<Found, OpenError> {
-        let found = scanner.next_batch().map_err(OpenError::io(&self.path, "read"))?;
+        let found = scanner.next_batch().map_err(OpenError::io(&self.handle.path, "read"))?;
         found.ok_or_else(|| {
             let what = "the batch here is not whole, or does not continue the one before it";
-            OpenError::damaged(&self.path, scanner.at.offset, Some(scanner.link.next_index), what)
+            OpenError::damaged(&self.handle.path, scanner.at.offset, Some(scanner.link.next_index), what)
         })
     }
 

@@ -134,12 +134,12 @@ pub(crate) fn is_whole(identity: u64, header: &Header, records: &[u8]) -> bool {
 
 /// The highest `synced_to` of any head in a file from this offset on, whole batch or not.
 pub(crate) fn highest_synced(
-    file: &Arc<dyn File>,
+    file: Arc<dyn File>,
     number: u64,
     identity: u64,
     from: u64,
 ) -> io::Result<Option<Position>> {
-    let mut window = Window::new(file.clone());
+    let mut window = Window::new(file);
     let mut highest = None;
     let mut offset = from;
     loop {
@@ -158,8 +158,8 @@ pub(crate) fn highest_synced(
 }
 
 /// Where the last byte that is not zero ends, from this offset on; `from` when there is none.
-pub(crate) fn content_end(file: &Arc<dyn File>, from: u64) -> io::Result<u64> {
-    let mut window = Window::new(file.clone());
+pub(crate) fn content_end(file: Arc<dyn File>, from: u64) -> io::Result<u64> {
+    let mut window = Window::new(file);
     let (mut end, mut offset) = (from, from);
     loop {
         let bytes = window.get(offset, WINDOW)?;

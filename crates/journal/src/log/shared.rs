@@ -2,20 +2,26 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::disk::{DirLock, Disk, OpenMode};
-use crate::log::file::{BlobHolder, Handle};
+use crate::disk::{DirLock, Disk};
+use crate::log::file::BlobHolder;
+use crate::log::files::{Files, Handle, is_out_of_handles};
 use crate::log::header::Position;
-use crate::log::manifest::{Kind, Link, Manifest};
+use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, aside};
+use crate::log::signal::Signal;
 use crate::log::space::Space;
 use crate::options::Options;
 use crate::seam::{BlobKey, Committed};
+
+/// How often, and after which pauses, a directory is opened again that must be synced when there are no handles: 30 s.
+const HANDLE_TRIES: u32 = 3_000;
+const HANDLE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Locks; a panic elsewhere does not make the data wrong, since each holder leaves it whole at every step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,6 +83,8 @@ pub(crate) struct Counters {
     pub(crate) damaged_blobs: AtomicU64,
     pub(crate) disk_bytes: AtomicU64,
     pub(crate) files: AtomicU64,
+    /// Segments that the writer had to make itself.
+    pub(crate) late_segments: AtomicU64,
 }
 
 /// What all sides see.
@@ -88,8 +96,15 @@ pub(crate) struct Shared {
     pub(crate) queue: Mutex<VecDeque<Proposal>>,
     pub(crate) notes: Mutex<VecDeque<Note>>,
     pub(crate) complete: Mutex<VecDeque<Complete>>,
+    /// Held while it is written, which takes long: not for the shard's thread, but when there is no fresh segment.
     pub(crate) manifest: Mutex<Manifest>,
-    pub(crate) fresh: Mutex<Option<Fresh>>,
+    /// Number of the next file.
+    next_file: AtomicU64,
+    /// Segments that are named and ready, in the order of their numbers. Filled while the manifest is held.
+    pub(crate) fresh: Mutex<VecDeque<Fresh>>,
+    pub(crate) files: Arc<Files>,
+    /// What the shard does not need any more, to be freed by maintenance.
+    pub(crate) retired: Mutex<Vec<Arc<BlobHolder>>>,
     /// Where the committed log ends, for backups.
     pub(crate) committed: Mutex<Position>,
     pub(crate) counters: Counters,
@@ -97,12 +112,14 @@ pub(crate) struct Shared {
     pub(crate) snapshot: crate::log::snapshot::Pipe,
     /// Whether the shard has told what is live.
     pub(crate) live_known: AtomicBool,
+    /// Whether blobs were released since maintenance looked.
+    pub(crate) released: AtomicBool,
     /// Whether the shard is taking over what compaction has moved.
     pub(crate) moving: AtomicBool,
     /// Dead bytes in files that no snapshot covers yet.
     pub(crate) dead_uncovered: AtomicU64,
     pub(crate) writer_signal: Signal,
-    pub(crate) maintenance_signal: Signal,
+    pub(crate) maintenance_signal: Arc<Signal>,
     pub(crate) waker: OnceLock<Arc<dyn Fn() + Send + Sync>>,
     failed: OnceLock<String>,
     pub(crate) _lock: Box<dyn DirLock>,
@@ -121,6 +138,7 @@ impl Shared {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         options: Options,
+        files: Arc<Files>,
         manifest: Manifest,
         committed: Position,
         lock: Box<dyn DirLock>,
@@ -133,17 +151,21 @@ impl Shared {
             queue: Mutex::default(),
             notes: Mutex::default(),
             complete: Mutex::default(),
+            next_file: AtomicU64::new(manifest.next_file),
             manifest: Mutex::new(manifest),
             fresh: Mutex::default(),
+            retired: Mutex::default(),
             committed: Mutex::new(committed),
             counters: Counters::default(),
             space: Space::default(),
             snapshot: crate::log::snapshot::Pipe::default(),
             live_known: AtomicBool::new(false),
+            released: AtomicBool::new(false),
             moving: AtomicBool::new(false),
             dead_uncovered: AtomicU64::new(0),
             writer_signal: Signal::default(),
-            maintenance_signal: Signal::default(),
+            maintenance_signal: files.signal().clone(),
+            files,
             waker: OnceLock::new(),
             failed: OnceLock::new(),
             _lock: lock,
@@ -174,24 +196,46 @@ impl Shared {
         }
     }
 
-    pub(crate) fn path(&self, kind: Kind, number: u64) -> PathBuf {
-        self.options.dir.join(kind.name(number))
-    }
-
     /// Changes the manifest, on disk first.
     pub(crate) fn change_manifest<T>(&self, change: impl FnOnce(&mut Manifest) -> T) -> io::Result<T> {
-        let mut held = lock(&self.manifest);
+        self.alter_manifest(&mut lock(&self.manifest), change)
+    }
+
+    /// As [`Shared::change_manifest`], for who holds it already.
+    pub(crate) fn alter_manifest<T>(
+        &self,
+        held: &mut Manifest,
+        change: impl FnOnce(&mut Manifest) -> T,
+    ) -> io::Result<T> {
         let mut next = held.clone();
         let result = change(&mut next);
+        next.next_file = self.next_file.load(Ordering::Relaxed);
         self.count_syncs(2);
         next.write_aside(&*self.disk, &self.options.dir)?;
-        if let Err(error) = Manifest::put_in_place(&*self.disk, &self.options.dir) {
-            // Either manifest may be the one that the next start finds.
-            self.poison(format!("the manifest could not be replaced: {error}"));
-            return Err(error);
-        }
+        self.disk
+            .rename(&aside(&self.options.dir, MANIFEST), &self.options.dir.join(MANIFEST))
+            .and_then(|()| self.sync_renamed())
+            .inspect_err(|error| {
+                // Either manifest may be the one that the next start finds.
+                self.poison(format!("the manifest could not be replaced: {error}"));
+            })?;
         *held = next;
         Ok(result)
+    }
+
+    /// Makes a rename durable. A lack of handles is waited for: there is no way back.
+    fn sync_renamed(&self) -> io::Result<()> {
+        let mut tries = 0;
+        loop {
+            match self.disk.sync_dir(&self.options.dir) {
+                Err(error) if is_out_of_handles(&error) && tries < HANDLE_TRIES => {
+                    tries += 1;
+                    self.files.close_all();
+                    std::thread::sleep(HANDLE_PAUSE);
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Removes a file that no manifest names: the next start would do so, this saves the room until then. After a
@@ -204,14 +248,8 @@ impl Shared {
 
     /// Makes an empty file, whose name is durable once the directory is synced.
     pub(crate) fn create(&self, kind: Kind) -> io::Result<Handle> {
-        let number = lock(&self.manifest).take_number();
-        self.create_numbered(kind, number)
-    }
-
-    pub(crate) fn create_numbered(&self, kind: Kind, number: u64) -> io::Result<Handle> {
-        let path = self.path(kind, number);
-        let file = self.disk.open(&path, OpenMode::CreateNew)?;
-        Ok(Handle { number, file, path: Arc::new(path) })
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        self.files.create(kind, number)
     }
 
     /// Makes the names in the directory durable.
@@ -225,49 +263,12 @@ impl Shared {
     }
 }
 
-/// Whether this means that the disk has no room, which passes, unlike other failures.
+/// Whether this passes, unlike other failures: there is no room on the disk, or the process has no handles left.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    is_full(error) || is_out_of_handles(error)
+}
+
+/// Whether this means that the disk has no room.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
-/// Wakes a thread that waits for work.
-#[derive(Debug, Default)]
-pub(crate) struct Signal {
-    state: Mutex<SignalState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct SignalState {
-    raised: bool,
-    stopped: bool,
-}
-
-impl Signal {
-    pub(crate) fn notify(&self) {
-        let mut state = lock(&self.state);
-        if !state.raised {
-            state.raised = true;
-            self.changed.notify_one();
-        }
-    }
-
-    pub(crate) fn stop(&self) {
-        lock(&self.state).stopped = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until notified, at most this long; `false` when stopped.
-    pub(crate) fn wait(&self, most: Option<Duration>) -> bool {
-        let mut state = lock(&self.state);
-        if let Some(most) = most {
-            let waited = self.changed.wait_timeout_while(state, most, |s| !s.raised && !s.stopped);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        } else {
-            let waited = self.changed.wait_while(state, |s| !s.raised && !s.stopped);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        state.raised = false;
-        !state.stopped
-    }
 }

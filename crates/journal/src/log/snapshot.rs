@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use crate::disk::{File, read_exact_at};
 use crate::log::codec::{Put, Reader};
+use crate::log::files::Handle;
 use crate::log::header::checksum;
 use crate::log::manifest::SnapshotFile;
 use crate::log::shared::lock;
@@ -156,8 +156,7 @@ pub struct SnapshotReader {
     pub behaviour: Option<u32>,
     identity: u64,
     head: Vec<u8>,
-    file: Arc<dyn File>,
-    path: PathBuf,
+    handle: Handle,
     offset: u64,
     len: u64,
     sums: crc32fast::Hasher,
@@ -167,20 +166,20 @@ pub struct SnapshotReader {
 impl SnapshotReader {
     pub(crate) fn new(
         identity: u64,
-        file: Arc<dyn File>,
-        path: PathBuf,
+        handle: Handle,
         named: &SnapshotFile,
     ) -> Result<SnapshotReader, OpenError> {
-        let found = file.len().map_err(OpenError::io(&path, "read"))?;
+        let path = &*handle.path;
+        let found = handle.file.len().map_err(OpenError::io(path, "read"))?;
         if found < named.len || named.len < (HEAD_V1 + TAIL) as u64 {
             let what = format!("the snapshot has {found} bytes, and the manifest says {}", named.len);
-            return Err(OpenError::damaged(&path, found, Some(named.applied_index), what));
+            return Err(OpenError::damaged(path, found, Some(named.applied_index), what));
         }
-        let read = Head::read(&*file).map_err(OpenError::io(&path, "read"))?;
+        let read = Head::read(&*handle.file).map_err(OpenError::io(path, "read"))?;
         let same = |head: &Head| (head.applied_index, head.time_us) == (named.applied_index, named.time_us);
         let Some((Head { behaviour, .. }, head)) = read.filter(|(head, _)| same(head)) else {
             let what = "the snapshot is not the one that the manifest names";
-            return Err(OpenError::damaged(&path, 0, Some(named.applied_index), what));
+            return Err(OpenError::damaged(path, 0, Some(named.applied_index), what));
         };
         let mut reader = SnapshotReader {
             applied_index: named.applied_index,
@@ -188,8 +187,7 @@ impl SnapshotReader {
             behaviour,
             identity,
             head,
-            file,
-            path,
+            handle,
             offset: 0,
             len: named.len,
             sums: crc32fast::Hasher::new(),
@@ -248,10 +246,15 @@ impl SnapshotReader {
     }
 
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
-        read_exact_at(&*self.file, buffer, offset).map_err(OpenError::io(&self.path, "read"))
+        read_exact_at(&*self.handle.file, buffer, offset).map_err(OpenError::io(&self.handle.path, "read"))
     }
 
     fn damage(&self, what: &str) -> OpenError {
-        OpenError::damaged(&self.path, self.offset, Some(self.applied_index), format!("snapshot: {what}"))
+        OpenError::damaged(
+            &self.handle.path,
+            self.offset,
+            Some(self.applied_index),
+            format!("snapshot: {what}"),
+        )
     }
 }

@@ -5,11 +5,10 @@
 //! draining batches, a snapshot and a compaction. It is taken again as soon as there is room for it.
 
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
-use crate::disk::OpenMode;
-use crate::log::file::Handle;
+use crate::disk::{File, OpenMode};
 use crate::log::shared::{Shared, is_full, lock};
 use crate::seam::{Class, Refused};
 
@@ -31,7 +30,9 @@ pub(crate) struct Space {
     pub(crate) stalled: AtomicBool,
     /// Growing batches have been refused, and it takes a little more room than that to take them again.
     pub(crate) full: AtomicBool,
-    file: Mutex<Option<Handle>>,
+    /// The file system cannot reserve room.
+    no_reserve: AtomicBool,
+    file: Mutex<Option<Arc<dyn File>>>,
 }
 
 impl Shared {
@@ -77,17 +78,23 @@ impl Shared {
         let missing = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
         if free < margin / 2 {
             self.release_reserve();
-        } else if missing > 0 && free > missing + 2 * margin {
+        } else if missing > 0 && self.reserve_missing() && free > missing + 2 * margin {
             self.take_reserve()?;
         }
         Ok(())
     }
 
+    /// Whether the reserve is to be taken again.
+    pub(crate) fn reserve_missing(&self) -> bool {
+        let space = &self.space;
+        space.reserve.load(Relaxed) < self.options.reserve_bytes && !space.no_reserve.load(Relaxed)
+    }
+
     /// Gives the reserve's room back to the disk. Whether there was any.
     pub(crate) fn release_reserve(&self) -> bool {
         let file = lock(&self.space.file);
-        let Some(handle) = &*file else { return false };
-        if self.space.reserve.load(Relaxed) == 0 || handle.file.set_len(0).is_err() {
+        let Some(file) = &*file else { return false };
+        if self.space.reserve.load(Relaxed) == 0 || file.set_len(0).is_err() {
             return false;
         }
         let freed = self.space.reserve.swap(0, Relaxed);
@@ -105,13 +112,15 @@ impl Shared {
         if file.is_none() {
             *file = Some(self.open_reserve()?);
         }
-        let Some(handle) = &*file else { return Ok(()) };
-        match handle.file.allocate(bytes) {
-            Ok(()) => self.space.reserve.store(bytes, Relaxed),
+        let Some(file) = &*file else { return Ok(()) };
+        let space = &self.space;
+        match file.allocate(bytes) {
+            Ok(()) => space.reserve.store(bytes, Relaxed),
             // A file system without preallocation has no reserve; growing batches leave its room free all the same.
             Err(error) if is_full(&error) || error.kind() == io::ErrorKind::Unsupported => {
-                handle.file.set_len(0)?;
-                self.space.reserve.store(0, Relaxed);
+                space.no_reserve.store(!is_full(&error), Relaxed);
+                file.set_len(0)?;
+                space.reserve.store(0, Relaxed);
             }
             Err(error) => return Err(error),
         }
@@ -128,20 +137,19 @@ impl Shared {
                 let len = file.len()?.min(self.options.reserve_bytes);
                 file.set_len(len)?;
                 self.space.reserve.store(len, Relaxed);
-                *lock(&self.space.file) = Some(Handle { number: 0, file, path: path.into() });
+                *lock(&self.space.file) = Some(file);
             }
         }
         Ok(())
     }
 
-    fn open_reserve(&self) -> io::Result<Handle> {
+    fn open_reserve(&self) -> io::Result<Arc<dyn File>> {
         let path = self.options.dir.join(RESERVE);
-        let file = match self.disk.open(&path, OpenMode::Write) {
+        match self.disk.open(&path, OpenMode::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.disk.open(&path, OpenMode::CreateNew)?
+                self.disk.open(&path, OpenMode::CreateNew)
             }
-            other => other?,
-        };
-        Ok(Handle { number: 0, file, path: path.into() })
+            opened => opened,
+        }
     }
 }

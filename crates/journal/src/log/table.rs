@@ -143,6 +143,16 @@ impl Table {
         self.places().len() as u32
     }
 
+    /// An empty table for the segment after this one, with room for as much as is here: growing moves what is there.
+    pub(crate) fn next_log(&self, first_index: u64) -> LogTable {
+        let (records, blobs) = match self {
+            Table::Log(table) => (table.ordinals.len(), table.places.len()),
+            Table::Blobs(_) => (0, 0),
+        };
+        let (ordinals, places) = (Vec::with_capacity(records), Vec::with_capacity(blobs));
+        LogTable { first_index, ordinals, places }
+    }
+
     /// Number of a blob within the file.
     pub(crate) fn ordinal(&self, key: BlobKey) -> Option<u32> {
         match self {

@@ -12,11 +12,12 @@ use std::time::Instant;
 
 use crate::batch::seal_blobs;
 use crate::disk::File;
-use crate::log::file::Handle;
+use crate::log::files::Handle;
 use crate::log::header::{HEADER, Header, Position, checksum};
+use crate::log::maintenance::BEGIN_PART;
 use crate::log::manifest::{Kind, Link};
 use crate::log::scan::next_sector;
-use crate::log::shared::{Note, Proposal, Shared, is_full, lock};
+use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
 use crate::options::Durability;
 use crate::seam::Committed;
 
@@ -86,8 +87,18 @@ impl State {
         }
     }
 
+    /// Bytes that are meant to go into the current segment.
+    fn fits(&self, shared: &Shared) -> u64 {
+        if self.prefilled > 0 { self.prefilled } else { shared.options.segment_bytes }
+    }
+
     fn idle(&self) -> bool {
         self.todo.is_empty() && self.buffer.is_empty() && self.ready.is_empty()
+    }
+
+    fn mark_due(&self, shared: &Shared) -> bool {
+        let fits = self.offset + HEADER as u64 <= shared.options.segment_bytes;
+        self.idle() && self.last_batch <= self.synced && self.last_batch > self.marked && fits
     }
 
     /// Appends a batch to the buffer, at the writing place.
@@ -189,7 +200,7 @@ impl Writer {
             (files, state.unsynced.len(), state.written)
         };
         for file in &files {
-            self.sync_file(file).inspect_err(|what| self.shared.poison(what.clone()))?;
+            self.sync_file(&**file).inspect_err(|what| self.shared.poison(what.clone()))?;
         }
         let mut state = lock(&self.state);
         state.synced = state.synced.max(upto);
@@ -227,21 +238,36 @@ impl Writer {
     /// How full the current segment is, in bytes written and bytes that fit.
     pub(crate) fn fill(&self) -> (u64, u64) {
         let state = lock(&self.state);
-        let fits = if state.prefilled > 0 { state.prefilled } else { self.shared.options.segment_bytes };
-        (state.offset, fits)
+        (state.offset, state.fits(&self.shared))
+    }
+
+    /// The file that is being written.
+    pub(crate) fn segment_file(&self) -> Arc<dyn File> {
+        lock(&self.state).segment.file.clone()
+    }
+
+    /// Whether an idle marker is wanted: the last batch is synced, and no later one tells so.
+    pub(crate) fn mark_due(&self) -> bool {
+        lock(&self.state).mark_due(&self.shared)
     }
 
     /// Writes an idle marker when the last batch is synced and no later batch tells so. Nobody waits for it.
     pub(crate) fn mark(&self) -> Result<bool, String> {
-        let mut state = lock(&self.state);
-        let due = state.idle() && state.last_batch <= state.synced && state.last_batch > state.marked;
-        if !due || state.offset + HEADER as u64 > self.shared.options.segment_bytes {
-            return Ok(false);
-        }
-        let time_us = state.link.time_us;
-        state.encode(&self.shared, &[], 0, time_us);
-        self.write(&mut state)?;
-        Ok(true)
+        let marked = {
+            // As in a step, so that the shard's thread never waits for this write.
+            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(false) };
+            let mut state = lock(&self.state);
+            let due = state.mark_due(&self.shared);
+            if due {
+                let time_us = state.link.time_us;
+                state.encode(&self.shared, &[], 0, time_us);
+                self.write(&mut state)?;
+            }
+            due
+        };
+        // Who has queued meanwhile relies on this.
+        self.step();
+        Ok(marked)
     }
 
     fn is_stalled(&self) -> bool {
@@ -307,8 +333,7 @@ impl Writer {
 
     /// Bytes that fit into the current segment: no more than were prefilled when another prefilled one waits.
     fn limit(&self, state: &State) -> u64 {
-        let fresh = lock(&self.shared.fresh);
-        match &*fresh {
+        match lock(&self.shared.fresh).front() {
             Some(fresh) if fresh.prefilled > 0 => state.prefilled,
             _ => self.shared.options.segment_bytes,
         }
@@ -316,15 +341,11 @@ impl Writer {
 
     /// Goes on to the next segment, the one made ahead or one made now; `false` when there is no room for one.
     fn begin_segment(&self, state: &mut State) -> Result<bool, String> {
-        // Held until the new one is named, so that numbers grow in the order of the log.
-        let mut ahead = lock(&self.shared.fresh);
-        let (handle, prefilled) = match ahead.take() {
-            Some(fresh) => (fresh.handle, fresh.prefilled),
-            None => match add_segment(&self.shared) {
-                Ok(handle) => (handle, 0),
-                Err(error) if is_full(&error) => return Ok(false),
-                Err(error) => return Err(format!("a new segment could not be made: {error}")),
-            },
+        let ready = lock(&self.shared.fresh).pop_front();
+        let Fresh { handle, prefilled } = match ready.map_or_else(|| add_segment(&self.shared), Ok) {
+            Ok(fresh) => fresh,
+            Err(error) if is_passing(&error) => return Ok(false),
+            Err(error) => return Err(format!("a new segment could not be made: {error}")),
         };
         // Not the writing place: that may lie behind the file's end, where the next sector begins.
         let finished_len = state.written.offset;
@@ -351,26 +372,40 @@ impl Writer {
         self.shared.counters.log_bytes.fetch_add(state.buffer.len() as u64, Relaxed);
         state.buffer.clear();
         state.buffer.shrink_to(BUFFER_KEPT);
+        let written_before = state.written;
         state.written = Position { segment: state.segment.number, offset: state.offset };
         if !state.staged.is_empty() {
+            let first_unsynced = state.last_batch <= state.synced;
             state.last_batch = state.written;
+            self.wake_maintenance(state, written_before, first_unsynced);
         }
         let State { staged, ready, .. } = state;
         ready.append(staged);
         Ok(true)
     }
 
+    /// Maintenance sleeps until something is due: a sync by interval, or the next segment to be made.
+    fn wake_maintenance(&self, state: &State, before: Position, first_unsynced: bool) {
+        let by_interval = matches!(self.shared.options.durability, Durability::Interval(_));
+        let begin_at = self.shared.options.segment_bytes.min(state.fits(&self.shared)) / BEGIN_PART;
+        let from = if before.segment == state.written.segment { before.offset } else { 0 };
+        let prepare = (from..state.written.offset).contains(&begin_at);
+        if prepare || by_interval && first_unsynced {
+            self.shared.maintenance_signal.notify();
+        }
+    }
+
     fn sync_held(&self, state: &mut State) -> Result<(), String> {
         for file in state.unsynced.drain(..) {
-            self.sync_file(&file)?;
+            self.sync_file(&*file)?;
         }
-        self.sync_file(&state.segment.file)?;
+        self.sync_file(&*state.segment.file)?;
         state.synced = state.written;
         state.align();
         Ok(())
     }
 
-    fn sync_file(&self, file: &Arc<dyn File>) -> Result<(), String> {
+    fn sync_file(&self, file: &dyn File) -> Result<(), String> {
         let begun = Instant::now();
         file.sync_data().map_err(|error| format!("fdatasync of the log failed: {error}"))?;
         self.shared.counters.last_fdatasync_us.store(begun.elapsed().as_micros() as u64, Relaxed);
@@ -389,16 +424,24 @@ impl Writer {
     }
 }
 
-/// Makes a segment and lets the manifest name it.
-pub(crate) fn add_segment(shared: &Shared) -> io::Result<Handle> {
+/// Makes a segment and lets the manifest name it. Slow, and an exception: maintenance makes them ahead of time.
+fn add_segment(shared: &Shared) -> io::Result<Fresh> {
+    // Held until the new one is named, so that numbers grow in the order of the log.
+    let mut manifest = lock(&shared.manifest);
+    if let Some(fresh) = lock(&shared.fresh).pop_front() {
+        return Ok(fresh);
+    }
     let handle = shared.create(Kind::Log)?;
-    let named =
-        shared.sync_dir().and_then(|()| shared.change_manifest(|manifest| manifest.open.push(handle.number)));
+    let number = handle.number;
+    let named = shared
+        .sync_dir()
+        .and_then(|()| shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(number)));
     if let Err(error) = named {
         shared.discard(&handle.path);
         return Err(error);
     }
-    Ok(handle)
+    shared.counters.late_segments.fetch_add(1, Relaxed);
+    Ok(Fresh { handle, prefilled: 0 })
 }
 
 fn failed(action: &str, handle: &Handle, error: &io::Error) -> String {

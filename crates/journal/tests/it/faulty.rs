@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sluice_journal::disk::{DirLock, Disk, File, FsDisk, LockError, OpenMode};
 
@@ -13,6 +14,13 @@ pub(crate) struct Faults {
     pub(crate) read_only: AtomicBool,
     /// Bytes that can still be written; `u64::MAX / 2` and more: no limit.
     pub(crate) free: AtomicU64,
+    /// Files that are open, the most that ever were, and the most that may be; 0: no limit.
+    pub(crate) open: AtomicU64,
+    pub(crate) open_peak: AtomicU64,
+    pub(crate) open_max: AtomicU64,
+    /// Who holds this keeps everybody waiting who syncs a directory.
+    pub(crate) gate: Mutex<()>,
+    pub(crate) at_gate: AtomicBool,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +38,20 @@ impl Faults {
 
     fn writable(&self) -> io::Result<()> {
         if self.read_only.load(Relaxed) { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+    }
+
+    /// A handle of the system's, or `EMFILE`.
+    fn handle(&self) -> io::Result<()> {
+        let (open, max) = (self.open.load(Relaxed), self.open_max.load(Relaxed));
+        if max > 0 && open >= max {
+            return Err(io::Error::from_raw_os_error(24));
+        }
+        self.open_peak.fetch_max(open + 1, Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn close_gate(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, bytes: u64) -> io::Result<()> {
@@ -50,7 +72,10 @@ impl Disk for FaultyDisk {
         if mode != OpenMode::Read {
             self.0.writable()?;
         }
-        Ok(Arc::new(FaultyFile(FsDisk.open(path, mode)?, self.0.clone())))
+        self.0.handle()?;
+        let file = FsDisk.open(path, mode)?;
+        self.0.open.fetch_add(1, Relaxed);
+        Ok(Arc::new(FaultyFile(file, self.0.clone())))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.writable()?;
@@ -67,6 +92,10 @@ impl Disk for FaultyDisk {
         FsDisk.list(dir)
     }
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        self.0.handle()?;
+        self.0.at_gate.store(true, Relaxed);
+        drop(self.0.close_gate());
+        self.0.at_gate.store(false, Relaxed);
         Ok(())
     }
     fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
@@ -78,6 +107,12 @@ impl Disk for FaultyDisk {
     }
     fn is_locked(&self, dir: &Path) -> io::Result<bool> {
         FsDisk.is_locked(dir)
+    }
+}
+
+impl Drop for FaultyFile {
+    fn drop(&mut self) {
+        self.1.open.fetch_sub(1, Relaxed);
     }
 }
 

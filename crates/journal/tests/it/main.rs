@@ -1,7 +1,9 @@
 //! The journal through its public door, on directories of the real file system.
 #![allow(clippy::unwrap_used)]
 
+mod background;
 mod faulty;
+mod handles;
 mod recovery;
 mod rig;
 mod space;

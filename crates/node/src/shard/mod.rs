@@ -206,6 +206,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.in_flight.len()
     }
 
+    /// Bytes that are proposed and not yet applied.
+    pub fn in_flight_bytes(&self) -> usize {
+        self.in_flight_bytes_sum
+    }
+
     /// Whether it was asked to stop.
     pub fn is_stopping(&self) -> bool {
         self.stopping

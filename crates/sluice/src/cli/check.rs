@@ -1,6 +1,7 @@
 //! `sluice check`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     let mut damaged = false;
     for (at, dir) in shards.iter().enumerate() {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
-        let result = check(&FsDisk, dir);
+        let result = check(Arc::new(FsDisk), dir);
         progress.finish();
         let shard = Shard::of(dir, at, result)?;
         damaged |= shard.is_damaged();

@@ -1,9 +1,9 @@
-//! Open files: each connection is one, and so is each segment of the log.
+//! Open files: each connection is one, and so is each segment of the log that is being read or written.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files kept for the journal of each shard: some 16 GiB of backlog in segments.
-const FILES_PER_SHARD: u64 = 256;
+/// Files kept for the journal of each shard, which keeps no more of them open at a time.
+const FILES_PER_SHARD: u64 = 144;
 /// Files kept for the rest: refused connections, backups, the configuration.
 const FILES_OTHER: u64 = 96;
 /// What is open at the start where the system does not tell.
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn connections_leave_the_journals_their_files() {
         assert_eq!(within(4_096, 524_288, 30, 1), 4_096);
-        assert_eq!(within(4_096, 4_096, 44, 1), 4_096 - 44 - 256 - 96);
+        assert_eq!(within(4_096, 4_096, 44, 1), 4_096 - 44 - 144 - 96);
         assert_eq!(within(4_096, 1_024, 44, 6), 1_024 - 44 - 512 - 96);
         assert_eq!(within(100, 1_024, 44, 1), 100);
         assert_eq!(within(4_096, 64, 44, 1), 1);

@@ -6,8 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::batch::BLOB_HEAD;
+use crate::disk::File;
 use crate::log::entry::Entry;
-use crate::log::file::{BlobHolder, Handle};
+use crate::log::file::BlobHolder;
+use crate::log::files::Handle;
 use crate::log::manifest::{BlobFile, Kind};
 use crate::log::shared::{Note, lock};
 use crate::log::table::{BlobTable, Place, Table};
@@ -81,13 +83,8 @@ impl Maintenance {
             live += entry.holder.live_bytes();
         }
         let pressing = dead > (2 * segment).max(live);
-        let mut picked: Vec<&Entry> = self
-            .entries
-            .iter()
-            .filter(|e| e.is_covered(applied) && e.holder.live_blobs() > 0)
-            .filter(|e| pressing || now_us >= e.seen.1 + SETTLED_US)
-            .filter(|e| e.is_mostly_dead() || e.holder.len < segment / SMALL_PART)
-            .collect();
+        let settled = |entry: &&Entry| pressing || now_us >= entry.seen.1 + SETTLED_US;
+        let mut picked: Vec<&Entry> = self.candidates(applied).filter(settled).collect();
         let worth = picked.len() > 1 || picked.iter().any(|e| e.is_mostly_dead());
         if !worth {
             return Vec::new();
@@ -103,6 +100,24 @@ impl Maintenance {
             sources.push(entry.clone());
         }
         sources
+    }
+
+    /// Files that may be worth copying.
+    fn candidates(&self, applied: u64) -> impl Iterator<Item = &Entry> {
+        let small = self.shared.options.segment_bytes / SMALL_PART;
+        self.entries
+            .iter()
+            .filter(move |e| e.is_covered(applied) && e.holder.live_blobs() > 0)
+            .filter(move |e| e.is_mostly_dead() || e.holder.len < small)
+    }
+
+    /// When there may be something to copy that is not now.
+    pub(super) fn compaction_due_us(&self, now_us: u64) -> Option<u64> {
+        if now_us < self.compact_at_us {
+            return Some(self.compact_at_us);
+        }
+        let applied = lock(&self.shared.manifest).applied_index();
+        self.candidates(applied).map(|entry| entry.seen.1 + SETTLED_US).filter(|at| *at > now_us).min()
     }
 
     fn begin_compaction(&self, sources: Vec<Entry>) -> io::Result<Compaction> {
@@ -144,6 +159,7 @@ impl Maintenance {
         compaction.handle.file.write_at(&bytes, data_len)?;
         compaction.handle.file.sync_data()?;
         self.shared.count_syncs(1);
+        compaction.handle.file.only_read();
         // What was released, and is not copied, must not come back after a power loss.
         self.sync_log()?;
         self.shared.sync_dir()?;

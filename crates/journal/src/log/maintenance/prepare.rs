@@ -6,7 +6,8 @@
 use std::io;
 
 use super::Maintenance;
-use crate::log::file::Handle;
+use crate::disk::File;
+use crate::log::files::Handle;
 use crate::log::manifest::Kind;
 use crate::log::shared::{Fresh, lock};
 use crate::options::Durability;
@@ -15,7 +16,13 @@ use crate::options::Durability;
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Zeros after which they are synced, so that a sync of the log beside it has little to wait for.
-const SYNC_BYTES: u64 = 4 << 20;
+const SYNC_BYTES: u64 = 2 << 20;
+
+/// The part of a segment after which the next one is prepared: filling it takes a while, and the log goes on meanwhile.
+pub(crate) const BEGIN_PART: u64 = 8;
+
+/// When segments are full sooner than that, two are made ahead.
+const QUICK_US: u64 = 5_000_000;
 
 /// A segment on its way.
 #[derive(Debug)]
@@ -26,8 +33,8 @@ pub(super) struct Preparing {
 }
 
 impl Maintenance {
-    /// Does a step towards the next segment, once the current one is half full.
-    pub(super) fn prepare_segment(&mut self) -> io::Result<bool> {
+    /// Does a step towards the next segment, early enough for it to be ready when the current one is full.
+    pub(super) fn prepare_segment(&mut self, now_us: u64) -> io::Result<bool> {
         if let Some(preparing) = &mut self.preparing {
             if preparing.filled < preparing.wanted {
                 preparing.fill()?;
@@ -36,8 +43,7 @@ impl Maintenance {
             self.offer_segment()?;
             return Ok(true);
         }
-        let (used, fits) = self.writer.fill();
-        if used * 2 < fits || lock(&self.shared.fresh).is_some() {
+        if lock(&self.shared.fresh).len() >= self.ready_wanted(now_us) {
             return Ok(false);
         }
         let wanted = match self.shared.options.durability {
@@ -56,21 +62,34 @@ impl Maintenance {
         Ok(true)
     }
 
+    /// How many segments should be ready.
+    fn ready_wanted(&self, now_us: u64) -> usize {
+        let (used, fits) = self.writer.fill();
+        if used < fits / BEGIN_PART {
+            return 0;
+        }
+        let quick = self.sealed_at_us.is_some_and(|at| now_us < at + QUICK_US);
+        match self.shared.options.durability {
+            Durability::Always => 1 + usize::from(quick),
+            // They are empty, and cost nothing but their making.
+            Durability::Interval(_) | Durability::Os => 2,
+        }
+    }
+
     fn offer_segment(&mut self) -> io::Result<()> {
         let Some(preparing) = &self.preparing else { return Ok(()) };
         let number = preparing.handle.number;
         self.shared.sync_dir()?;
-        let mut fresh = lock(&self.shared.fresh);
+        let mut manifest = lock(&self.shared.manifest);
         // The writer may have made one itself meanwhile; numbers grow in the order of the log.
-        let in_order = lock(&self.shared.manifest).open.last().is_none_or(|last| *last < number);
-        if !in_order {
-            drop(fresh);
+        if manifest.open.last().is_some_and(|last| *last > number) {
+            drop(manifest);
             self.give_up_preparing();
             return Ok(());
         }
-        self.shared.change_manifest(|manifest| manifest.open.push(number))?;
+        self.shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(number))?;
         if let Some(Preparing { handle, filled, .. }) = self.preparing.take() {
-            *fresh = Some(Fresh { handle, prefilled: filled });
+            lock(&self.shared.fresh).push_back(Fresh { handle, prefilled: filled });
         }
         Ok(())
     }

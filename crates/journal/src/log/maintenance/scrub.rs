@@ -1,4 +1,4 @@
-//! Reads live blobs of sealed files, slowly, again and again, and tells of those that do not verify.
+//! Reads live blobs of sealed files, slowly, a round an hour, and tells of those that do not verify.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -7,63 +7,75 @@ use crate::batch::BLOB_HEAD;
 use crate::log::shared::Note;
 use crate::seam::BlobError;
 
-/// Bytes read in one step at most, and the most that a pause saves up.
-const STEP_BYTES: u64 = 256 << 10;
+/// Bytes read in one step at most.
+const STEP_BYTES: u64 = 1 << 20;
 
 /// Blobs looked at in one step, live or not.
 const STEP_BLOBS: u32 = 4096;
 
+/// How long there is between two steps, which then read what the rate allows.
+const STEP_EVERY_US: u64 = 250_000;
+
+/// How long after the beginning of a round the next one may begin.
+const ROUND_EVERY_US: u64 = 3_600_000_000;
+
 /// Where the scrub stands.
 #[derive(Debug, Default)]
 pub(super) struct Scrub {
-    /// The file, and the next blob in it.
-    file: u64,
-    next: u32,
+    /// The file, and the next blob in it; `None` between two rounds.
+    at: Option<(u64, u32)>,
     /// Bytes that may be read now.
     allowance: u64,
-    last_us: u64,
+    step_at_us: u64,
+    round_at_us: u64,
 }
 
 impl Maintenance {
-    /// Reads as much as the rate allows since the last step. Never asks to be called again at once.
-    pub(super) fn scrub(&mut self, now_us: u64) -> bool {
-        let rate = self.shared.options.scrub_bytes_per_s;
-        if rate == 0 || !self.shared.live_known.load(Relaxed) {
-            return false;
+    /// Reads what the rate allows for one step, when that is due.
+    pub(super) fn scrub(&mut self, now_us: u64) {
+        if self.scrub_due_us().is_none_or(|at| now_us < at) {
+            return;
         }
-        let scrub = &mut self.scrub;
-        let elapsed_us = now_us.saturating_sub(scrub.last_us).min(1_000_000);
-        scrub.last_us = now_us;
-        scrub.allowance = (scrub.allowance + rate * elapsed_us / 1_000_000).min(STEP_BYTES);
+        if self.scrub.at.is_none() {
+            self.scrub.at = self.file_after(0);
+            self.scrub.round_at_us = now_us + ROUND_EVERY_US;
+        }
+        self.scrub.step_at_us = now_us + STEP_EVERY_US;
+        let rate = self.shared.options.scrub_bytes_per_s;
+        self.scrub.allowance = (rate / (1_000_000 / STEP_EVERY_US)).clamp(1, STEP_BYTES);
         for _ in 0..STEP_BLOBS {
             if self.scrub.allowance == 0 || !self.scrub_next() {
                 break;
             }
         }
-        false
     }
 
-    /// Verifies the next blob; `false` at the end of a file.
-    fn scrub_next(&mut self) -> bool {
-        let at = self.scrub.file;
-        let Some(entry) = self.entries.iter().find(|entry| entry.holder.number() == at) else {
-            self.scrub_next_file();
-            return false;
-        };
-        let ordinal = self.scrub.next;
-        if ordinal >= entry.holder.table.len() {
-            self.scrub_next_file();
-            return false;
+    /// When the scrub goes on, or begins anew.
+    pub(super) fn scrub_due_us(&self) -> Option<u64> {
+        let off = self.shared.options.scrub_bytes_per_s == 0 || !self.shared.live_known.load(Relaxed);
+        if off || self.entries.is_empty() {
+            return None;
         }
-        self.scrub.next += 1;
+        Some(if self.scrub.at.is_some() { self.scrub.step_at_us } else { self.scrub.round_at_us })
+    }
+
+    /// Verifies the next blob; `false` at the end of a round.
+    fn scrub_next(&mut self) -> bool {
+        let Some((number, ordinal)) = self.scrub.at else { return false };
+        let entry = self.entries.iter().find(|entry| entry.holder.number() == number);
+        let Some(entry) = entry.filter(|entry| ordinal < entry.holder.table.len()) else {
+            self.scrub.at = self.file_after(number + 1);
+            return self.scrub.at.is_some();
+        };
+        self.scrub.at = Some((number, ordinal + 1));
         if !entry.holder.is_live(ordinal) {
             return true;
         }
         let location = entry.holder.location(ordinal);
         self.scrub.allowance = self.scrub.allowance.saturating_sub((location.len() + BLOB_HEAD) as u64);
         // What the system refuses once may pass: what does so twice comes again with the next round.
-        let read = match location.read() {
-            Err(BlobError::Io(_)) => location.read(),
+        let read = match location.read_now() {
+            Err(BlobError::Io(_)) => location.read_now(),
             read => read,
         };
         if read.is_err_and(|error| error.is_lasting()) {
@@ -73,11 +85,9 @@ impl Maintenance {
         true
     }
 
-    /// Goes on to the file with the next higher number, or to the first.
-    fn scrub_next_file(&mut self) {
+    /// The beginning of the file with this number, or the next higher one.
+    fn file_after(&self, number: u64) -> Option<(u64, u32)> {
         let numbers = self.entries.iter().map(|entry| entry.holder.number());
-        let after = numbers.clone().filter(|number| *number > self.scrub.file).min();
-        self.scrub.file = after.or(numbers.min()).unwrap_or(0);
-        self.scrub.next = 0;
+        numbers.filter(|found| *found >= number).min().map(|found| (found, 0))
     }
 }

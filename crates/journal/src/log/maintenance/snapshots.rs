@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::log::file::Handle;
+use crate::disk::File;
+use crate::log::files::Handle;
 use crate::log::manifest::{Kind, SnapshotFile};
 use crate::log::shared::{Note, Shared};
 use crate::log::snapshot::{Encoder, Head, Work};
@@ -13,7 +14,7 @@ use crate::log::snapshot::{Encoder, Head, Work};
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Bytes after which they are synced, so that a sync of the log beside it has little to wait for.
-const SYNC_BYTES: u64 = 8 << 20;
+const SYNC_BYTES: u64 = 2 << 20;
 
 /// How long after a failure for lack of room the next snapshot may begin.
 const RETRY_US: u64 = 2_000_000;
@@ -36,6 +37,13 @@ struct Building {
     buffer: Vec<u8>,
     written: u64,
     unsynced: u64,
+}
+
+impl Snapshots {
+    /// When something is due by itself.
+    pub(super) fn due_us(&self) -> Option<u64> {
+        self.tell_at_us
+    }
 }
 
 impl Maintenance {
@@ -89,7 +97,9 @@ impl Maintenance {
         let path = building.handle.path.clone();
         match self.place_snapshot(building) {
             Ok(len) => {
-                self.look_at_us = 0;
+                self.look_soon();
+                // Almost all of it is covered now; the shard must not think otherwise until that look.
+                self.shared.dead_uncovered.store(0, Relaxed);
                 self.shared.counters.snapshots.fetch_add(1, Relaxed);
                 self.shared.tell(Note::SnapshotDone { len });
                 Ok(())
@@ -118,8 +128,7 @@ impl Maintenance {
             manifest.snapshot.replace(named)
         })?;
         if let Some(old) = old {
-            // A file that stays is removed at the next start.
-            let _ = self.shared.disk.remove(&self.shared.path(Kind::Snapshot, old.number));
+            self.shared.files.remove(Kind::Snapshot, old.number);
         }
         Ok(len)
     }

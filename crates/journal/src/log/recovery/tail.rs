@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
-use crate::log::file::Handle;
+use crate::log::files::{Files, Handle};
 use crate::log::header::{HEADER, Header, Position};
 use crate::log::manifest::{Kind, Link, Manifest, Sealed};
-use crate::log::recovery::{first_prefill, open_named};
+use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
 use crate::log::table::{LogTable, Table};
@@ -25,7 +25,7 @@ pub(crate) struct Tail {
     term: u64,
     dir: PathBuf,
     /// The open segments with their files, in order.
-    files: Vec<(u64, Arc<dyn File>, PathBuf)>,
+    files: Vec<Handle>,
     /// The good part of each segment that has one, in order.
     pub(crate) parts: Vec<Stretch>,
     /// Where the good part ends.
@@ -52,7 +52,7 @@ pub(crate) struct Rewritten {
 }
 
 /// Follows the open segments to the end of what is good.
-pub(crate) fn follow(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Tail, OpenError> {
+pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Result<Tail, OpenError> {
     let mut tail = Tail {
         identity: manifest.identity,
         term: manifest.term,
@@ -64,8 +64,7 @@ pub(crate) fn follow(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result
         synced_to: manifest.synced_to,
     };
     for number in &manifest.open {
-        let (file, path) = open_named(disk, dir, Kind::Log, *number)?;
-        tail.files.push((*number, file, path));
+        tail.files.push(files.named(Kind::Log, *number)?);
     }
     for at in 0..tail.files.len() {
         // A segment goes on where the one before it ends: an empty one says that the log has ended before.
@@ -80,9 +79,10 @@ pub(crate) fn follow(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result
 impl Tail {
     /// Follows one segment; `false` when it has not a single good batch.
     fn follow_segment(&mut self, at: usize) -> Result<bool, OpenError> {
-        let (number, file, path) = &self.files[at];
+        let handle = &self.files[at];
+        let (file, path) = (&handle.file, &handle.path);
         let len = file.len().map_err(OpenError::io(path, "read"))?;
-        let mut scanner = Scanner::new(file.clone(), *number, self.identity, self.term, self.link, len);
+        let mut scanner = Scanner::new(file.clone(), handle.number, self.identity, self.term, self.link, len);
         let start = self.link;
         while let Some(found) = scanner.next_batch().map_err(OpenError::io(path, "read"))? {
             self.synced_to = self.synced_to.max(found.header.synced_to);
@@ -92,25 +92,17 @@ impl Tail {
         if scanner.at.offset == 0 {
             return Ok(false);
         }
-        self.parts.push(Stretch {
-            number: *number,
-            file: file.clone(),
-            path: path.clone(),
-            start,
-            end: scanner.link,
-            len: scanner.at.offset,
-        });
+        let (handle, end, len) = (handle.clone(), scanner.link, scanner.at.offset);
+        self.parts.push(Stretch { handle, start, end, len });
         Ok(true)
     }
 
     /// Looks behind the good part for heads that tell of more.
     fn look_behind(&mut self) -> Result<(), OpenError> {
-        for (number, file, path) in &self.files {
-            if *number < self.end.segment {
-                continue;
-            }
+        for Handle { number, file, path } in self.files.iter().filter(|file| file.number >= self.end.segment)
+        {
             let from = if *number == self.end.segment { self.end.offset } else { 0 };
-            let found = highest_synced(file, *number, self.identity, from);
+            let found = highest_synced(file.clone(), *number, self.identity, from);
             let found = found.map_err(OpenError::io(path, "read"))?;
             self.synced_to = self.synced_to.max(found.unwrap_or_default());
         }
@@ -134,12 +126,13 @@ impl Tail {
     /// What will be cut: bytes after the good part.
     pub(crate) fn cut(&self) -> Result<Option<Cut>, OpenError> {
         let mut cut = None;
-        for (number, file, path) in self.files.iter().filter(|(number, ..)| *number >= self.end.segment) {
+        for Handle { number, file, path } in self.files.iter().filter(|file| file.number >= self.end.segment)
+        {
             let offset = if *number == self.end.segment { self.end.offset } else { 0 };
-            let end = content_end(file, offset).map_err(OpenError::io(path, "read"))?;
+            let end = content_end(file.clone(), offset).map_err(OpenError::io(path, "read"))?;
             if end > offset && cut.is_none() {
                 let index = self.link.next_index;
-                cut = Some(Cut { file: path.clone(), offset, index, bytes: end - offset });
+                cut = Some(Cut { file: path.to_path_buf(), offset, index, bytes: end - offset });
             }
         }
         Ok(cut)
@@ -149,6 +142,7 @@ impl Tail {
     pub(crate) fn rewrite(
         self,
         disk: &dyn Disk,
+        files: &Arc<Files>,
         options: &Options,
         manifest: &mut Manifest,
     ) -> Result<Rewritten, OpenError> {
@@ -156,8 +150,7 @@ impl Tail {
         let path = options.dir.join(Kind::Log.name(number));
         // A start that was interrupted here may have left the file; no manifest has named it.
         remove_if_there(disk, &path)?;
-        let file = disk.open(&path, OpenMode::CreateNew).map_err(OpenError::io(&path, "make"))?;
-        let handle = Handle { number, file: file.clone(), path: Arc::new(path.clone()) };
+        let handle = files.create(Kind::Log, number).map_err(OpenError::io(&path, "make"))?;
         let mut copy = Copy::new(&self, handle.clone());
         let mut sealed = Vec::new();
         for part in &self.parts {
@@ -166,8 +159,8 @@ impl Tail {
             }
         }
         copy.flush()?;
-        let prefilled = prefill(&*file, copy.offset, first_prefill(options))
-            .and_then(|filled| file.sync_data().map(|()| filled))
+        let prefilled = prefill(&*handle.file, copy.offset, first_prefill(options))
+            .and_then(|filled| handle.file.sync_data().map(|()| filled))
             .map_err(OpenError::io(&path, "write"))?;
         manifest.term += 1;
         for (segment, _, table) in &mut sealed {
@@ -190,7 +183,7 @@ impl Tail {
                 .map_err(OpenError::io(&path, "shorten"))?;
         }
         let (start, end, offset, table) = (copy.start, copy.link, copy.offset, copy.table);
-        let stretch = Stretch { number, file, path, start, end, len: offset };
+        let stretch = Stretch { handle: handle.clone(), start, end, len: offset };
         Ok(Rewritten { sealed, handle, stretch, table, start, end, offset, prefilled })
     }
 
@@ -216,17 +209,15 @@ impl Tail {
         if len == 0 {
             return Ok(None);
         }
-        let sealed =
-            Sealed { number: part.number, start: part.start, end, len, table_len: 0, table_checksum: 0 };
-        let stretch = Stretch {
-            number: part.number,
-            file: part.file.clone(),
-            path: part.path.clone(),
+        let sealed = Sealed {
+            number: part.handle.number,
             start: part.start,
             end,
             len,
+            table_len: 0,
+            table_checksum: 0,
         };
-        Ok(Some((sealed, stretch, table)))
+        Ok(Some((sealed, Stretch::of(&sealed, part.handle.clone()), table)))
     }
 }
 

@@ -1,0 +1,330 @@
+//! Which files are open, and which names may go.
+//!
+//! A data directory may hold thousands of segments, and a process only so many handles. So a file that is only read is
+//! opened when it is read, and of those the ones that were read longest ago are closed again. As a closed file could not
+//! be found any more once its name is gone, a name stays for as long as a [`Pin`] says that somebody may still read it;
+//! maintenance removes it afterwards, so that nobody else waits for that.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
+
+use crate::disk::{Disk, File, OpenMode};
+use crate::log::manifest::Kind;
+use crate::log::shared::lock;
+use crate::log::signal::Signal;
+use crate::status::OpenError;
+
+/// The numbered files of a data directory.
+#[derive(Debug)]
+pub(crate) struct Files {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// Most files that are kept open only to read them.
+    open_max: usize,
+    /// Files that are open only to be read; those at the front were opened first.
+    open: Mutex<VecDeque<Weak<LogFile>>>,
+    names: Mutex<Names>,
+    /// Raised when a name can go.
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    pins: HashMap<(Kind, u64), u32>,
+    /// To be removed when nobody pins them any more.
+    doomed: HashSet<(Kind, u64)>,
+    /// To be removed now.
+    gone: Vec<(Kind, u64)>,
+}
+
+impl Files {
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize) -> Arc<Files> {
+        let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
+        Arc::new(Files { disk, dir: dir.to_owned(), open_max, open, names, signal })
+    }
+
+    /// Raised when a name can go.
+    pub(crate) fn signal(&self) -> &Arc<Signal> {
+        &self.signal
+    }
+
+    pub(crate) fn path(&self, kind: Kind, number: u64) -> PathBuf {
+        self.dir.join(kind.name(number))
+    }
+
+    /// A file that the manifest names, to read it.
+    pub(crate) fn named(self: &Arc<Files>, kind: Kind, number: u64) -> Result<Handle, OpenError> {
+        let handle = self.handle(kind, number, None);
+        match handle.file.get() {
+            Ok(_) => Ok(handle),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let what = "the file is missing, and the manifest names it";
+                Err(OpenError::damaged(&handle.path, 0, None, what))
+            }
+            Err(error) => Err(OpenError::io(&handle.path, "open")(error)),
+        }
+    }
+
+    /// Makes an empty file, whose name is durable once the directory is synced. It stays open until
+    /// [`LogFile::only_read`].
+    pub(crate) fn create(self: &Arc<Files>, kind: Kind, number: u64) -> io::Result<Handle> {
+        let file = self.disk.open(&self.path(kind, number), OpenMode::CreateNew)?;
+        Ok(self.handle(kind, number, Some(file)))
+    }
+
+    fn handle(self: &Arc<Files>, kind: Kind, number: u64, file: Option<Arc<dyn File>>) -> Handle {
+        let path = Arc::new(self.path(kind, number));
+        let file = Arc::new_cyclic(|me| LogFile {
+            me: me.clone(),
+            files: self.clone(),
+            path: path.clone(),
+            held: Mutex::new(file),
+            used: AtomicBool::new(false),
+            _pin: self.pin(kind, number),
+        });
+        Handle { number, file, path }
+    }
+
+    /// Keeps a name for as long as the pin is held.
+    pub(crate) fn pin(self: &Arc<Files>, kind: Kind, number: u64) -> Pin {
+        *lock(&self.names).pins.entry((kind, number)).or_default() += 1;
+        Pin { files: self.clone(), kind, number }
+    }
+
+    /// Removes a name, at once or when nobody pins it any more. One that stays is removed at the next start.
+    pub(crate) fn remove(&self, kind: Kind, number: u64) {
+        let mut names = lock(&self.names);
+        if names.pins.contains_key(&(kind, number)) {
+            names.doomed.insert((kind, number));
+        } else {
+            names.gone.push((kind, number));
+        }
+    }
+
+    /// Removes the names that nobody needs any more.
+    pub(crate) fn remove_gone(&self) {
+        let gone = std::mem::take(&mut lock(&self.names).gone);
+        for (kind, number) in gone {
+            let _ = self.disk.remove(&self.path(kind, number));
+        }
+    }
+
+    /// Opens a file to read it. When the system has no handles left, own ones are given up first.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        match self.disk.open(path, OpenMode::Read) {
+            Err(error) if is_out_of_handles(&error) && self.close_all() => {
+                self.disk.open(path, OpenMode::Read)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Closes all files that are open only to be read. Whether there were any.
+    pub(crate) fn close_all(&self) -> bool {
+        let mut open = lock(&self.open);
+        let before = open.len();
+        open.retain(|file| file.upgrade().is_some_and(|file| !file.close()));
+        open.len() < before
+    }
+
+    /// Files that are open only to be read.
+    #[cfg(test)]
+    pub(crate) fn open_count(&self) -> usize {
+        lock(&self.open).len()
+    }
+
+    /// Keeps count of a file that was opened, and closes others when there are too many.
+    fn opened(&self, file: Weak<LogFile>) {
+        let mut open = lock(&self.open);
+        open.push_back(file);
+        if open.len() <= self.open_max {
+            return;
+        }
+        open.retain(|file| file.strong_count() > 0);
+        // The first round spares those that were read since the last; nothing is spared twice.
+        for _ in 0..2 * open.len() {
+            if open.len() <= self.open_max {
+                return;
+            }
+            let Some(oldest) = open.pop_front() else { return };
+            let Some(file) = oldest.upgrade() else { continue };
+            if file.used.swap(false, Relaxed) || !file.close() {
+                open.push_back(oldest);
+            }
+        }
+    }
+}
+
+/// Keeps a name while it is held.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    files: Arc<Files>,
+    kind: Kind,
+    number: u64,
+}
+
+impl Pin {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.files.path(self.kind, self.number)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.kind.name(self.number)
+    }
+
+    pub(crate) fn open(&self) -> io::Result<Arc<dyn File>> {
+        self.files.open(&self.path())
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let key = (self.kind, self.number);
+        let mut names = lock(&self.files.names);
+        let Some(pins) = names.pins.get_mut(&key) else { return };
+        *pins -= 1;
+        if *pins > 0 {
+            return;
+        }
+        names.pins.remove(&key);
+        if names.doomed.remove(&key) {
+            names.gone.push(key);
+            drop(names);
+            self.files.signal.notify();
+        }
+    }
+}
+
+/// A numbered file of the data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(crate) number: u64,
+    pub(crate) file: Arc<LogFile>,
+    pub(crate) path: Arc<PathBuf>,
+}
+
+/// A file that is open only when somebody needs it: always while it is written, and else now and then.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    me: Weak<LogFile>,
+    files: Arc<Files>,
+    path: Arc<PathBuf>,
+    held: Mutex<Option<Arc<dyn File>>>,
+    /// Read since it was last thought of closing it.
+    used: AtomicBool,
+    _pin: Pin,
+}
+
+impl LogFile {
+    /// Nothing will be written or synced any more: it may be closed and opened again.
+    pub(crate) fn only_read(&self) {
+        self.files.opened(self.me.clone());
+    }
+
+    fn get(&self) -> io::Result<Arc<dyn File>> {
+        self.used.store(true, Relaxed);
+        let mut held = lock(&self.held);
+        if let Some(file) = &*held {
+            return Ok(file.clone());
+        }
+        let file = self.files.open(&self.path)?;
+        *held = Some(file.clone());
+        drop(held);
+        self.files.opened(self.me.clone());
+        Ok(file)
+    }
+
+    /// Closes it, unless somebody is just opening it.
+    fn close(&self) -> bool {
+        let mut held = match self.held.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        *held = None;
+        true
+    }
+}
+
+impl File for LogFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.get()?.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.get()?.write_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.get()?.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.get()?.allocate(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.get()?.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.get()?.len()
+    }
+}
+
+/// Whether this process, or the system, has no file handles left, which passes.
+pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
+    let errno = rustix::io::Errno::from_io_error(error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::disk::FsDisk;
+
+    use super::*;
+
+    fn file_with_a_byte(files: &Arc<Files>, number: u64) -> Handle {
+        let handle = files.create(Kind::Log, number).unwrap();
+        handle.file.write_at(&[number as u8], 0).unwrap();
+        handle
+    }
+
+    #[test]
+    fn few_stay_open_and_all_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = Files::new(Arc::new(FsDisk), dir.path(), 4);
+        let handles: Vec<_> = (0..50).map(|number| file_with_a_byte(&files, number)).collect();
+        handles.iter().for_each(|handle| handle.file.only_read());
+        for round in 0..3 {
+            for handle in &handles {
+                let mut byte = [0];
+                assert_eq!(handle.file.read_at(&mut byte, 0).unwrap(), 1, "round {round}");
+                assert_eq!(u64::from(byte[0]), handle.number);
+                assert!(files.open_count() <= 4);
+            }
+        }
+        let held = |handle: &&Handle| lock(&handle.file.held).is_some();
+        assert_eq!(handles.iter().filter(held).count(), 4);
+        assert!(files.close_all());
+        assert_eq!(handles.iter().filter(held).count(), 0);
+    }
+
+    #[test]
+    fn a_name_stays_while_somebody_may_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = Files::new(Arc::new(FsDisk), dir.path(), 1);
+        let handle = file_with_a_byte(&files, 7);
+        let backup = files.pin(Kind::Log, 7);
+        files.remove(Kind::Log, 7);
+        drop(handle);
+        files.remove_gone();
+        assert_eq!(backup.open().unwrap().len().unwrap(), 1);
+        drop(backup);
+        files.remove_gone();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
