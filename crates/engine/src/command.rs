@@ -47,6 +47,13 @@ pub enum Command<'a> {
         /// Receipt, and the new lease from now in milliseconds (0: the queue's `lease_ms`).
         items: &'a [(Receipt, u64)],
     },
+    /// Extends leases and takes down progress and checkpoints; each item has its own result.
+    Report {
+        /// The namespace that all receipts belong to.
+        namespace: NamespaceId,
+        /// What to extend, and what to take down.
+        items: &'a [ReportItem<'a>],
+    },
     /// Creates the namespace with this number; idempotent for the same name and number.
     NamespaceCreate {
         /// `None`: the engine gives the next number (on shard 0, where placement is decided).
@@ -217,4 +224,37 @@ pub struct SettleItem<'a> {
     pub settlement: Settlement,
     /// Error text for the history (nack, reject); may be empty.
     pub error: &'a str,
+    /// What the work gave (ack).
+    pub result: Option<Content<'a>>,
+}
+
+/// Bytes that a consumer hands in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Content<'a> {
+    /// Media type; empty: unstated.
+    pub content_type: &'a str,
+    /// Opaque bytes.
+    pub bytes: &'a [u8],
+}
+
+/// What the holder of a lease tells while it works.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReportItem<'a> {
+    /// The delivery.
+    pub receipt: Receipt,
+    /// The new lease from now in milliseconds; 0: the queue's `lease_ms`.
+    pub lease_ms: u64,
+    /// How far it has come; `None`: as told before.
+    pub progress: Option<Progress<'a>>,
+    /// What the next attempt can go on from; `None`: as told before.
+    pub checkpoint: Option<&'a [u8]>,
+}
+
+/// How far the work has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress<'a> {
+    /// 0 to 100.
+    pub percent: u8,
+    /// A word about it; may be empty.
+    pub note: &'a str,
 }

@@ -55,6 +55,13 @@ pub struct BlobRef {
     pub len: u32,
 }
 
+impl BlobRef {
+    /// An empty payload without content type and headers, which lies in no log: that of a reply to an ack without result.
+    pub const EMPTY: BlobRef = BlobRef { index: 0, item: 0, len: 0 };
+    /// The bytes of [`BlobRef::EMPTY`].
+    pub const EMPTY_BYTES: &'static [u8] = &[0, 0];
+}
+
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
 /// The value of each character; 255 where it is none.

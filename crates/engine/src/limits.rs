@@ -15,6 +15,14 @@ pub const RECEIVE_QUEUES_MAX: usize = 64;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.
 pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
+/// Largest result of an ack, in bytes.
+pub const RESULT_BYTES_MAX: usize = 256 << 10;
+/// Largest checkpoint, in bytes.
+pub const CHECKPOINT_BYTES_MAX: usize = 256 << 10;
+/// Longest note of a progress, in bytes.
+pub const PROGRESS_NOTE_BYTES_MAX: usize = 1024;
+/// Finished messages that a queue may keep by number.
+pub const RETAIN_DONE_COUNT_MAX: u32 = 10_000_000;
 /// Attempts that a message's history remembers; of more, the first and the latest stay.
 pub const HISTORY_ATTEMPTS_MAX: usize = 32;
 /// Attempts that a message may be allowed.

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::query::State;
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -16,8 +17,20 @@ pub struct Outcome {
     pub deliveries: Vec<Delivery>,
     /// Blobs that the engine has let go of.
     pub released: Vec<BlobRef>,
+    /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches: see
+    /// [`crate::Engine::watch_ends`].
+    pub ended: Vec<Ended>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
     pub ready: Vec<QueueId>,
+}
+
+/// The end of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Which.
+    pub id: MessageId,
+    /// Done (and perhaps gone by now) or dead; `None`: gone in another way.
+    pub state: Option<State>,
 }
 
 /// What a command as a whole gave.
@@ -75,4 +88,6 @@ pub struct Delivery {
     pub deliveries: u16,
     /// 0 to 9.
     pub priority: u8,
+    /// Whether there may be more to it: see [`crate::Engine::delivery_details`].
+    pub has_details: bool,
 }

@@ -71,6 +71,8 @@ pub struct Counters {
     pub redriven: u64,
     /// Ever dropped by purge or deletion.
     pub dropped: u64,
+    /// Results of its messages that could not be sent to the `reply_to` queue.
+    pub replies_lost: u64,
 }
 
 /// A queue as seen from outside.
@@ -142,6 +144,28 @@ pub struct Attempt {
     pub error: Option<BlobRef>,
 }
 
+/// How far the holder of a message says that it has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: u8,
+    /// What it says of it.
+    pub note: Option<BlobRef>,
+    /// When it said so, in microseconds since the Unix epoch.
+    pub at_us: u64,
+}
+
+/// What a delivery carries beside the plain fields.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeliveryDetails {
+    /// See [`MessageView::correlation_id`].
+    pub correlation_id: Box<[u8]>,
+    /// See [`MessageView::reply_to`].
+    pub reply_to: Box<str>,
+    /// See [`MessageView::checkpoint`].
+    pub checkpoint: Option<BlobRef>,
+}
+
 /// A message as seen from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MessageView {
@@ -178,6 +202,21 @@ pub struct MessageView {
     pub reason: Option<&'static str>,
     /// When it became dead or held, in microseconds since the Unix epoch.
     pub reason_at_us: Option<u64>,
+    /// What the sender gave to know a reply by; empty: nothing.
+    pub correlation_id: Box<[u8]>,
+    /// The queue that gets the result; empty: none.
+    pub reply_to: Box<str>,
+    /// How far its holder says that it has come.
+    pub progress: Option<Progress>,
+    /// What the next attempt goes on from; laid out as a payload.
+    pub checkpoint: Option<BlobRef>,
+    /// Done: what its ack gave, if that is kept; laid out as a payload.
+    pub result: Option<BlobRef>,
+    /// Done: when it was acked, in microseconds since the Unix epoch.
+    pub done_at_us: Option<u64>,
+    /// Done: until when it is kept at least, if that is known, in microseconds since the Unix epoch; it may go earlier by
+    /// the queue's `retain_done_count`.
+    pub kept_until_us: Option<u64>,
     /// Where content type, headers and payload lie.
     pub blob: BlobRef,
     /// Ended attempts, oldest first; empty in lists.

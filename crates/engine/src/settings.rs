@@ -123,6 +123,18 @@ queue_settings! {
     backoff: Backoff = Backoff::default();
     10 /// How many messages a fair key gives in its turn; those that are not named, and the empty key, give one.
     fair_weights: FairWeights = FairWeights::default();
+    23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
+    retain_done_ms: u64 = 0;
+    24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
+    retain_done_count: u32 = 0;
+}
+
+impl QueueSettings {
+    /// Whether finished messages stay for the queue's sake.
+    #[inline]
+    pub fn retains_done(&self) -> bool {
+        self.retain_done_ms > 0 || self.retain_done_count > 0
+    }
 }
 
 /// Most keys with a weight of their own.
@@ -204,6 +216,16 @@ impl Setting for u16 {
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         reader.u16()
+    }
+}
+
+impl Setting for u32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(*self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.u32()
     }
 }
 

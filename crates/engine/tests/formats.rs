@@ -144,7 +144,7 @@ fn fill(driver: &mut Driver) {
     send(driver, "jobs", b"key", &items);
     send(driver, "rest", b"", &items[..2]);
     let receipts = receive(driver, "jobs", 6);
-    let settle = |receipt, settlement, error| SettleItem { receipt, settlement, error };
+    let settle = |receipt, settlement, error| SettleItem { receipt, settlement, error, result: None };
     let items = [
         settle(receipts[0], Settlement::Ack, ""),
         settle(receipts[1], Settlement::Nack { delay_ms: None }, "it broke"),

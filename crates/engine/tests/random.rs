@@ -8,7 +8,9 @@ mod common;
 use std::collections::{BTreeSet, VecDeque};
 
 use common::Driver;
-use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{
+    Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::State;
@@ -92,7 +94,8 @@ impl Run {
             0..=29 => self.send(),
             30..=54 => self.receive(),
             55..=79 => self.settle(),
-            80..=84 => self.extend(),
+            80..=82 => self.extend(),
+            83..=84 => self.report(),
             85..=94 => self.apply(&Command::Tick),
             95..=98 => self.manage(),
             _ => self.rare(),
@@ -104,14 +107,7 @@ impl Run {
         let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
         let payload = vec![7; self.numbers.below(40) as usize];
         let keyed = self.numbers.one_in(2);
-        let keys: [&[u8]; 5] = [b"", b"", b"k0", b"k1", b"k2, which does not lie in its place"];
-        let options: Vec<SendOptions<'_>> = (0..4)
-            .map(|_| SendOptions {
-                ordering_key: self.numbers.pick(&keys),
-                fair_key: self.numbers.pick(&keys),
-                ..SendOptions::default()
-            })
-            .collect();
+        let options: Vec<SendOptions<'_>> = (0..4).map(|_| self.options()).collect();
         let items: Vec<SendItem<'_>> = (0..count)
             .map(|_| SendItem {
                 payload: &payload,
@@ -144,6 +140,19 @@ impl Run {
                 let id = MessageId { sequence: first.sequence + n, ..first };
                 assert!(self.ids.insert(id), "an id was given twice");
             }
+        }
+    }
+
+    fn options(&mut self) -> SendOptions<'static> {
+        let keys: [&[u8]; 5] = [b"", b"", b"k0", b"k1", b"k2, which does not lie in its place"];
+        let ttl = self.numbers.one_in(4);
+        SendOptions {
+            ordering_key: self.numbers.pick(&keys),
+            fair_key: self.numbers.pick(&keys),
+            result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
+            correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
+            reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
+            ..SendOptions::default()
         }
     }
 
@@ -198,7 +207,10 @@ impl Run {
                 _ => Settlement::Ack,
             };
             let error = if self.numbers.one_in(3) { "it failed" } else { "" };
-            items.push(SettleItem { receipt, settlement, error });
+            let ack = settlement == Settlement::Ack;
+            let result =
+                (ack && self.numbers.one_in(3)).then_some(Content { content_type: "", bytes: b"42" });
+            items.push(SettleItem { receipt, settlement, error, result });
         }
         let namespace = items[0].receipt.id.namespace;
         self.apply(&Command::Settle { namespace, items: &items });
@@ -208,6 +220,21 @@ impl Run {
         let Some(receipt) = self.receipt() else { return };
         let lease_ms = self.numbers.below(90_000);
         self.apply(&Command::Extend { namespace: receipt.id.namespace, items: &[(receipt, lease_ms)] });
+    }
+
+    fn report(&mut self) {
+        let mut items = Vec::new();
+        for _ in 0..1 + self.numbers.below(3) {
+            let Some(receipt) = self.receipt() else { return };
+            let note = if self.numbers.one_in(2) { "on it" } else { "" };
+            items.push(ReportItem {
+                receipt,
+                lease_ms: self.numbers.below(90_000),
+                progress: self.numbers.one_in(2).then_some(Progress { percent: 40, note }),
+                checkpoint: self.numbers.one_in(2).then_some(b"as far as this"),
+            });
+        }
+        self.apply(&Command::Report { namespace: items[0].receipt.id.namespace, items: &items });
     }
 
     fn manage(&mut self) {
@@ -233,6 +260,8 @@ impl Run {
                     max_deliveries: self.numbers.one_in(2).then_some(5),
                     backoff: self.numbers.one_in(2).then(|| self.backoff()),
                     fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
+                    retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
+                    retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
                 };
                 let create = self.numbers.one_in(2);
                 self.apply(&Command::QueueSet { namespace, queue, patch, create });

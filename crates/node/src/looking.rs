@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::query::{MessageView, Page, QueueView, State};
 use sluice_engine::{Engine, Error};
-use sluice_journal::{BlobKey, BlobRead};
+use sluice_journal::BlobRead;
 
 use crate::api::Stored;
 use crate::blobs::{self, Unread};
 use crate::handle::Node;
 use crate::shard::request::Looking;
+use crate::shard::store;
 
 /// A listing that finds little looks on for so long before it gives out a page that is not full.
 const PAGE_TIME: Duration = Duration::from_millis(100);
@@ -177,7 +178,7 @@ fn missing(queue: &str) -> Error {
 }
 
 fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
-    let mut read = |blob: &BlobRef| at.journal.read(BlobKey { index: blob.index, item: blob.item });
+    let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
     Seen { queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(), blob, errors, view }

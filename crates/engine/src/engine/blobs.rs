@@ -6,22 +6,25 @@ use crate::outcome::Outcome;
 
 impl Engine {
     /// Gives a blob, which something refers to already, one more owner. Each lets go of it by [`Engine::release_blob`].
-    #[allow(dead_code, reason = "the first slice of what shares blobs follows")]
     pub(super) fn share_blob(&mut self, blob: BlobRef) {
-        self.shared_blobs.share(blob);
+        if blob != BlobRef::EMPTY {
+            self.shared_blobs.share(blob);
+        }
     }
 
     /// One owner lets go of a blob; the last one releases it.
     #[inline]
     pub(super) fn release_blob(&mut self, blob: BlobRef, out: &mut Outcome) {
-        if self.shared_blobs.is_empty() || self.shared_blobs.let_go(blob) {
+        let last = self.shared_blobs.is_empty() || self.shared_blobs.let_go(blob);
+        if last && blob != BlobRef::EMPTY {
             out.released.push(blob);
         }
     }
 
     /// Every reference to a blob: as many times as it has owners.
     pub(super) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
-        self.messages.iter().map(|(_, message)| message.blob()).chain(self.extras.blobs())
+        let of_messages = self.messages.iter().map(|(_, message)| message.blob());
+        of_messages.chain(self.extras.blobs()).filter(|blob| *blob != BlobRef::EMPTY)
     }
 
     /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after a restart.

@@ -23,11 +23,14 @@ mod fair;
 mod lookup;
 mod namespaces;
 mod ordering;
+mod own_sends;
+mod progress;
 mod queues;
 mod read;
 mod receive;
 mod recount;
 mod restore;
+mod results;
 mod send;
 mod settle;
 mod snapshot;
@@ -94,6 +97,8 @@ pub struct Engine {
     last_namespace: Option<(NamespaceId, u32)>,
     /// The queue that was found last by name, as a first guess.
     last_queue: u32,
+    /// Whether somebody wants to hear of messages' ends; no part of the state.
+    watching: bool,
     snapshot: Option<Snapshot>,
     /// Reused by each receive over several queues.
     weighted: Vec<Weighted>,
@@ -119,6 +124,7 @@ impl Engine {
         out.results.clear();
         out.deliveries.clear();
         out.released.clear();
+        out.ended.clear();
         out.ready.clear();
         self.now_us = self.now_us.max(now_us);
         self.applied_index = index;
@@ -172,6 +178,7 @@ impl Engine {
             }
             RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
             RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
+            RareRecord::Report(report) => self.report(&report, out),
         }
     }
 

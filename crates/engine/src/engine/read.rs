@@ -5,7 +5,7 @@ use std::ops::Bound;
 use super::Engine;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
-use crate::query::{Counters, MessageView, NamespaceView, Page, QueueView, State};
+use crate::query::{Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, State};
 use crate::state::message::{BlockedBy, SIBLINGS};
 use crate::store::NIL;
 
@@ -144,6 +144,17 @@ impl Engine {
         Ok(view)
     }
 
+    /// What a delivery carries beside the plain fields, as long as it lasts.
+    pub fn delivery_details(&self, id: MessageId) -> Option<DeliveryDetails> {
+        let slot = self.message_slot(id)?;
+        let results = self.extras.results(self.messages.get(slot).extras)?;
+        Some(DeliveryDetails {
+            correlation_id: results.correlation_id.clone(),
+            reply_to: results.reply_to.clone(),
+            checkpoint: results.checkpoint,
+        })
+    }
+
     /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`]. `cursor` is the `next`
     /// of the page before. A page looks at a bounded number of messages, so it may be empty and not the last.
     pub fn messages(
@@ -245,6 +256,8 @@ impl Engine {
         let ordering = options.map_or(NIL, |options| options.ordering);
         let fair = self.fair_lane(message.extras);
         let ended = matches!(state, State::Dead | State::Held);
+        let done = state == State::Done;
+        let results = self.extras.results(message.extras);
         MessageView {
             id,
             queue: QueueId(queue.number),
@@ -262,6 +275,17 @@ impl Engine {
             blocked_by: message.blocked_by().map(BlockedBy::name),
             reason: message.reason.name(),
             reason_at_us: ended.then_some(message.time_us),
+            correlation_id: results.map_or_else(Box::default, |results| results.correlation_id.clone()),
+            reply_to: results.map_or_else(Box::default, |results| results.reply_to.clone()),
+            progress: results.and_then(|results| results.progress).map(|progress| Progress {
+                percent: progress.percent,
+                note: progress.note,
+                at_us: progress.at_us,
+            }),
+            checkpoint: results.and_then(|results| results.checkpoint),
+            result: results.and_then(|results| results.result),
+            done_at_us: done.then_some(message.started_at_us),
+            kept_until_us: (done && message.time_us > 0).then_some(message.time_us),
             blob: message.blob(),
             history: Vec::new(),
         }

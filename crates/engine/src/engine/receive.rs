@@ -130,6 +130,7 @@ impl Engine {
             max_attempts: queue.max_attempts(message),
             deliveries: message.deliveries,
             priority: message.priority,
+            has_details: self.extras.results(message.extras).is_some(),
         });
         if plant::is(Plant::DeliverTwice) && token.is_multiple_of(16) {
             self.make_ready(slot, out);

@@ -107,21 +107,23 @@ impl Engine {
         let parked = |at: &u32| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
         let counted = queue.all.iter(&self.messages).filter(parked).count();
         agree("parked", counted as u64, queue.parked.len() as u64)?;
+        let retained = |at: &u32| self.messages.get(*at).is_retained();
+        let counted = queue.all.iter(&self.messages).filter(retained).count();
+        agree("retained", counted as u64, queue.done.len() as u64)?;
         agree("listed held", listed(&queue.held, State::Held), queue.counters.states[State::Held as usize])?;
         agree("listed dead", listed(&queue.dead, State::Dead), queue.counters.states[State::Dead as usize])
     }
 
     fn recount_timers(&self) -> Result<(), String> {
-        let timed = |state| matches!(state, Some(State::Delayed | State::Leased));
         let mut listed = 0;
         for (bucket, slot) in self.wheel.iter(&self.messages) {
             let message = self.messages.get(slot);
-            if !timed(message.state) || usize::from(message.bucket) != bucket {
+            if !message.is_timed() || usize::from(message.bucket) != bucket {
                 return Err(format!("message {} does not belong into its timer bucket", message.sequence));
             }
             listed += 1;
         }
-        let counted = self.messages.iter().filter(|(_, message)| timed(message.state)).count();
+        let counted = self.messages.iter().filter(|(_, message)| message.is_timed()).count();
         agree("timers listed", listed, counted as u64)?;
         agree("timers", counted as u64, u64::from(self.wheel.len()))
     }
@@ -142,12 +144,14 @@ impl Engine {
     }
 
     fn recount_extras(&self) -> Result<(), String> {
-        let (mut slots, mut entries) = (0, 0);
+        let (mut slots, mut entries, mut results) = (0, 0, 0);
         for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != NIL) {
             slots += 1;
             entries += self.extras.history(message.extras).count() as u64;
+            results += u64::from(self.extras.results(message.extras).is_some());
         }
         agree("extras", slots, u64::from(self.extras.slots.used()))?;
+        agree("results", results, u64::from(self.extras.results.used()))?;
         agree("history entries", entries, u64::from(self.extras.entries.used()))
     }
 

@@ -89,6 +89,9 @@ impl Engine {
             if matches!(message.state, Some(State::Dead | State::Held)) {
                 queue.parked.insert(message.sequence);
             }
+            if message.is_retained() {
+                queue.done.insert((message.started_at_us, message.sequence));
+            }
             self.namespaces.get_mut(queue.namespace).directory.insert(message.sequence, slot);
         }
         self.idempotency.rebuild();
@@ -149,6 +152,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.ordering.slots = Slab::read_head(reader)?;
         engine.shared_blobs.slots = Slab::read_head(reader)?;
         engine.lanes.slots = Slab::read_head(reader)?;
+        engine.extras.results = Slab::read_head(reader)?;
     }
     Some(engine)
 }

@@ -4,14 +4,24 @@ use super::lookup::{namespace_not_found, queue_not_found};
 use super::{Engine, internal};
 use crate::command::Deliver;
 use crate::error::Error;
-use crate::id::{EPOCH_SHIFT, MessageId};
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::options::SendOptions;
 use crate::outcome::{Outcome, Reply};
-use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
+use crate::record::{SendRecord, backoff_rule, read_options};
+use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::{Message, Reason, UNLINKED};
 use crate::state::options::Options;
 use crate::store::NIL;
+
+/// Where a new message belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) namespace_slot: u32,
+    pub(super) queue_slot: u32,
+    pub(super) sequence: u64,
+}
 
 impl Engine {
     pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
@@ -26,7 +36,7 @@ impl Engine {
             out.released.extend(send.blobs(self.applied_index));
             return Ok(());
         }
-        let bytes = self.admit_items(send)?;
+        let bytes = self.admit_items(namespace_slot, send)?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
@@ -42,7 +52,7 @@ impl Engine {
     }
 
     #[cold]
-    fn create_by_use(&mut self, namespace_slot: u32, name: &[u8]) -> Result<u32, Error> {
+    pub(super) fn create_by_use(&mut self, namespace_slot: u32, name: &[u8]) -> Result<u32, Error> {
         let name = String::from_utf8_lossy(name);
         if !self.limits.auto_create {
             return Err(queue_not_found(&name));
@@ -80,7 +90,7 @@ impl Engine {
     }
 
     /// Checks the items; returns the bytes of their blobs.
-    fn admit_items(&self, send: &SendRecord<'_>) -> Result<u64, Error> {
+    fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<u64, Error> {
         let mut bytes = 0;
         for item in send.items() {
             bytes += u64::from(item.blob_len);
@@ -93,14 +103,22 @@ impl Engine {
                 backoff_rule("backoff", backoff).map_err(internal)?;
             }
             self.admit_time(item.deliver)?;
+            if let Some(options) = item.options.and_then(read_options) {
+                self.admit_reply_to(namespace_slot, &options)?;
+            }
         }
         if send.count == 0 {
             return Err(Error::Internal { reason: "a send record without messages".into() });
         }
-        if u64::from(self.messages.used()) + u64::from(send.count) > self.limits.messages {
+        self.admit_messages(u64::from(send.count))?;
+        Ok(bytes)
+    }
+
+    pub(super) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
+        if u64::from(self.messages.used()) + messages > self.limits.messages {
             return Err(Error::LimitExceeded { what: "messages", limit: self.limits.messages });
         }
-        Ok(bytes)
+        Ok(())
     }
 
     fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
@@ -116,7 +134,12 @@ impl Engine {
         Err(Error::InvalidArgument { field: field.into(), reason })
     }
 
-    fn admit_to_namespace(&self, namespace_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
+    pub(super) fn admit_to_namespace(
+        &self,
+        namespace_slot: u32,
+        messages: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
         let namespace = self.namespaces.get(namespace_slot);
         let quotas = &namespace.quotas;
         if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
@@ -129,7 +152,7 @@ impl Engine {
     }
 
     /// The first of `count` new sequence numbers.
-    fn next_sequence(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
+    pub(super) fn next_sequence(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);
         let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
         let last = namespace.last_sequence.max(epoch_begin);
@@ -149,15 +172,13 @@ impl Engine {
         out: &mut Outcome,
     ) {
         for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
-            let slot = self.messages.insert(self.new_message(queue_slot, sequence, blob_item, &item));
+            let blob = BlobRef { index: self.applied_index, item: blob_item, len: item.blob_len };
+            let message = self.new_message(queue_slot, sequence, blob, item.priority, item.max_attempts);
+            let slot = self.place_message(Place { namespace_slot, queue_slot, sequence }, message);
             let optional = item.backoff.is_some() || item.options.is_some();
             if optional {
-                self.add_extras(slot, &item);
+                self.add_extras(slot, item.backoff, item.options.and_then(read_options).as_ref());
             }
-            let namespace = self.namespaces.get_mut(namespace_slot);
-            namespace.directory.insert(sequence, slot);
-            namespace.last_sequence = sequence;
-            self.queues.get_mut(queue_slot).all.push_back(&mut self.messages, slot);
             let due_us = match item.deliver {
                 Deliver::Now => 0,
                 Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
@@ -173,13 +194,29 @@ impl Engine {
         }
     }
 
+    /// Puts a new message into its slot, directory and queue; it is in no state yet.
+    #[inline]
+    pub(super) fn place_message(&mut self, place: Place, message: Message) -> u32 {
+        let slot = self.messages.insert(message);
+        let namespace = self.namespaces.get_mut(place.namespace_slot);
+        namespace.directory.insert(place.sequence, slot);
+        namespace.last_sequence = place.sequence;
+        self.queues.get_mut(place.queue_slot).all.push_back(&mut self.messages, slot);
+        slot
+    }
+
     /// What a message has beside the plain fields.
     #[cold]
-    fn add_extras(&mut self, slot: u32, item: &SendItemRecord<'_>) {
-        let extras = self.extras.add(item.backoff);
+    pub(super) fn add_extras(
+        &mut self,
+        slot: u32,
+        backoff: Option<Backoff>,
+        record: Option<&SendOptions<'_>>,
+    ) {
+        let extras = self.extras.add(backoff);
         let message = self.messages.get_mut(slot);
         message.extras = extras;
-        let Some(record) = item.options.and_then(read_options) else { return };
+        let Some(record) = record else { return };
         let mut options = Options::none();
         if !record.ordering_key.is_empty() {
             options.ordering = self.ordering.enter(message.queue, record.ordering_key);
@@ -188,14 +225,23 @@ impl Engine {
             options.fair = self.lanes.enter(message.queue, message.priority, record.fair_key);
         }
         self.extras.add_options(extras, options);
+        if record.result_ttl_ms > 0 || !record.correlation_id.is_empty() || !record.reply_to.is_empty() {
+            let results = self.extras.enter_results(extras);
+            let results = self.extras.results.get_mut(results);
+            results.ttl_ms = record.result_ttl_ms;
+            results.correlation_id = record.correlation_id.into();
+            results.reply_to = record.reply_to.into();
+        }
     }
 
-    fn new_message(
+    #[inline]
+    pub(super) fn new_message(
         &self,
         queue_slot: u32,
         sequence: u64,
-        blob_item: u32,
-        item: &SendItemRecord<'_>,
+        blob: BlobRef,
+        priority: u8,
+        max_attempts: u16,
     ) -> Message {
         Message {
             sequence,
@@ -203,24 +249,24 @@ impl Engine {
             time_us: 0,
             token: 0,
             started_at_us: 0,
-            blob_index: self.applied_index,
-            blob_item,
-            blob_len: item.blob_len,
+            blob_index: blob.index,
+            blob_item: blob.item,
+            blob_len: blob.len,
             queue: queue_slot,
             extras: NIL,
             generation: 0,
             links: [UNLINKED; 2],
             attempts: 0,
-            max_attempts: item.max_attempts,
+            max_attempts,
             deliveries: 0,
             bucket: 0,
             state: None,
-            priority: item.priority,
+            priority,
             reason: Reason::None,
         }
     }
 
-    fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
+    pub(super) fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
         for counters in [&mut self.queues.get_mut(queue_slot).counters, &mut self.totals] {
             counters.sent += messages;
             counters.bytes += bytes;

@@ -24,24 +24,33 @@ impl Engine {
         let index = self.applied_index;
         for item in settle.items() {
             let error = item.error.map(|(item, len)| BlobRef { index, item, len });
+            let result = item.result.map(|(item, len)| BlobRef { index, item, len });
             if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt) {
                 self.tokens.settle(item.receipt.token);
-                self.settle_one(slot, item.settlement, error, out);
+                self.settle_one(slot, item.settlement, error, result, out);
                 out.results.push(Ok(()));
             } else {
                 out.released.extend(error);
+                out.released.extend(result);
                 out.results.push(Err(self.why_not_held(settle.namespace, &item.receipt)));
             }
         }
         Ok(())
     }
 
-    fn settle_one(&mut self, slot: u32, settlement: Settlement, error: Option<BlobRef>, out: &mut Outcome) {
+    fn settle_one(
+        &mut self,
+        slot: u32,
+        settlement: Settlement,
+        error: Option<BlobRef>,
+        result: Option<BlobRef>,
+        out: &mut Outcome,
+    ) {
         match settlement {
             Settlement::Ack => {
                 self.count_each(slot, |counters| counters.acked += 1);
                 out.released.extend(error);
-                self.remove(slot, out);
+                self.finish(slot, result, out);
             }
             Settlement::Nack { delay_ms } => {
                 self.count_each(slot, |counters| counters.nacked += 1);
@@ -95,12 +104,7 @@ impl Engine {
         self.find_namespace(extend.namespace)?;
         for (receipt, lease_ms) in extend.items() {
             if let Some(slot) = self.leased_slot(extend.namespace, &receipt) {
-                let message = self.messages.get(slot);
-                let of_queue = self.queues.get(message.queue).settings.lease_ms;
-                let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
-                self.wheel.remove(&mut self.messages, slot);
-                self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
-                self.wheel.insert(&mut self.messages, slot, self.now_us);
+                self.extend_lease(slot, lease_ms);
                 out.results.push(Ok(()));
             } else {
                 out.results.push(Err(self.why_not_held(extend.namespace, &receipt)));
@@ -109,9 +113,19 @@ impl Engine {
         Ok(())
     }
 
+    /// The lease of a leased message ends that long from now; 0: as its queue says.
+    pub(super) fn extend_lease(&mut self, slot: u32, lease_ms: u64) {
+        let message = self.messages.get(slot);
+        let of_queue = self.queues.get(message.queue).settings.lease_ms;
+        let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
+        self.wheel.remove(&mut self.messages, slot);
+        self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
+        self.wheel.insert(&mut self.messages, slot, self.now_us);
+    }
+
     /// The message that a receipt holds now.
     #[inline]
-    fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
+    pub(super) fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
         if receipt.id.namespace != namespace {
             return None;
         }
@@ -124,7 +138,7 @@ impl Engine {
     }
 
     #[cold]
-    fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
+    pub(super) fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
         if receipt.id.namespace != namespace {
             return Error::InvalidArgument {
                 field: "receipt".into(),
@@ -147,14 +161,14 @@ impl Engine {
         count > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
     }
 
-    /// Holds a message whose payload could not be read back.
+    /// Holds a message whose payload could not be read back, unless it is finished.
     pub(super) fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Result<(), Error> {
         self.find_namespace(id.namespace)?;
         let Some(slot) = self.find_message(id) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
         let message = self.messages.get(slot);
-        if message.blob() == blob && message.state != Some(State::Held) {
+        if message.blob() == blob && !matches!(message.state, Some(State::Held | State::Done)) {
             self.make_held(slot, Reason::PayloadDamaged);
         }
         Ok(())

@@ -28,6 +28,7 @@ pub(super) mod section {
     pub(in crate::engine) const ORDERING: u8 = 9;
     pub(in crate::engine) const SHARED_BLOBS: u8 = 19;
     pub(in crate::engine) const LANES: u8 = 10;
+    pub(in crate::engine) const RESULTS: u8 = 20;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -46,6 +47,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.ordering.slots, section::ORDERING, $do);
         each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
         each_slab!(@one $slab, $section, $engine.lanes.slots, section::LANES, $do);
+        each_slab!(@one $slab, $section, $engine.extras.results, section::RESULTS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -119,6 +121,7 @@ impl Engine {
         add!(self.ordering.slots);
         add!(self.shared_blobs.slots);
         add!(self.lanes.slots);
+        add!(self.extras.results);
         digest
     }
 
@@ -154,5 +157,6 @@ impl Engine {
         self.ordering.slots.write_head(out);
         self.shared_blobs.slots.write_head(out);
         self.lanes.slots.write_head(out);
+        self.extras.results.write_head(out);
     }
 }

@@ -55,7 +55,8 @@ impl Engine {
         }
         let done = self.sweep_purged(slot, budget, out)
             && self.sweep_dead(slot, budget, out)
-            && self.redrive_all(slot, budget, out);
+            && self.redrive_all(slot, budget, out)
+            && self.trim_done(slot, budget, out);
         if done {
             self.queues.get_mut(slot).working = false;
         }

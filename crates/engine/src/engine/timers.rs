@@ -21,10 +21,10 @@ impl Engine {
         if self.is_stale(slot) {
             return self.sweep_message(slot, out);
         }
-        if self.messages.get(slot).state == Some(State::Leased) {
-            self.expire(slot, out);
-        } else {
-            self.make_ready(slot, out);
+        match self.messages.get(slot).state {
+            Some(State::Leased) => self.expire(slot, out),
+            Some(State::Done) => self.end_keeping(slot, out),
+            _ => self.make_ready(slot, out),
         }
     }
 

@@ -36,8 +36,11 @@ impl Engine {
         self.enter_ready(slot, out);
     }
 
-    /// A message has left the queue's work for good, or is dead: what it held is given to those that wait for it.
-    fn give_up(&mut self, slot: u32, out: &mut Outcome) {
+    /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
+    pub(super) fn give_up(&mut self, slot: u32, out: &mut Outcome) {
+        if self.watching {
+            self.tell_end(slot, out);
+        }
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         if options.ordering != NIL {
             self.free_ordering(slot, options.ordering, out);
@@ -227,7 +230,7 @@ impl Engine {
     }
 
     #[inline]
-    fn count_in(&mut self, slot: u32) {
+    pub(super) fn count_in(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let Some(state) = message.state else { return };
         let queue = self.queues.get_mut(message.queue);
@@ -268,7 +271,16 @@ impl Engine {
                 }
             }
             Some(State::Blocked) => self.unblock(slot),
-            Some(State::Done) | None => {}
+            Some(State::Done) => {
+                if message.is_retained() {
+                    let place = (message.started_at_us, message.sequence);
+                    self.queues.get_mut(message.queue).done.remove(&place);
+                }
+                if self.messages.get(slot).is_timed() {
+                    self.wheel.remove(&mut self.messages, slot);
+                }
+            }
+            None => {}
         }
     }
 

@@ -1,12 +1,13 @@
 //! Everything that can be refused without looking at the state.
 
 use crate::blob::BlobHead;
-use crate::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use crate::command::{Command, Deliver, Receive, ReportItem, Send, SendItem, SettleItem, Settlement};
 use crate::error::Error;
 use crate::id::MessageId;
 use crate::limits::{
-    ATTEMPTS_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, LEASE_MS_MAX, Limits,
-    NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX,
+    ATTEMPTS_MAX, CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
+    LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX,
+    RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX,
 };
 use crate::options::{Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::settings::{Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
@@ -27,6 +28,7 @@ impl Command<'_> {
                 check_items("items", items.len(), limits)?;
                 items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
             }
+            Command::Report { items, .. } => check_report(items, limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => {
@@ -165,10 +167,7 @@ fn check_expiry(deliver: Deliver, expires: Expires, prefix: &str) -> Result<(), 
 }
 
 fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    if item.content_type.len() > usize::from(u8::MAX) {
-        let reason = format!("{} bytes are too many: use at most 255", item.content_type.len());
-        return Err(invalid(format!("{prefix}content_type"), reason));
-    }
+    check_content_type(&format!("{prefix}content_type"), item.content_type)?;
     if item.headers.is_empty() {
         return Ok(0);
     }
@@ -226,16 +225,17 @@ fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
 
 fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {
     check_items("items", items.len(), limits)?;
-    let error_bytes: u64 = items.iter().map(|item| item.error.len() as u64).sum();
-    if error_bytes > u64::from(limits.batch_bytes) {
-        return Err(Error::BatchTooLarge {
-            what: "bytes of error texts",
-            size: error_bytes,
-            limit: limits.batch_bytes.into(),
-        });
-    }
+    let bytes = |item: &SettleItem<'_>| item.error.len() + item.result.map_or(0, |result| result.bytes.len());
+    check_bytes("bytes of error texts and results", items.iter().map(bytes).sum(), limits)?;
     for item in items {
         at_most("error bytes", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
+        if let Some(result) = &item.result {
+            check_content_type("result_content_type", result.content_type)?;
+            at_most("result bytes", result.bytes.len() as u64, RESULT_BYTES_MAX as u64)?;
+            if item.settlement != Settlement::Ack {
+                return Err(invalid("result", "only an ack takes one: leave it out".into()));
+            }
+        }
         match item.settlement {
             Settlement::Nack { delay_ms: Some(delay_ms) } | Settlement::Release { delay_ms } => {
                 at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
@@ -244,6 +244,40 @@ fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> 
         }
     }
     Ok(())
+}
+
+fn check_report(items: &[ReportItem<'_>], limits: &Limits) -> Result<(), Error> {
+    check_items("items", items.len(), limits)?;
+    let bytes = |item: &ReportItem<'_>| {
+        item.progress.map_or(0, |progress| progress.note.len()) + item.checkpoint.map_or(0, <[u8]>::len)
+    };
+    check_bytes("bytes of notes and checkpoints", items.iter().map(bytes).sum(), limits)?;
+    for item in items {
+        at_most("lease_ms", item.lease_ms, LEASE_MS_MAX)?;
+        if let Some(progress) = &item.progress {
+            at_most("progress.percent", u64::from(progress.percent), 100)?;
+            at_most("progress.note bytes", progress.note.len() as u64, PROGRESS_NOTE_BYTES_MAX as u64)?;
+        }
+        if let Some(checkpoint) = item.checkpoint {
+            at_most("checkpoint bytes", checkpoint.len() as u64, CHECKPOINT_BYTES_MAX as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the items of one record carry together.
+fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> Result<(), Error> {
+    if bytes as u64 <= u64::from(limits.batch_bytes) {
+        return Ok(());
+    }
+    Err(Error::BatchTooLarge { what, size: bytes as u64, limit: limits.batch_bytes.into() })
+}
+
+fn check_content_type(field: &str, content_type: &str) -> Result<(), Error> {
+    if content_type.len() <= usize::from(u8::MAX) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{} bytes are too many: use at most 255", content_type.len())))
 }
 
 fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
@@ -258,6 +292,12 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     }
     if let Some(weights) = &patch.fair_weights {
         check_fair_weights(weights)?;
+    }
+    if let Some(retain_ms) = patch.retain_done_ms {
+        at_most("retain_done_ms", retain_ms, DELAY_MS_MAX)?;
+    }
+    if let Some(count) = patch.retain_done_count {
+        at_most("retain_done_count", count.into(), RETAIN_DONE_COUNT_MAX.into())?;
     }
     patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
 }
@@ -330,14 +370,18 @@ mod tests {
     fn error_texts_together_are_bounded() {
         let id = MessageId { namespace: NamespaceId::DEFAULT, sequence: 1 };
         let error = "e".repeat(ERROR_TEXT_BYTES_MAX);
-        let item =
-            SettleItem { receipt: Receipt { id, token: 1 }, settlement: Settlement::Reject, error: &error };
+        let item = SettleItem {
+            receipt: Receipt { id, token: 1 },
+            settlement: Settlement::Reject,
+            error: &error,
+            result: None,
+        };
         let limits = Limits::default();
         let most = limits.batch_bytes as usize / ERROR_TEXT_BYTES_MAX;
         assert_eq!(check_settle(&vec![item; most], &limits), Ok(()));
         let refused = check_settle(&vec![item; most + 1], &limits);
         assert!(
-            matches!(refused, Err(Error::BatchTooLarge { what: "bytes of error texts", .. })),
+            matches!(refused, Err(Error::BatchTooLarge { what: "bytes of error texts and results", .. })),
             "{refused:?}"
         );
     }

@@ -1,6 +1,7 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
 use super::fields;
+use super::report::{self, ReportRecord};
 use super::{LAYOUT, LAYOUT_2, kind, tag};
 use crate::command::{Deliver, Settlement};
 use crate::error::Error;
@@ -33,6 +34,7 @@ pub(crate) enum RareRecord<'a> {
     DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
     DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
     HoldDamaged { id: MessageId, blob: BlobRef },
+    Report(ReportRecord<'a>),
 }
 
 #[derive(Clone, Copy)]
@@ -80,6 +82,8 @@ pub(crate) struct SettleItemRecord {
     pub(crate) settlement: Settlement,
     /// Item and length of the error text among the record's blobs.
     pub(crate) error: Option<(u32, u32)>,
+    /// The same of the result.
+    pub(crate) result: Option<(u32, u32)>,
 }
 
 #[derive(Clone, Copy)]
@@ -184,6 +188,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
+        kind::REPORT => RareRecord::Report(report::decode(reader)?),
         _ => decode_of_queue(kind, layout, reader)?,
     })
 }
@@ -286,12 +291,15 @@ fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], u16)> {
 fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; 32]] = fixed_items(reader)?;
-    items.iter().all(|item| item[20] <= tag::REJECT && item[21] == 0).then_some(())?;
+    let sound = |item: &[u8; 32]| {
+        item[20] <= tag::REJECT && (item[21] == 0 || (item[21] == tag::HAS_RESULT && item[20] == tag::ACK))
+    };
+    items.iter().all(sound).then_some(())?;
     Some(SettleRecord { namespace, items })
 }
 
 #[inline]
-fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
+pub(super) fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
     let count = reader.u32()? as usize;
     let (items, rest) = reader.raw(count.checked_mul(N)?)?.as_chunks::<N>();
     rest.is_empty().then_some(items)
@@ -311,7 +319,7 @@ fn id_at(bytes: &[u8]) -> MessageId {
     MessageId { namespace: NamespaceId(u32_at(bytes, 0)), sequence: u64_at(bytes, 4) }
 }
 
-fn receipt_at(bytes: &[u8]) -> Receipt {
+pub(super) fn receipt_at(bytes: &[u8]) -> Receipt {
     Receipt { id: id_at(bytes), token: u64_at(bytes, 12) }
 }
 
@@ -351,13 +359,17 @@ impl<'a> SettleRecord<'a> {
             let len = u32::from(u16::from_le_bytes([bytes[22], bytes[23]]));
             let error = (len > 0).then_some((blobs, len));
             blobs += u32::from(len > 0);
-            SettleItemRecord { receipt: receipt_at(bytes), settlement, error }
+            let has_result = bytes[21] == tag::HAS_RESULT;
+            let result = has_result.then_some((blobs, delay_ms as u32));
+            blobs += u32::from(has_result);
+            SettleItemRecord { receipt: receipt_at(bytes), settlement, error, result }
         })
     }
 
     /// The record's blobs.
     pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        self.items().filter_map(move |item| item.error.map(|(item, len)| BlobRef { index, item, len }))
+        let of_item = |item: SettleItemRecord| [item.error, item.result].into_iter().flatten();
+        self.items().flat_map(of_item).map(move |(item, len)| BlobRef { index, item, len })
     }
 }
 

@@ -2,20 +2,24 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, kind, tag};
+use super::{LAYOUT, LAYOUT_2, kind, report, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
 use crate::wire::Put;
 
 impl Command<'_> {
-    /// How many blobs the record has: a send one per item, a settle one per item with a non-empty error text.
+    /// How many blobs the record has: a send one per item, a settle and a report one per text, result and checkpoint.
     pub fn blob_count(&self) -> u32 {
         match self {
             Command::Send(send) => send.items.len() as u32,
             Command::Settle { items, .. } => {
-                items.iter().filter(|item| !item.error.is_empty()).count() as u32
+                let of_item = |item: &SettleItem<'_>| {
+                    u32::from(!item.error.is_empty()) + u32::from(item.result.is_some())
+                };
+                items.iter().map(of_item).sum()
             }
+            Command::Report { items, .. } => report::blob_count(items),
             _ => 0,
         }
     }
@@ -28,6 +32,10 @@ impl Command<'_> {
             Command::Receive(receive) => encode_receive(receive, sink),
             Command::Settle { namespace, items } => encode_settle(*namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(*namespace, items, sink),
+            Command::Report { namespace, items } => {
+                sink.body(&list_head(kind::REPORT, *namespace, items.len()));
+                report::encode_items(items, sink);
+            }
             _ => {
                 let mut body = Vec::with_capacity(192);
                 encode_rare(self, &mut body);
@@ -113,7 +121,7 @@ fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; 10] {
     head
 }
 
-fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
+pub(super) fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
     bytes[..4].copy_from_slice(&receipt.id.namespace.0.to_le_bytes());
     bytes[4..12].copy_from_slice(&receipt.id.sequence.to_le_bytes());
     bytes[12..20].copy_from_slice(&receipt.token.to_le_bytes());
@@ -134,10 +142,20 @@ fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut im
         fixed[20] = how;
         fixed[22..24].copy_from_slice(&(item.error.len() as u16).to_le_bytes());
         fixed[24..].copy_from_slice(&delay_ms.to_le_bytes());
+        if let Some(result) = &item.result {
+            let len = BlobHead::len(result.content_type, &[]) + result.bytes.len();
+            fixed[21] = tag::HAS_RESULT;
+            fixed[24..].copy_from_slice(&(len as u64).to_le_bytes());
+        }
         sink.body(&fixed);
     }
-    for item in items.iter().filter(|item| !item.error.is_empty()) {
-        sink.blob(&[item.error.as_bytes()]);
+    for item in items {
+        if !item.error.is_empty() {
+            sink.blob(&[item.error.as_bytes()]);
+        }
+        if let Some(result) = &item.result {
+            BlobHead::with(result.content_type, &[], |head| sink.blob(&[head, result.bytes]));
+        }
     }
 }
 
@@ -214,7 +232,8 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         | Command::Send(_)
         | Command::Receive(_)
         | Command::Settle { .. }
-        | Command::Extend { .. } => {
+        | Command::Extend { .. }
+        | Command::Report { .. } => {
             unreachable!("hot commands are written by their own functions")
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Every body begins with a kind and the version of that kind's layout. A layout is never changed: a new one gets the
 //! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), a
-//! settle one per item with a non-empty error text, the others have none.
+//! settle for each item its error text and its result (laid out like a message's), each if
+//! there is one, a report for each item its note and its checkpoint in the same way, the others have none.
 
 mod check;
 pub(crate) mod decode;
@@ -10,15 +11,17 @@ mod encode;
 mod fields;
 mod known;
 mod options;
+mod report;
 
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
-    ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, kind_of,
+    ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendRecord, SettleRecord, kind_of,
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use known::check_behaviour;
 pub use known::check_known;
 pub(crate) use options::read_options;
+pub(crate) use report::{ReportItemRecord, ReportRecord};
 
 /// The first version of every layout.
 const LAYOUT: u8 = 1;
@@ -43,6 +46,7 @@ mod kind {
     pub(super) const DEAD_REDRIVE: u8 = 14;
     pub(super) const DEAD_DELETE: u8 = 15;
     pub(super) const HOLD_DAMAGED: u8 = 16;
+    pub(super) const REPORT: u8 = 28;
 }
 
 /// How an item of a send or settle record spells its choices.
@@ -59,4 +63,6 @@ mod tag {
     pub(super) const NACK_DELAY: u8 = 2;
     pub(super) const RELEASE: u8 = 3;
     pub(super) const REJECT: u8 = 4;
+    /// Beside `ACK`: a result, whose length stands where others have their delay.
+    pub(super) const HAS_RESULT: u8 = 1;
 }

@@ -1,6 +1,7 @@
 //! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
 
 use super::options::{AllOptions, Options};
+use super::results::{AllResults, Results};
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
@@ -127,6 +128,7 @@ pub(crate) struct AllExtras {
     pub(crate) slots: Slab<Extras, 1024>,
     pub(crate) entries: Slab<Entry, 1024>,
     pub(crate) options: AllOptions,
+    pub(crate) results: AllResults,
 }
 
 impl AllExtras {
@@ -149,6 +151,30 @@ impl AllExtras {
         }
         let slot = self.slots.get(extras).options;
         (slot != NIL).then(|| self.options.get(slot))
+    }
+
+    /// The slot of what a message has of results.
+    pub(crate) fn results_slot(&self, extras: u32) -> Option<u32> {
+        self.options(extras).map(|options| options.results).filter(|&results| results != NIL)
+    }
+
+    /// What a message has of results.
+    pub(crate) fn results(&self, extras: u32) -> Option<&Results> {
+        self.results_slot(extras).map(|slot| self.results.get(slot))
+    }
+
+    /// The slot of what a message has of results, which it gets if it has none.
+    pub(crate) fn enter_results(&mut self, extras: u32) -> u32 {
+        if let Some(slot) = self.results_slot(extras) {
+            return slot;
+        }
+        if self.slots.get(extras).options == NIL {
+            self.add_options(extras, Options::none());
+        }
+        let slot = self.results.insert(Results::none());
+        let options = self.slots.get(extras).options;
+        self.options.get_mut(options).results = slot;
+        slot
     }
 
     /// The message's own backoff.
@@ -189,11 +215,14 @@ impl AllExtras {
         })
     }
 
-    /// Removes the optional fields of a message; gives the error texts of its history to `release`.
+    /// Removes the optional fields of a message; gives the blobs that they refer to to `release`.
     pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
         let gone = self.slots.remove(extras);
         if gone.options != NIL {
-            self.options.remove(gone.options);
+            let results = self.options.remove(gone.options).results;
+            if results != NIL {
+                self.results.remove(results).blobs().for_each(&mut release);
+            }
         }
         let mut at = gone.head;
         while at != NIL {
@@ -205,9 +234,10 @@ impl AllExtras {
         }
     }
 
-    /// Error texts of all histories.
+    /// Everything that optional fields refer to.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
-        self.entries.iter().filter_map(|(_, entry)| entry.attempt.error)
+        let errors = self.entries.iter().filter_map(|(_, entry)| entry.attempt.error);
+        errors.chain(self.results.iter().flat_map(|(_, results)| results.blobs()))
     }
 }
 

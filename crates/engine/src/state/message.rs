@@ -70,11 +70,12 @@ impl BlockedBy {
 pub(crate) struct Message {
     pub(crate) sequence: u64,
     pub(crate) sent_at_us: u64,
-    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when.
+    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when. Done:
+    /// until when it is kept; 0: for no certain time.
     pub(crate) time_us: u64,
     /// Fencing token of the latest delivery.
     pub(crate) token: u64,
-    /// When the latest delivery began.
+    /// When the latest delivery began. Done: when it ended.
     pub(crate) started_at_us: u64,
     pub(crate) blob_index: u64,
     pub(crate) blob_item: u32,
@@ -83,7 +84,8 @@ pub(crate) struct Message {
     pub(crate) queue: u32,
     /// Slot of its optional fields; `NIL`: none.
     pub(crate) extras: u32,
-    /// The queue's generation when it entered its state: see [`crate::state::queue::Queue::is_stale`].
+    /// The queue's generation when it entered its state: see [`crate::state::queue::Queue::is_stale`]. Done: 1 when it is
+    /// kept for its queue's sake, 0 while it is for its sender's.
     pub(crate) generation: u32,
     pub(crate) links: [Link; 2],
     /// Attempts begun.
@@ -108,6 +110,20 @@ impl Message {
         match self.bucket {
             0 => Some(BlockedBy::OrderingKey),
             _ => None,
+        }
+    }
+
+    /// Whether a finished message is kept for its queue's sake.
+    pub(crate) fn is_retained(&self) -> bool {
+        self.state == Some(State::Done) && self.generation == 1
+    }
+
+    /// Whether it is on a timer.
+    pub(crate) fn is_timed(&self) -> bool {
+        match self.state {
+            Some(State::Delayed | State::Leased) => true,
+            Some(State::Done) => self.time_us != 0,
+            _ => false,
         }
     }
 

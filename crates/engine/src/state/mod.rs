@@ -10,6 +10,7 @@ pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod ordering;
 pub(crate) mod queue;
+pub(crate) mod results;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
 pub(crate) mod wheel;

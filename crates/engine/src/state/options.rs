@@ -11,6 +11,8 @@ pub(crate) struct Options {
     pub(crate) ordering: u32,
     /// Among [`super::fair::Lanes`].
     pub(crate) fair: u32,
+    /// Among [`super::results::AllResults`].
+    pub(crate) results: u32,
     next_vacant: Option<u32>,
 }
 
@@ -28,7 +30,7 @@ impl Slot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Options { ordering: NIL, fair: NIL, next_vacant: Some(next) }
+        Options { ordering: NIL, fair: NIL, results: NIL, next_vacant: Some(next) }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -43,12 +45,18 @@ impl Slot for Options {
         }
         out.u32(self.ordering);
         out.u32(self.fair);
+        out.u32(self.results);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         if reader.bool()? {
             return Some(Options::vacant(reader.u32()?));
         }
-        Some(Options { ordering: reader.u32()?, fair: reader.u32()?, next_vacant: None })
+        Some(Options {
+            ordering: reader.u32()?,
+            fair: reader.u32()?,
+            results: reader.u32()?,
+            next_vacant: None,
+        })
     }
 }

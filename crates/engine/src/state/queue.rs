@@ -55,6 +55,8 @@ pub(crate) struct Queue {
     pub(crate) all: List<SIBLINGS>,
     /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
     pub(crate) parked: BTreeSet<u64>,
+    /// End and sequence of the finished messages that are kept for the queue's sake. Derived.
+    pub(crate) done: BTreeSet<(u64, u64)>,
     /// Generation of what is ready, delayed, blocked or held; a purge begins a new one.
     pub(crate) waiting_generation: u32,
     /// Generation of dying messages; redriving or deleting all dead letters begins a new one.
@@ -90,6 +92,7 @@ impl Queue {
             dead: List::default(),
             all: List::default(),
             parked: BTreeSet::new(),
+            done: BTreeSet::new(),
             waiting_generation: 0,
             dead_generation: 0,
             dead_deleted_below: 0,
@@ -229,6 +232,7 @@ pub(crate) fn write_counters(out: &mut Vec<u8>, counters: &Counters) {
         c.died,
         c.redriven,
         c.dropped,
+        c.replies_lost,
     ] {
         out.u64(count);
     }
@@ -248,6 +252,7 @@ pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
         died: reader.u64()?,
         redriven: reader.u64()?,
         dropped: reader.u64()?,
+        replies_lost: if reader.format() == 1 { 0 } else { reader.u64()? },
     })
 }
 

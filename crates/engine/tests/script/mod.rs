@@ -8,6 +8,7 @@
 //!
 //! - `refused CODE: ...` by the check before it is proposed, or `error CODE: ...` when it is applied;
 //! - its reply, its results item by item, its deliveries;
+//! - after `watch on`, the messages that `ended`;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
 mod parse;

@@ -1,6 +1,8 @@
 //! From lines to commands.
 
-use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{
+    Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+};
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
@@ -69,6 +71,11 @@ impl Player {
                 let items: Vec<_> =
                     receipts.iter().map(|receipt| (self.receipt(receipt), lease_ms)).collect();
                 self.run(&Command::Extend { namespace, items: &items })
+            }
+            ("report", receipts) => self.report(line, receipts),
+            ("watch", [what]) => {
+                self.driver.engine.watch_ends(*what == "on");
+                Vec::new()
             }
             ("tick", []) => self.run(&Command::Tick),
             ("epoch", [number]) => self.run(&Command::Epoch {
@@ -182,6 +189,8 @@ impl Player {
     fn settle(&mut self, line: &Line<'_>, items: &[&str]) -> Vec<String> {
         let error = line.get("error").unwrap_or("").replace('_', " ");
         let delay_ms = line.number("delay_ms");
+        let content_type = line.get("type").unwrap_or("");
+        let result = line.get("result").map(|text| Content { content_type, bytes: text.as_bytes() });
         let item = |text: &&str| -> SettleItem<'_> {
             let (verb, receipt) = match line.verb {
                 "settle" => text.split_once(':').expect("END:DELIVERY"),
@@ -193,10 +202,28 @@ impl Player {
                 "release" => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
                 _ => Settlement::Reject,
             };
-            SettleItem { receipt: self.receipt(receipt), settlement, error: &error }
+            let result = Some(settlement).filter(|end| *end == Settlement::Ack).and(result);
+            SettleItem { receipt: self.receipt(receipt), settlement, error: &error, result }
         };
         let items: Vec<SettleItem<'_>> = items.iter().map(item).collect();
         self.run(&Command::Settle { namespace: self.namespace(line), items: &items })
+    }
+
+    /// Each of the deliveries reports the same.
+    fn report(&mut self, line: &Line<'_>, receipts: &[&str]) -> Vec<String> {
+        let note = line.get("note").unwrap_or("").replace('_', " ");
+        let progress =
+            line.number("progress").map(|percent| Progress { percent: percent as u8, note: &note });
+        let items: Vec<ReportItem<'_>> = receipts
+            .iter()
+            .map(|receipt| ReportItem {
+                receipt: self.receipt(receipt),
+                lease_ms: line.number("lease_ms").unwrap_or(0),
+                progress,
+                checkpoint: line.get("checkpoint").map(str::as_bytes),
+            })
+            .collect();
+        self.run(&Command::Report { namespace: self.namespace(line), items: &items })
     }
 
     fn limits(&self, line: &Line<'_>) -> Limits {
@@ -236,7 +263,14 @@ impl Player {
 
 fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
     let key = |name: &str| line.get(name).unwrap_or("").as_bytes();
-    SendOptions { ordering_key: key("ordering_key"), fair_key: key("fair_key"), ..SendOptions::default() }
+    SendOptions {
+        ordering_key: key("ordering_key"),
+        fair_key: key("fair_key"),
+        result_ttl_ms: line.number("result_ttl_ms").unwrap_or(0),
+        correlation_id: key("correlation_id"),
+        reply_to: line.get("reply_to").unwrap_or(""),
+        ..SendOptions::default()
+    }
 }
 
 fn patch(line: &Line<'_>) -> QueuePatch {
@@ -246,6 +280,8 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         max_deliveries: line.number("max_deliveries").map(|value| value as u16),
         backoff: line.get("backoff").map(backoff),
         fair_weights: line.get("fair_weights").map(fair_weights),
+        retain_done_ms: line.number("retain_done_ms"),
+        retain_done_count: line.number("retain_done_count").map(|value| value as u32),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
-use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::outcome::{Delivery, Ended, Reply};
 use sluice_engine::query::{Counters, MessageView, NamespaceView, QueueView, State};
 use sluice_engine::settings::Backoff;
 
@@ -30,6 +30,8 @@ impl Player {
                 names.iter().zip(&out.deliveries).map(|(name, delivery)| self.delivery(name, delivery)),
             );
         }
+        let ended = |end: &Ended| format!("{} ended {}", id(end.id), end.state.map_or("gone", State::name));
+        lines.extend(out.ended.iter().map(ended));
         if !out.released.is_empty() {
             lines.push(format!("released {}", blobs(&out.released)));
         }
@@ -63,7 +65,7 @@ impl Player {
 
     fn delivery(&self, name: &str, delivery: &Delivery) -> String {
         let queue = self.driver.engine.queue_name(delivery.queue).unwrap_or("(gone)");
-        format!(
+        let mut text = format!(
             "{name} = {}/{} from {queue}: {} attempt {}/{}, delivery {}, priority {}, lease until {}",
             id(delivery.receipt.id),
             sequence(delivery.receipt.token),
@@ -73,12 +75,23 @@ impl Player {
             delivery.deliveries,
             delivery.priority,
             self.time(delivery.lease_until_us),
-        )
+        );
+        let details = self.driver.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
+        text.push_str(&request(&details.correlation_id, &details.reply_to));
+        text.push_str(&self.named(", checkpoint", details.checkpoint));
+        text
+    }
+
+    /// A blob laid out as a payload, if there is one.
+    fn named(&self, name: &str, blob: Option<BlobRef>) -> String {
+        blob.map_or_else(String::new, |blob| format!("{name} {}", self.payload(&blob)))
     }
 
     /// Payload, content type and headers, as a journal still has them.
     fn payload(&self, blob: &BlobRef) -> String {
-        let Some(bytes) = self.driver.blobs.get(blob) else { return "(blob is gone)".into() };
+        let stored = self.driver.blobs.get(blob).map(Vec::as_slice);
+        let empty = (*blob == BlobRef::EMPTY).then_some(BlobRef::EMPTY_BYTES);
+        let Some(bytes) = stored.or(empty) else { return "(blob is gone)".into() };
         let Some(blob) = MessageBlob::parse(bytes) else { return "(blob is damaged)".into() };
         let mut text = format!("{:?}", String::from_utf8_lossy(blob.payload));
         if blob.payload.len() > 40 {
@@ -128,6 +141,7 @@ impl Player {
                 backoff(&view.backoff),
             ),
         ];
+        lines.extend(self.results(view));
         for attempt in &view.history {
             let error = attempt.error.as_ref().and_then(|error| self.driver.blobs.get(error));
             let error = error.map(|error| format!(": {:?}", String::from_utf8_lossy(error)));
@@ -141,6 +155,25 @@ impl Player {
             ));
         }
         lines
+    }
+
+    /// What is asked and told of a message's result, in one line; none if that is nothing.
+    fn results(&self, view: &MessageView) -> Option<String> {
+        let mut text = request(&view.correlation_id, &view.reply_to);
+        if let Some(progress) = view.progress {
+            text.push_str(&format!(", progress {}% at {}", progress.percent, self.time(progress.at_us)));
+            let note = progress.note.and_then(|note| self.driver.blobs.get(&note));
+            text.push_str(
+                &note.map_or_else(String::new, |note| format!(" {:?}", String::from_utf8_lossy(note))),
+            );
+        }
+        text.push_str(&self.named(", checkpoint", view.checkpoint));
+        text.push_str(&self.named(", result", view.result));
+        let done = view.done_at_us.map(|at| format!(", done at {}", self.time(at)));
+        text.push_str(&done.unwrap_or_default());
+        let kept = view.kept_until_us.map(|until| format!(", kept until {}", self.time(until)));
+        text.push_str(&kept.unwrap_or_default());
+        text.strip_prefix(", ").map(str::to_owned)
     }
 
     pub(super) fn queue_view(&self, view: &QueueView) -> Vec<String> {
@@ -165,6 +198,17 @@ impl Player {
         lines.extend(view.oldest_ready_at_us.map(|at| format!("first in line sent at {}", self.time(at))));
         lines
     }
+}
+
+fn request(correlation_id: &[u8], reply_to: &str) -> String {
+    let mut text = String::new();
+    if !correlation_id.is_empty() {
+        text.push_str(&format!(", correlation id {}", String::from_utf8_lossy(correlation_id)));
+    }
+    if !reply_to.is_empty() {
+        text.push_str(&format!(", reply to {reply_to}"));
+    }
+    text
 }
 
 fn sequence(sequence: u64) -> String {
@@ -208,11 +252,12 @@ pub(super) fn states(counters: &Counters) -> String {
 
 pub(super) fn counters(counters: &Counters) -> Vec<String> {
     let c = counters;
+    let lost = if c.replies_lost > 0 { format!(", replies lost {}", c.replies_lost) } else { String::new() };
     vec![
         format!("{}, bytes {}", states(c), c.bytes),
         format!(
             "sent {}, delivered {}, acked {}, nacked {}, released {}, rejected {}, expired {}, died {}, redriven {}, \
-             dropped {}",
+             dropped {}{lost}",
             c.sent,
             c.delivered,
             c.acked,

@@ -275,6 +275,7 @@ impl<'a> Settlements<'a> {
                 receipt,
                 settlement: item.settlement,
                 error: item.error.map_or("", |text| cut(text.get(&self.scratch))),
+                result: None,
             })
             .collect();
         (items, refused)

@@ -7,11 +7,11 @@ use sluice_engine::id::QueueId;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
-use sluice_journal::{BlobKey, Class};
+use sluice_journal::Class;
 use smallvec::SmallVec;
 
 use super::request::{Given, Pull};
-use super::store::Store;
+use super::store::{self, Store};
 use super::waiting::{QueueIds, Waiter};
 use super::{Claims, Pending, Shard};
 use crate::clock::Clock;
@@ -170,7 +170,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let mut given = Vec::with_capacity(self.outcome.deliveries.len());
         for i in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[i];
-            let blob = self.store.read(BlobKey { index: delivery.blob.index, item: delivery.blob.item });
+            let blob = store::read(&mut self.store, delivery.blob);
             given.push(Given { delivery, queue: self.name_of(&delivery), blob });
         }
         if let Err(orphans) = waiter.pull.reply.send(Ok(given)) {
@@ -252,5 +252,10 @@ fn queue_ids(engine: &Engine, pull: &Pull) -> QueueIds {
 
 /// A release of one delivery.
 pub(crate) fn release(delivery: &Delivery) -> SettleItem<'static> {
-    SettleItem { receipt: delivery.receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "" }
+    SettleItem {
+        receipt: delivery.receipt,
+        settlement: Settlement::Release { delay_ms: 0 },
+        error: "",
+        result: None,
+    }
 }

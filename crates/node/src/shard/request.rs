@@ -84,16 +84,24 @@ fn size_hint(command: &Command<'_>) -> usize {
             128 + send.queue.len()
                 + items.map(|item| ITEM_BYTES + item.payload.len() + 32 * item.headers.len()).sum::<usize>()
         }
-        Command::Settle { items, .. } => 64 + items.len() * ITEM_BYTES,
+        Command::Settle { items, .. } => {
+            64 + items
+                .iter()
+                .map(|item| ITEM_BYTES + item.result.map_or(0, |it| it.bytes.len()))
+                .sum::<usize>()
+        }
+        Command::Report { items, .. } => {
+            64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
+        }
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
         _ => 256,
     }
 }
 
-/// Settling without texts frees space, so the reserve serves it when the disk is full.
+/// Settling without texts and results frees space, so the reserve serves it when the disk is full.
 pub(super) fn class_of(command: &Command<'_>) -> Class {
     match command {
-        Command::Settle { items, .. } if items.iter().all(|item| item.error.is_empty()) => Class::Draining,
+        Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,
         Command::Tick
         | Command::Epoch { .. }
         | Command::Receive(_)

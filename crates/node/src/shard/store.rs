@@ -1,6 +1,8 @@
 //! What a shard needs of its journal beyond the seam: room, snapshots, figures. The memory journal needs none of it.
 
-use sluice_journal::{DiskJournal, Journal, MemoryJournal, Status};
+use bytes::Bytes;
+use sluice_engine::BlobRef;
+use sluice_journal::{BlobKey, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 
 /// The journal as a shard sees it. Nothing here blocks.
 pub trait Store: Journal {
@@ -14,6 +16,14 @@ pub trait Store: Journal {
     fn snapshot_finish(&mut self);
     /// Figures of the journal.
     fn status(&self) -> Status;
+}
+
+/// Where the bytes of a blob are.
+pub fn read(journal: &mut (impl Store + ?Sized), blob: BlobRef) -> BlobRead {
+    if blob == BlobRef::EMPTY {
+        return BlobRead::Cached(Bytes::from_static(BlobRef::EMPTY_BYTES));
+    }
+    journal.read(BlobKey { index: blob.index, item: blob.item })
 }
 
 impl Store for DiskJournal {

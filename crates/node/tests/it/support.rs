@@ -66,7 +66,8 @@ pub async fn receive_in(
 }
 
 pub async fn settle(node: &Node, delivered: &[Delivered], settlement: Settlement) -> Vec<Result<(), Error>> {
-    let item = |d: &Delivered| SettleItem { receipt: d.delivery.receipt, settlement, error: "" };
+    let item =
+        |d: &Delivered| SettleItem { receipt: d.delivery.receipt, settlement, error: "", result: None };
     let items: Vec<_> = delivered.iter().map(item).collect();
     node.settle(NamespaceId::DEFAULT, &items).await.unwrap()
 }

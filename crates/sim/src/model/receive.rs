@@ -130,6 +130,7 @@ impl Apply<'_> {
             max_attempts: message.max_attempts(&settings),
             deliveries: message.deliveries,
             priority: message.priority,
+            has_details: false,
         };
         ensure!(*delivery == expected, "{delivery:?} was given, and should be {expected:?}");
         Ok(())

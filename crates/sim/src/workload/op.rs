@@ -86,6 +86,7 @@ impl Op {
                         receipt: *receipt,
                         settlement: *settlement,
                         error,
+                        result: None,
                     })
                     .collect();
                 f(&Command::Settle { namespace: *namespace, items: &items })

@@ -127,6 +127,7 @@ impl World {
             receipt: given.delivery.receipt,
             settlement: Settlement::Release { delay_ms: 0 },
             error: "",
+            result: None,
         };
         let items: Vec<_> = given.iter().map(release).collect();
         if let Some(first) = items.first() {

@@ -1,0 +1,50 @@
+//! Progress and checkpoints: what the holder of a lease tells of its work on the way. Nobody else writes them.
+
+use super::Engine;
+use super::lookup::namespace_not_found;
+use crate::error::Error;
+use crate::id::BlobRef;
+use crate::outcome::Outcome;
+use crate::record::{ReportItemRecord, ReportRecord};
+use crate::state::results::Progress;
+
+impl Engine {
+    /// Extends leases, and takes down what their holders report.
+    pub(super) fn report(&mut self, report: &ReportRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let index = self.applied_index;
+        if self.live_namespace(report.namespace).is_none() {
+            out.released.extend(report.blobs(index));
+            return Err(namespace_not_found(report.namespace));
+        }
+        for item in report.items(index) {
+            if let Some(slot) = self.leased_slot(report.namespace, &item.receipt) {
+                self.extend_lease(slot, item.lease_ms);
+                self.take_down(slot, &item, out);
+                out.results.push(Ok(()));
+            } else {
+                out.released.extend(item.blobs());
+                out.results.push(Err(self.why_not_held(report.namespace, &item.receipt)));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_down(&mut self, slot: u32, item: &ReportItemRecord, out: &mut Outcome) {
+        if item.percent.is_none() && item.checkpoint.is_none() {
+            return;
+        }
+        let results = self.results_slot(slot);
+        let results = self.extras.results.get_mut(results);
+        let mut replaced: [Option<BlobRef>; 2] = [None; 2];
+        if let Some(percent) = item.percent {
+            let progress = Progress { percent, note: item.note, at_us: self.now_us };
+            replaced[0] = results.progress.replace(progress).and_then(|earlier| earlier.note);
+        }
+        if item.checkpoint.is_some() {
+            replaced[1] = std::mem::replace(&mut results.checkpoint, item.checkpoint);
+        }
+        for blob in replaced.into_iter().flatten() {
+            self.release_blob(blob, out);
+        }
+    }
+}

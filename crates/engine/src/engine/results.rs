@@ -1,0 +1,208 @@
+//! What becomes of a message that was acked: its result is sent as a reply, and it is kept for a while for those who ask.
+//!
+//! A finished message stays until the end of its `result_ttl_ms`, and from then on as its queue says: for
+//! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only those that
+//! stay for the queue's sake count.
+
+use super::Engine;
+use super::sweep::Work;
+use crate::error::Error;
+use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::options::SendOptions;
+use crate::outcome::{Ended, Outcome};
+use crate::query::State;
+use crate::store::NIL;
+
+/// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
+const TRIM_AT_ONCE: usize = 4;
+
+/// A result on its way to who asked for it.
+struct Reply {
+    to: Box<str>,
+    correlation_id: Box<[u8]>,
+}
+
+impl Engine {
+    /// Leased to done, or away if nobody wants to hear of it any more.
+    #[inline]
+    pub(super) fn finish(&mut self, slot: u32, result: Option<BlobRef>, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        let retained = self.queues.get(message.queue).settings.retains_done();
+        if message.extras == NIL && result.is_none() && !retained {
+            return self.finish_for_good(slot, out);
+        }
+        self.finish_with_result(slot, result, retained, out);
+    }
+
+    fn finish_for_good(&mut self, slot: u32, out: &mut Outcome) {
+        if self.watching {
+            let id = self.id_of_slot(slot);
+            out.ended.push(Ended { id, state: Some(State::Done) });
+        }
+        self.remove(slot, out);
+    }
+
+    fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
+        let queue_slot = self.messages.get(slot).queue;
+        let id = self.id_of_slot(slot);
+        let asked = self.extras.results(self.messages.get(slot).extras);
+        let ttl_ms = asked.map_or(0, |asked| asked.ttl_ms);
+        let reply = asked.filter(|asked| !asked.reply_to.is_empty()).map(|asked| Reply {
+            to: asked.reply_to.clone(),
+            correlation_id: match &*asked.correlation_id {
+                [] => id.to_text().into(),
+                given => given.into(),
+            },
+        });
+        if ttl_ms > 0 || retained {
+            if let Some(result) = result {
+                let results = self.results_slot(slot);
+                self.extras.results.get_mut(results).result = Some(result);
+                if reply.is_some() {
+                    self.share_blob(result);
+                }
+            }
+            self.make_done(slot, ttl_ms, out);
+        } else {
+            if reply.is_none()
+                && let Some(result) = result
+            {
+                self.release_blob(result, out);
+            }
+            self.finish_for_good(slot, out);
+        }
+        if let Some(reply) = reply {
+            self.send_reply(queue_slot, id.namespace, &reply, result.unwrap_or(BlobRef::EMPTY), out);
+        }
+    }
+
+    /// The ack does not fail because of its reply: one that cannot be sent is counted.
+    fn send_reply(
+        &mut self,
+        from: u32,
+        namespace: NamespaceId,
+        reply: &Reply,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) {
+        let options = SendOptions { correlation_id: &reply.correlation_id, ..SendOptions::default() };
+        if self.send_of_engine(namespace, &reply.to, blob, &options, out).is_err() {
+            self.queues.get_mut(from).counters.replies_lost += 1;
+            self.totals.replies_lost += 1;
+            self.release_blob(blob, out);
+        }
+    }
+
+    /// Leased to done, for `ttl_ms` and then as the queue says.
+    fn make_done(&mut self, slot: u32, ttl_ms: u64, out: &mut Outcome) {
+        self.leave(slot);
+        let message = self.messages.get_mut(slot);
+        message.state = Some(State::Done);
+        message.started_at_us = self.now_us;
+        message.generation = 0;
+        message.time_us = 0;
+        if let Some(results) = self.extras.results_slot(message.extras) {
+            for blob in self.extras.results.get_mut(results).end_work() {
+                self.release_blob(blob, out);
+            }
+        }
+        self.count_in(slot);
+        self.give_up(slot, out);
+        if ttl_ms == 0 {
+            return self.retain(slot, out);
+        }
+        self.messages.get_mut(slot).time_us = self.now_us + ttl_ms * 1_000;
+        self.wheel.insert(&mut self.messages, slot, self.now_us);
+    }
+
+    /// The time is over that a finished message was kept for.
+    pub(super) fn end_keeping(&mut self, slot: u32, out: &mut Outcome) {
+        self.wheel.remove(&mut self.messages, slot);
+        let message = self.messages.get_mut(slot);
+        message.time_us = 0;
+        message.generation = 0;
+        self.queues.get_mut(message.queue).done.remove(&(message.started_at_us, message.sequence));
+        self.retain(slot, out);
+    }
+
+    /// A finished message, on no timer, from here on stays as its queue says.
+    fn retain(&mut self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get_mut(slot);
+        let queue = self.queues.get_mut(message.queue);
+        let settings = &queue.settings;
+        let until_us = match settings.retain_done_ms {
+            0 => u64::MAX,
+            retain_ms => message.started_at_us + retain_ms * 1_000,
+        };
+        if !settings.retains_done() || until_us <= self.now_us {
+            return self.remove(slot, out);
+        }
+        let queue_slot = message.queue;
+        message.generation = 1;
+        queue.done.insert((message.started_at_us, message.sequence));
+        if until_us < u64::MAX {
+            message.time_us = until_us;
+            self.wheel.insert(&mut self.messages, slot, self.now_us);
+        }
+        if !self.trim_done(queue_slot, &mut { TRIM_AT_ONCE }, out) {
+            self.list_work(Work::Queue(queue_slot));
+        }
+    }
+
+    /// Removes the oldest finished messages that the queue does not want to keep any more; false when the budget was used
+    /// up before.
+    pub(super) fn trim_done(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        loop {
+            let queue = self.queues.get(queue_slot);
+            let Some(&(done_at_us, sequence)) = queue.done.first() else { return true };
+            let settings = &queue.settings;
+            let (count, retain_us) = (settings.retain_done_count as usize, settings.retain_done_ms * 1_000);
+            let too_many = count > 0 && queue.done.len() > count;
+            let too_old = retain_us > 0 && done_at_us + retain_us <= self.now_us;
+            if !too_many && !too_old && settings.retains_done() {
+                return true;
+            }
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            let directory = &self.namespaces.get(queue.namespace).directory;
+            let Some(slot) = directory.get(sequence) else { return true };
+            self.remove(slot, out);
+        }
+    }
+
+    /// The slot of what a message has of results, which it gets if it has none.
+    pub(super) fn results_slot(&mut self, slot: u32) -> u32 {
+        let message = self.messages.get_mut(slot);
+        if message.extras == NIL {
+            message.extras = self.extras.add(None);
+        }
+        self.extras.enter_results(message.extras)
+    }
+
+    fn id_of_slot(&self, slot: u32) -> MessageId {
+        let message = self.messages.get(slot);
+        self.id_of(message, self.queues.get(message.queue))
+    }
+
+    /// A message is gone or dead: tells of it, if anybody watches.
+    pub(super) fn tell_end(&self, slot: u32, out: &mut Outcome) {
+        let state = self.messages.get(slot).state;
+        let state = state.filter(|state| matches!(state, State::Done | State::Dead));
+        out.ended.push(Ended { id: self.id_of_slot(slot), state });
+    }
+
+    /// Whether [`Outcome::ended`] is filled: worth it only while somebody waits for results. No part of the state.
+    pub fn watch_ends(&mut self, watch: bool) {
+        self.watching = watch;
+    }
+
+    /// Refuses a reply queue that does not exist, where queues are not created by use.
+    pub(super) fn admit_reply_to(&self, namespace_slot: u32, options: &SendOptions<'_>) -> Result<(), Error> {
+        let missing = !options.reply_to.is_empty()
+            && !self.limits.auto_create
+            && self.find_queue(namespace_slot, options.reply_to).is_none();
+        if missing { Err(super::lookup::queue_not_found(options.reply_to)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,123 @@
+//! Whom the result of a message is for, how far its work has come, and what came of it.
+
+use crate::id::BlobRef;
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// How far the holder of a message says that it has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Progress {
+    /// 0 to 100.
+    pub(crate) percent: u8,
+    pub(crate) note: Option<BlobRef>,
+    pub(crate) at_us: u64,
+}
+
+/// What one message has of it, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Results {
+    /// How long it is kept after its ack; 0: not at all.
+    pub(crate) ttl_ms: u64,
+    pub(crate) correlation_id: Box<[u8]>,
+    /// Name of the queue that gets the result; empty: none.
+    pub(crate) reply_to: Box<str>,
+    pub(crate) progress: Option<Progress>,
+    /// What the next attempt goes on from.
+    pub(crate) checkpoint: Option<BlobRef>,
+    /// Of the ack.
+    pub(crate) result: Option<BlobRef>,
+    next_vacant: Option<u32>,
+}
+
+/// The results of all messages that have anything of it.
+pub(crate) type AllResults = Slab<Results, 1024>;
+
+impl Results {
+    /// Nothing asked for and nothing told.
+    pub(crate) fn none() -> Results {
+        Results { next_vacant: None, ..Results::vacant(NIL) }
+    }
+
+    /// Everything that it refers to.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + use<> {
+        let note = self.progress.and_then(|progress| progress.note);
+        [note, self.checkpoint, self.result].into_iter().flatten()
+    }
+
+    /// Forgets how far the work has come; returns what is to be released.
+    pub(crate) fn end_work(&mut self) -> impl Iterator<Item = BlobRef> + use<> {
+        let note = self.progress.take().and_then(|progress| progress.note);
+        [note, self.checkpoint.take()].into_iter().flatten()
+    }
+}
+
+impl Slot for Results {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        Results {
+            ttl_ms: 0,
+            correlation_id: Box::default(),
+            reply_to: Box::default(),
+            progress: None,
+            checkpoint: None,
+            result: None,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u64(self.ttl_ms);
+        out.bytes16(&self.correlation_id);
+        out.name(&self.reply_to);
+        out.bool(self.progress.is_some());
+        if let Some(progress) = &self.progress {
+            out.u8(progress.percent);
+            out.u64(progress.at_us);
+            write_blob(out, progress.note);
+        }
+        write_blob(out, self.checkpoint);
+        write_blob(out, self.result);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Results::vacant(reader.u32()?));
+        }
+        Some(Results {
+            ttl_ms: reader.u64()?,
+            correlation_id: reader.bytes16()?.into(),
+            reply_to: reader.name()?.into(),
+            progress: if reader.bool()? { Some(read_progress(reader)?) } else { None },
+            checkpoint: read_blob(reader)?,
+            result: read_blob(reader)?,
+            next_vacant: None,
+        })
+    }
+}
+
+fn read_progress(reader: &mut Reader<'_>) -> Option<Progress> {
+    let (percent, at_us) = (reader.u8()?, reader.u64()?);
+    Some(Progress { percent, at_us, note: read_blob(reader)? })
+}
+
+fn write_blob(out: &mut Vec<u8>, blob: Option<BlobRef>) {
+    out.bool(blob.is_some());
+    if let Some(blob) = blob {
+        out.blob(blob);
+    }
+}
+
+fn read_blob(reader: &mut Reader<'_>) -> Option<Option<BlobRef>> {
+    Some(if reader.bool()? { Some(reader.blob()?) } else { None })
+}
