@@ -58,6 +58,8 @@ pub(crate) struct State {
     /// Where heads are encoded, kept for its memory.
     head: Vec<u8>,
     buffer_at: u64,
+    /// The chain before the buffer.
+    buffer_link: Link,
     /// What to tell when the buffer is written.
     staged: Vec<Note>,
     /// What to tell when that is durable enough.
@@ -82,6 +84,7 @@ impl State {
             buffer: Vec::new(),
             head: Vec::with_capacity(HEADER),
             buffer_at: 0,
+            buffer_link: link,
             staged: Vec::new(),
             ready: Vec::new(),
         }
@@ -105,6 +108,7 @@ impl State {
     fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) {
         if self.buffer.is_empty() {
             self.buffer_at = self.offset;
+            self.buffer_link = self.link;
         }
         let head = self.buffer.len();
         let body = head + HEADER;
@@ -132,10 +136,34 @@ impl State {
         self.marked = self.synced;
     }
 
-    /// Before a sync: what is written later shares no sector with what is synced.
-    fn align(&mut self) {
+    /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and found no
+    /// room is encoded anew behind that sector; what a failed write may have left of it is cut off, which the sync makes
+    /// durable, so that it is never taken for the log.
+    fn align(&mut self) -> Result<(), String> {
         if self.buffer.is_empty() {
             self.offset = next_sector(self.offset);
+        } else if next_sector(self.buffer_at) != self.buffer_at {
+            let cut = self.segment.file.set_len(self.buffer_at);
+            cut.map_err(|error| failed("cut", &self.segment, &error))?;
+            self.prefilled = 0;
+            self.take_back();
+            self.offset = next_sector(self.buffer_at);
+        }
+        Ok(())
+    }
+
+    /// Makes proposals again of what is in the buffer.
+    fn take_back(&mut self) {
+        self.buffer.clear();
+        self.link = self.buffer_link;
+        for note in std::mem::take(&mut self.staged).into_iter().rev() {
+            match note {
+                Note::Batch { committed: Committed { first_index, time_us, bytes }, records, .. } => {
+                    self.todo.push_front(Proposal { first_index, records, time_us, bytes });
+                }
+                // The buffer then begins the segment, at a sector.
+                other => self.staged.push(other),
+            }
         }
     }
 }
@@ -194,7 +222,7 @@ impl Writer {
             if state.synced == state.written {
                 return Ok(());
             }
-            state.align();
+            state.align().inspect_err(|what| self.shared.poison(what.clone()))?;
             let mut files = state.unsynced.clone();
             files.push(state.segment.file.clone());
             (files, state.unsynced.len(), state.written)
@@ -396,12 +424,12 @@ impl Writer {
     }
 
     fn sync_held(&self, state: &mut State) -> Result<(), String> {
+        state.align()?;
         for file in state.unsynced.drain(..) {
             self.sync_file(&*file)?;
         }
         self.sync_file(&*state.segment.file)?;
         state.synced = state.written;
-        state.align();
         Ok(())
     }
 

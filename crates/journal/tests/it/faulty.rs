@@ -1,5 +1,6 @@
 //! The real file system without its syncs, which take most of the time, and with faults to switch on.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +22,27 @@ pub(crate) struct Faults {
     /// Who holds this keeps everybody waiting who syncs a directory.
     pub(crate) gate: Mutex<()>,
     pub(crate) at_gate: AtomicBool,
+    /// Writes to a segment of the log that began in the middle of a sector with synced bytes.
+    pub(crate) shared_sectors: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct FaultyDisk(pub(crate) Arc<Faults>);
 
 #[derive(Debug)]
-struct FaultyFile(Arc<dyn File>, Arc<Faults>);
+struct FaultyFile {
+    file: Arc<dyn File>,
+    faults: Arc<Faults>,
+    /// Segments of the log are watched.
+    sectors: Option<Mutex<Sectors>>,
+}
+
+/// Which sectors were written, and which of those were synced since.
+#[derive(Debug, Default)]
+struct Sectors {
+    written: BTreeSet<u64>,
+    synced: BTreeSet<u64>,
+}
 
 impl Faults {
     pub(crate) fn new() -> (Arc<Faults>, Arc<dyn Disk>) {
@@ -75,7 +90,8 @@ impl Disk for FaultyDisk {
         self.0.handle()?;
         let file = FsDisk.open(path, mode)?;
         self.0.open.fetch_add(1, Relaxed);
-        Ok(Arc::new(FaultyFile(file, self.0.clone())))
+        let sectors = path.extension().is_some_and(|ending| ending == "log").then(Mutex::default);
+        Ok(Arc::new(FaultyFile { file, faults: self.0.clone(), sectors }))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.writable()?;
@@ -112,31 +128,63 @@ impl Disk for FaultyDisk {
 
 impl Drop for FaultyFile {
     fn drop(&mut self) {
-        self.1.open.fetch_sub(1, Relaxed);
+        self.faults.open.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Sectors {
+    fn write(&mut self, bytes: &[u8], offset: u64, faults: &Faults) {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return;
+        }
+        let (first, last) = (offset / 512, (offset + bytes.len() as u64 - 1) / 512);
+        if !offset.is_multiple_of(512) && self.synced.contains(&first) {
+            faults.shared_sectors.fetch_add(1, Relaxed);
+        }
+        self.written.extend(first..=last);
     }
 }
 
 impl File for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
+        self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
-        self.1.take(end.saturating_sub(self.0.len()?))?;
-        self.0.write_at(bytes, offset)
+        if let Some(sectors) = &self.sectors {
+            sectors.lock().unwrap().write(bytes, offset, &self.faults);
+        }
+        let len = self.file.len()?;
+        if let Err(error) = self.faults.take(end.saturating_sub(len)) {
+            // A write that fails may have written a part.
+            let fits = (len + self.faults.free.load(Relaxed)).saturating_sub(offset) as usize;
+            let part = &bytes[..fits.min(bytes.len())];
+            self.faults.take((offset + part.len() as u64).saturating_sub(len))?;
+            self.file.write_at(part, offset)?;
+            return Err(error);
+        }
+        self.file.write_at(bytes, offset)
     }
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.1.free.fetch_add(self.0.len()?.saturating_sub(len), Relaxed);
-        self.0.set_len(len)
+        self.faults.free.fetch_add(self.file.len()?.saturating_sub(len), Relaxed);
+        self.file.set_len(len)
     }
     fn allocate(&self, len: u64) -> io::Result<()> {
-        self.1.take(len.saturating_sub(self.0.len()?))?;
-        self.0.allocate(len)
+        self.faults.take(len.saturating_sub(self.file.len()?))?;
+        self.file.allocate(len)
     }
     fn sync_data(&self) -> io::Result<()> {
-        if self.1.fail_sync.load(Relaxed) { Err(io::Error::other("planted")) } else { Ok(()) }
+        if self.faults.fail_sync.load(Relaxed) {
+            return Err(io::Error::other("planted"));
+        }
+        if let Some(sectors) = &self.sectors {
+            let mut sectors = sectors.lock().unwrap();
+            let written = std::mem::take(&mut sectors.written);
+            sectors.synced.extend(written);
+        }
+        Ok(())
     }
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.file.len()
     }
 }

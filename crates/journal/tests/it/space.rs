@@ -90,3 +90,43 @@ fn low_water_is_told() {
     let status = rig.journal.status();
     assert!(status.low && !status.full);
 }
+
+/// One batch is synced while the next one, already encoded, waits for room: the sector in which the first one ends is
+/// not to be written again.
+#[test]
+fn what_is_synced_shares_no_sector_with_what_waits_for_room() {
+    for durability in [Durability::Always, Durability::Os] {
+        let dir = tempfile::tempdir().unwrap();
+        let (faults, disk) = Faults::new();
+        let settings = Options {
+            durability,
+            segment_bytes: 32 << 20,
+            reserve_bytes: 0,
+            full_margin_bytes: 0,
+            scrub_bytes_per_s: 0,
+            ..options(dir.path())
+        };
+        let mut rig = Rig::try_open_on(disk.clone(), settings.clone()).unwrap();
+        // The large one does not fit into the same write; the third makes a whole batch of what fails.
+        rig.send(&[b"small"]);
+        rig.send(&[&vec![7; 9 << 20]]);
+        rig.send(&[b"after"]);
+        faults.free.store(1 << 20, Relaxed);
+        rig.commit();
+        assert_eq!(rig.applied, 1, "the large one waits");
+        rig.writer.sync().unwrap();
+        assert_eq!(rig.applied, 1);
+        faults.free.store(1 << 40, Relaxed);
+        rig.now_us += 1_000_000;
+        rig.settle_down();
+        assert_eq!(rig.applied, 3, "{durability:?}");
+        assert_eq!(faults.shared_sectors.load(Relaxed), 0, "{durability:?}");
+        let live = rig.live.clone();
+        drop(rig);
+        assert_eq!(check(disk.clone(), dir.path()).unwrap().problems, []);
+        let mut rig = Rig::try_open_on(disk, settings).unwrap();
+        assert!(rig.report.cut.is_none(), "{:?}", rig.report.cut);
+        assert_eq!(rig.live, live);
+        rig.read_all();
+    }
+}
