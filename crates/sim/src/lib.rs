@@ -9,7 +9,8 @@
 //!
 //! # What runs
 //!
-//! One shard of a node with its journal: the code of the product, none of it replaced. It is made of step functions
+//! The shards of a node (one to three) with their journals on one disk: the code of the product, none of it replaced.
+//! Namespaces are placed on them, and changed in two steps, as the node does it. All is made of step functions
 //! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader); the product drives them by
 //! threads, the simulator by a scheduler that lets the seed pick which one steps next, when time passes, and what goes
 //! wrong. Only the floor is simulated: the disk ([`disk`]), the clock ([`clock`]), and the clients ([`workload`]).
@@ -25,7 +26,9 @@
 //!   succeeds does not write them. They may be forgotten while the system lives on.
 //! - **The n-th call fails:** a read, write (a part of it may have been written), sync, directory sync, or a change of
 //!   names; while serving, and while recovering.
-//! - **A full disk,** and room again later.
+//! - **A full disk,** and room again later; no room for a single call although there was said to be some.
+//! - **Files that are lost** between two processes: any one, or a shard's whole directory.
+//! - **A newer server** that has left its log behind.
 //! - **A flipped bit** in any file, on the disk and in the cache.
 //! - **Time:** steps of any length, pauses past every lease, a wall clock that jumps.
 //! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait.
@@ -44,7 +47,13 @@
 //!   missing. What was asked and not acknowledged is done as a whole or not at all.
 //! - The server refuses to start only where the simulator did damage, made a call fail, or filled the disk; and it starts
 //!   as soon as that is undone.
-//! - At the end of each run all trouble stops, and consumers get to the end of every message.
+//! - That there is no room never fails a journal. When there is room again the server takes messages, without a start.
+//! - A backup, taken while all this goes on and restored into a new directory, is a state that the log went through, with
+//!   everything that was acknowledged before the backup began.
+//! - The log of a newer server is refused, and left as it is. So is a shard of which a file that counts is missing.
+//! - After a start every namespace is on the shard that shard 0 names, with the same quotas, and on no other.
+//! - At the end of each run all trouble stops, and consumers get to the end of every message; a snapshot that is asked
+//!   for comes.
 //!
 //! # What cannot be decided
 //!

@@ -90,7 +90,8 @@ fn run_all(arguments: &Arguments) -> ExitCode {
         }
     }
     println!(
-        "{} seeds, nothing found: {} steps, {} records, {} answers, {} deliveries, {} restarts, {} syncs in {:.1} s",
+        "{} seeds, nothing found: {} steps, {} records, {} answers, {} deliveries, {} restarts, {} syncs, {} backups, \
+         {} losses in {:.1} s",
         arguments.seeds,
         total.steps,
         total.records,
@@ -98,6 +99,8 @@ fn run_all(arguments: &Arguments) -> ExitCode {
         total.delivered,
         total.restarts,
         total.syncs,
+        total.backups,
+        total.lost,
         started.elapsed().as_secs_f64()
     );
     ExitCode::SUCCESS

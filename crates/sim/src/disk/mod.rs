@@ -3,6 +3,7 @@
 //! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See the
 //! crate's head for what may happen to them.
 
+mod faults;
 mod file;
 mod names;
 mod store;
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
 
-pub use store::{Call, Crash, Flaws, Flip, Tally};
+pub use faults::{Call, Failure};
+pub use store::{Crash, Flaws, Flip, Lost, Tally};
 
 use crate::rng::Rng;
 use names::Inode;
@@ -43,14 +45,37 @@ impl SimDisk {
         self.store().crash(crash);
     }
 
+    /// Another disk with the same files, all of them durable.
+    pub fn copy(&self, rng: Rng) -> io::Result<SimDisk> {
+        let copy = SimDisk::new(Path::new("/"), usize::MAX, rng);
+        for (path, bytes) in self.dump() {
+            copy.create_dir(path.parent().unwrap_or(Path::new("/")))?;
+            copy.open(&path, OpenMode::CreateNew)?.write_at(&bytes, 0)?;
+        }
+        Ok(copy)
+    }
+
     /// Lets the call of this kind fail that comes after `nth` others.
-    pub fn fail_call(&self, call: Call, nth: u64) {
-        self.store().fail_call(call, nth);
+    pub fn fail_call(&self, call: Call, nth: u64, how: Failure) {
+        self.store().faults().plan(call, nth, how);
+    }
+
+    /// Lets the process live on, unless it has died already.
+    pub fn forget_halt(&self) {
+        let mut store = self.store();
+        if !store.is_halted() {
+            store.faults().forget_halt();
+        }
+    }
+
+    /// What was to fail does not.
+    pub fn forget_failures(&self) {
+        self.store().faults().forget_plan();
     }
 
     /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must follow.
     pub fn halt_after(&self, calls: u64) {
-        self.store().halt_after(calls + 1);
+        self.store().faults().halt_after(calls + 1);
     }
 
     /// Whether the process has died by [`SimDisk::halt_after`].
@@ -81,6 +106,21 @@ impl SimDisk {
     /// Takes the damage back where it is still there.
     pub fn unflip(&self, flip: &Flip) {
         self.store().unflip(flip);
+    }
+
+    /// Loses a file that `accept` takes, or with `directory` all such and that directory.
+    pub fn lose(&self, accept: impl Fn(&Path) -> bool, directory: Option<&Path>) -> Option<Lost> {
+        self.store().lose(accept, directory)
+    }
+
+    /// Puts back what was lost.
+    pub fn put_back(&self, lost: &Lost) {
+        self.store().put_back(lost);
+    }
+
+    /// Whether there is such a file.
+    pub fn has_file(&self, path: &Path) -> bool {
+        self.store().has_file(path)
     }
 
     /// Counts since the disk was made.
@@ -142,16 +182,16 @@ impl Disk for SimDisk {
         Ok(self.alive()?.free() as u64)
     }
 
-    fn lock(&self, _dir: &Path) -> Result<Box<dyn DirLock>, LockError> {
-        if self.alive().map_err(LockError::Io)?.lock() {
-            Ok(Box::new(SimLock(self.clone())))
+    fn lock(&self, dir: &Path) -> Result<Box<dyn DirLock>, LockError> {
+        if self.alive().map_err(LockError::Io)?.lock(dir) {
+            Ok(Box::new(SimLock { disk: self.clone(), dir: dir.to_path_buf() }))
         } else {
             Err(LockError::Held { pid: None })
         }
     }
 
-    fn is_locked(&self, _dir: &Path) -> io::Result<bool> {
-        Ok(self.alive()?.is_locked())
+    fn is_locked(&self, dir: &Path) -> io::Result<bool> {
+        Ok(self.alive()?.is_locked(dir))
     }
 }
 
@@ -198,14 +238,17 @@ impl File for SimFile {
     }
 }
 
+/// A directory that a process holds.
 #[derive(Debug)]
-struct SimLock(SimDisk);
+struct SimLock {
+    disk: SimDisk,
+    dir: PathBuf,
+}
 
 impl DirLock for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        let generation = self.0.generation;
-        self.0.store().unlock(generation);
+        self.disk.store().unlock(&self.dir, self.disk.generation);
     }
 }

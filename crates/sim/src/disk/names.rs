@@ -146,6 +146,29 @@ impl Names {
         self.live = self.durable.clone();
     }
 
+    /// Takes these names away, and the directory; what was not yet durable is so before.
+    pub(super) fn lose(&mut self, files: &[(PathBuf, Inode)], directory: Option<&Path>) {
+        for (_, change) in std::mem::take(&mut self.pending) {
+            self.durable.apply(&change);
+        }
+        for view in [&mut self.live, &mut self.durable] {
+            for (path, _) in files {
+                view.files.remove(path);
+            }
+            if let Some(directory) = directory {
+                view.directories.remove(directory);
+            }
+        }
+    }
+
+    /// Gives back what [`Names::lose`] took.
+    pub(super) fn put_back(&mut self, files: &[(PathBuf, Inode)], directory: Option<&Path>) {
+        for view in [&mut self.live, &mut self.durable] {
+            view.files.extend(files.iter().cloned());
+            view.directories.extend(directory.map(Path::to_path_buf));
+        }
+    }
+
     /// Inodes that some view can still reach.
     pub(super) fn reachable(&self) -> BTreeSet<Inode> {
         let pending = self.pending.iter().filter_map(|(_, change)| match change {

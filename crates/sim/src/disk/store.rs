@@ -1,27 +1,13 @@
 //! A whole disk: files under names, faults on demand, crashes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::faults::{Call, Failure, Faults};
 use super::file::{File, Writeback};
 use super::names::{Inode, Names};
 use crate::rng::Rng;
-
-/// Calls that can be made to fail.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
-    /// Opening, creating, listing, renaming and removing.
-    Name,
-    /// Reading.
-    Read,
-    /// Writing and reserving.
-    Write,
-    /// Syncing a file.
-    Sync,
-    /// Syncing a directory.
-    SyncDirectory,
-}
 
 /// What ended the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +30,15 @@ pub struct Flip {
     pub was: u8,
     /// The byte after: one bit differs.
     pub is: u8,
+}
+
+/// Files that are gone, so that they can be put back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// The names that they had.
+    pub files: Vec<(PathBuf, u64)>,
+    /// The directory, when it is gone with all that was in it.
+    pub directory: Option<PathBuf>,
 }
 
 /// Counts of what was done.
@@ -81,13 +76,14 @@ pub(super) struct Store {
     next_inode: Inode,
     rng: Rng,
     capacity: usize,
-    fail: Option<(Call, u64)>,
-    /// Calls until the process dies in the middle of what it does.
-    halt_after: Option<u64>,
+    faults: Faults,
     flaws: Flaws,
     /// The tree as it was before each replacement of a file that [`Flaws::goes_back`] names.
     past: Vec<Past>,
-    locked: bool,
+    /// What [`Store::lose`] has taken away, kept in case that it is put back.
+    lost: BTreeSet<Inode>,
+    /// Directories that a process holds.
+    locked: BTreeSet<PathBuf>,
     /// Handles of an earlier process are dead.
     pub(super) generation: u64,
     pub(super) tally: Tally,
@@ -101,26 +97,22 @@ impl Store {
             next_inode: 1,
             rng,
             capacity,
-            fail: None,
-            halt_after: None,
+            faults: Faults::default(),
             flaws: Flaws::default(),
             past: Vec::new(),
-            locked: false,
+            lost: BTreeSet::new(),
+            locked: BTreeSet::new(),
             generation: 0,
             tally: Tally::default(),
         }
     }
 
-    pub(super) fn fail_call(&mut self, call: Call, nth: u64) {
-        self.fail = Some((call, nth));
-    }
-
-    pub(super) fn halt_after(&mut self, calls: u64) {
-        self.halt_after = Some(calls);
+    pub(super) fn faults(&mut self) -> &mut Faults {
+        &mut self.faults
     }
 
     pub(super) fn is_halted(&self) -> bool {
-        self.halt_after == Some(0)
+        self.faults.is_halted()
     }
 
     pub(super) fn set_capacity(&mut self, bytes: usize) {
@@ -134,9 +126,8 @@ impl Store {
     /// Ends the process. Scheduled failures are forgotten, room is not given back.
     pub(super) fn crash(&mut self, crash: Crash) {
         self.generation += 1;
-        self.fail = None;
-        self.halt_after = None;
-        self.locked = false;
+        self.faults.process_ended();
+        self.locked.clear();
         match crash {
             Crash::Kill => self.forget_some_lost_pages(),
             Crash::Power => self.lose_power(),
@@ -144,6 +135,7 @@ impl Store {
         self.show_flaws();
         let mut reachable = self.names.reachable();
         reachable.extend(self.past.iter().flat_map(|past| past.files.values().copied()));
+        reachable.extend(&self.lost);
         self.files.retain(|inode, _| reachable.contains(inode));
     }
 
@@ -237,21 +229,38 @@ impl Store {
         self.names.files().map(|(path, inode)| (path.clone(), contents(inode))).collect()
     }
 
+    /// Takes away one of the files that `accept` takes, or a whole directory of such, on the disk itself.
+    pub(super) fn lose(&mut self, accept: impl Fn(&Path) -> bool, directory: Option<&Path>) -> Option<Lost> {
+        let mut candidates: Vec<(PathBuf, Inode)> = self
+            .names
+            .files()
+            .filter(|(path, _)| accept(path))
+            .map(|(p, inode)| (p.clone(), inode))
+            .collect();
+        if candidates.is_empty() {
+            return None;
+        }
+        if directory.is_none() {
+            candidates = vec![self.rng.pick(&candidates).clone()];
+        }
+        let lost = Lost { files: candidates, directory: directory.map(Path::to_path_buf) };
+        self.lost.extend(lost.files.iter().map(|(_, inode)| *inode));
+        self.names.lose(&lost.files, directory);
+        Some(lost)
+    }
+
+    pub(super) fn has_file(&self, path: &Path) -> bool {
+        self.names.file(path).is_some()
+    }
+
+    /// Puts back what was lost.
+    pub(super) fn put_back(&mut self, lost: &Lost) {
+        self.names.put_back(&lost.files, lost.directory.as_deref());
+        self.lost.clear();
+    }
+
     fn fault(&mut self, call: Call) -> io::Result<()> {
-        if let Some(calls) = self.halt_after.as_mut().filter(|calls| **calls > 0) {
-            *calls -= 1;
-        }
-        match &mut self.fail {
-            Some((which, nth)) if *which == call => {
-                if *nth > 0 {
-                    *nth -= 1;
-                    return Ok(());
-                }
-                self.fail = None;
-                Err(io::Error::other(format!("simulated: {call:?} failed")))
-            }
-            _ => Ok(()),
-        }
+        self.faults.meet(call)
     }
 
     pub(super) fn used(&self) -> usize {
@@ -265,23 +274,23 @@ impl Store {
     fn room(&self, inode: Inode, end: usize) -> io::Result<()> {
         let taken = self.files.get(&inode).map_or(0, File::allocated);
         if end.saturating_sub(taken) > self.free() {
-            return Err(io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device"));
+            return Err(Failure::NoRoom.error(Call::Write));
         }
         Ok(())
     }
 
     /// Takes the directory, unless somebody has it.
-    pub(super) fn lock(&mut self) -> bool {
-        !std::mem::replace(&mut self.locked, true)
+    pub(super) fn lock(&mut self, directory: &Path) -> bool {
+        self.locked.insert(directory.to_path_buf())
     }
 
-    pub(super) fn is_locked(&self) -> bool {
-        self.locked
+    pub(super) fn is_locked(&self, directory: &Path) -> bool {
+        self.locked.contains(directory)
     }
 
-    pub(super) fn unlock(&mut self, generation: u64) {
+    pub(super) fn unlock(&mut self, directory: &Path, generation: u64) {
         if generation == self.generation {
-            self.locked = false;
+            self.locked.remove(directory);
         }
     }
 
@@ -297,7 +306,7 @@ impl Store {
 
     /// Names of files, without those of directories.
     pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<String>> {
-        self.fault(Call::Name)?;
+        self.fault(Call::Open)?;
         if !self.names.is_directory(directory) {
             return Err(missing(directory));
         }
@@ -306,18 +315,21 @@ impl Store {
     }
 
     pub(super) fn open(&mut self, path: &Path) -> io::Result<Inode> {
-        self.fault(Call::Name)?;
+        self.fault(Call::Open)?;
         self.names.file(path).ok_or_else(|| missing(path))
     }
 
     /// Creates a file that must not exist.
     pub(super) fn create(&mut self, path: &Path) -> io::Result<Inode> {
-        self.fault(Call::Name)?;
+        self.fault(Call::Open)?;
         if self.names.file(path).is_some() {
             return Err(io::Error::new(ErrorKind::AlreadyExists, format!("{} exists", path.display())));
         }
         if !path.parent().is_some_and(|parent| self.names.is_directory(parent)) {
             return Err(missing(path));
+        }
+        if self.free() == 0 {
+            return Err(Failure::NoRoom.error(Call::Open));
         }
         let inode = self.next_inode;
         self.next_inode += 1;

@@ -15,8 +15,8 @@ use super::{Apply, Checked, ensure};
 impl Apply<'_> {
     pub(super) fn administer(&mut self, command: &Command<'_>) -> Checked {
         match command {
-            Command::NamespaceCreate { number, name, quotas, .. } => {
-                self.namespace_create(*number, name, *quotas)
+            Command::NamespaceCreate { number, name, shard, quotas } => {
+                self.namespace_create(*number, name, *shard, *quotas)
             }
             Command::NamespaceSet { namespace, quotas } => self.namespace_set(*namespace, *quotas),
             Command::NamespaceDelete { namespace, force } => self.namespace_delete(*namespace, *force),
@@ -32,12 +32,22 @@ impl Apply<'_> {
         }
     }
 
-    fn namespace_create(&mut self, number: Option<NamespaceId>, name: &str, quotas: Quotas) -> Checked {
+    fn namespace_create(
+        &mut self,
+        number: Option<NamespaceId>,
+        name: &str,
+        shard: u32,
+        quotas: Quotas,
+    ) -> Checked {
         let existing = self.world.namespaces.iter().find(|(_, ns)| ns.name == name).map(|(id, _)| *id);
         if let Some(existing) = existing {
             if number == Some(existing) {
                 return self.succeeds();
             }
+            return self.fails("namespace_exists");
+        }
+        let sweeping = number.is_some_and(|number| self.world.deleted_namespaces.contains(&number));
+        if sweeping && self.outcome.error.is_some() {
             return self.fails("namespace_exists");
         }
         self.succeeds()?;
@@ -49,7 +59,7 @@ impl Apply<'_> {
             "namespace number {namespace:?} was given before"
         );
         self.world.last_namespace = self.world.last_namespace.max(namespace.0);
-        self.world.namespaces.insert(namespace, Namespace::new(name, quotas));
+        self.world.namespaces.insert(namespace, Namespace::new(name, shard, quotas));
         Ok(())
     }
 
@@ -79,6 +89,10 @@ impl Apply<'_> {
             self.forget_queue(queue);
         }
         self.world.namespaces.remove(&namespace);
+        self.world.deleted_namespaces.insert(namespace);
+        // Should it be made anew under its number, nobody remembers what its receipts were worth.
+        self.world.given.retain(|receipt| receipt.id.namespace != namespace);
+        self.world.settled.retain(|receipt| receipt.id.namespace != namespace);
         self.succeeds()
     }
 

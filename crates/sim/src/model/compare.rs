@@ -153,6 +153,8 @@ fn compare_namespaces(world: &World, engine: &Engine) -> Checked {
             namespace.name
         );
         ensure!(view.quotas == namespace.quotas, "{:?} has {:?}", namespace.name, view.quotas);
+        let (name, shard) = (&namespace.name, namespace.shard);
+        ensure!((&view.name, view.shard) == (name, shard), "{name:?} on shard {shard} shows {view:?}");
     }
     Ok(())
 }

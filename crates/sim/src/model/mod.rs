@@ -21,7 +21,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::outcome::Outcome;
 use sluice_engine::{Engine, Error};
 
-use state::{Line, Place, World};
+use state::{Line, Message, Namespace, Place, World};
 
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
@@ -81,9 +81,15 @@ impl Model {
         apply.run(command)
     }
 
-    /// Namespaces that clients may use.
-    pub fn namespaces(&self) -> Vec<NamespaceId> {
-        self.world.namespaces.keys().copied().filter(|id| *id != NamespaceId::SYS).collect()
+    /// Namespaces that live on this shard and that clients may use.
+    pub fn namespaces(&self, shard: u32) -> Vec<NamespaceId> {
+        let usable = |(id, ns): &(&NamespaceId, &Namespace)| ns.shard == shard && **id != NamespaceId::SYS;
+        self.world.namespaces.iter().filter(usable).map(|(id, _)| *id).collect()
+    }
+
+    /// Where a namespace lives; `None`: this shard does not know it.
+    pub fn shard_of(&self, namespace: NamespaceId) -> Option<u32> {
+        self.world.namespaces.get(&namespace).map(|namespace| namespace.shard)
     }
 
     /// All dead letters, with namespace and queue.
@@ -103,8 +109,18 @@ impl Model {
 
     /// How many messages are neither dead nor held: consumers can get to the end of them.
     pub fn open_messages(&self) -> usize {
+        self.open().count()
+    }
+
+    /// The first of those, for who wants to know what is stuck.
+    pub fn describe_open(&self) -> String {
+        let queue = |message: &Message| self.world.queues.get(&message.queue);
+        format!("{:?}", self.open().next().map(|(id, message)| (id, message, queue(message))))
+    }
+
+    fn open(&self) -> impl Iterator<Item = (&MessageId, &Message)> {
         let open = |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. });
-        self.world.messages.values().filter(|message| open(message.place)).count()
+        self.world.messages.iter().filter(move |(_, message)| open(message.place))
     }
 }
 

@@ -86,14 +86,16 @@ pub(super) struct Queue {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Namespace {
     pub(super) name: String,
+    /// The shard that it lives on.
+    pub(super) shard: u32,
     pub(super) quotas: Quotas,
     /// The largest id given so far.
     pub(super) last_sequence: u64,
 }
 
 impl Namespace {
-    pub(super) fn new(name: &str, quotas: Quotas) -> Namespace {
-        Namespace { name: name.to_owned(), quotas, last_sequence: 0 }
+    pub(super) fn new(name: &str, shard: u32, quotas: Quotas) -> Namespace {
+        Namespace { name: name.to_owned(), shard, quotas, last_sequence: 0 }
     }
 }
 
@@ -125,13 +127,15 @@ pub(super) struct World {
     /// The largest token given so far.
     pub(super) last_token: u64,
     pub(super) last_namespace: u32,
+    /// Numbers of namespaces that are deleted: not free again before all that they held is swept.
+    pub(super) deleted_namespaces: BTreeSet<NamespaceId>,
     pub(super) last_queue: Option<QueueId>,
 }
 
 impl World {
     /// Before the first record: the two namespaces that always exist.
     pub(super) fn empty() -> World {
-        let always = |id, name: &str| (id, Namespace::new(name, Quotas::default()));
+        let always = |id, name: &str| (id, Namespace::new(name, 0, Quotas::default()));
         World {
             limits: Limits::default(),
             epoch: 0,
@@ -148,6 +152,7 @@ impl World {
             given: BTreeSet::new(),
             last_token: 0,
             last_namespace: NamespaceId::DEFAULT.0,
+            deleted_namespaces: BTreeSet::new(),
             last_queue: None,
         }
     }

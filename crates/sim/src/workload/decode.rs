@@ -4,7 +4,7 @@
 use sluice_engine::command::Settlement;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::Limits;
-use sluice_engine::settings::QueuePatch;
+use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::op::{NodeOp, Op};
 
@@ -25,6 +25,9 @@ pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
         3 => Op::Node(NodeOp::Tick),
         5 => Op::Node(receive(&mut bytes)?),
         6 => releases(&mut bytes)?,
+        8 => namespace_followed(&mut bytes)?,
+        9 => Op::NamespaceSet { namespace: NamespaceId(bytes.u32()?), quotas: bytes.quotas()? },
+        10 => Op::NamespaceDelete { namespace: NamespaceId(bytes.u32()?), force: bytes.u8()? == 1 },
         QUEUE_SET => queue_created(&mut bytes)?,
         16 => {
             let id = bytes.id()?;
@@ -62,6 +65,14 @@ fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
         items.push((receipt, Settlement::Release { delay_ms }, String::new()));
     }
     Some(Op::Settle { namespace, items })
+}
+
+/// A shard takes up what shard 0 has placed on it.
+fn namespace_followed(bytes: &mut Bytes<'_>) -> Option<Op> {
+    let (numbered, number) = (bytes.u8()?, NamespaceId(bytes.u32()?));
+    let (name, shard) = (bytes.name()?, bytes.u32()?);
+    let quotas = bytes.quotas()?;
+    (numbered == 1).then_some(Op::NamespaceCreate { number: Some(number), name, shard, quotas })
 }
 
 /// A pull creates the queues that it names.
@@ -104,6 +115,10 @@ impl<'a> Bytes<'a> {
 
     fn id(&mut self) -> Option<MessageId> {
         Some(MessageId { namespace: NamespaceId(self.u32()?), sequence: self.u64()? })
+    }
+
+    fn quotas(&mut self) -> Option<Quotas> {
+        Some(Quotas { queues: self.u64()?, messages: self.u64()?, bytes: self.u64()? })
     }
 
     fn name(&mut self) -> Option<String> {

@@ -42,6 +42,8 @@ pub struct Wanted {
 /// Draws operations, and keeps what the clients have in their hands.
 #[derive(Debug)]
 pub struct Generator {
+    /// The shard that these clients use.
+    shard: u32,
     rng: Rng,
     /// Deliveries that clients hold and have not settled, as far as they know.
     held: Vec<Receipt>,
@@ -53,9 +55,10 @@ pub struct Generator {
 
 impl Generator {
     /// Clients with empty hands.
-    pub fn new(mut rng: Rng) -> Generator {
+    pub fn new(shard: u32, mut rng: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         Generator {
+            shard,
             rng,
             held: Vec::new(),
             spent: VecDeque::new(),
@@ -124,10 +127,10 @@ impl Generator {
     }
 
     fn a_namespace(&mut self, model: &Model) -> NamespaceId {
-        let known = model.namespaces();
-        if self.rng.chance(3, 5) || known.is_empty() {
+        let known = model.namespaces(self.shard);
+        if self.shard == 0 && self.rng.chance(3, 5) {
             NamespaceId::DEFAULT
-        } else if self.rng.chance(1, 40) {
+        } else if known.is_empty() || self.rng.chance(1, 40) {
             NamespaceId(77)
         } else {
             *self.rng.pick(&known)
@@ -197,6 +200,10 @@ impl Generator {
         }
         let at = self.rng.index(self.keyed.len());
         let mut op = self.keyed[at].clone();
+        // A number that was lost with an unsynced end of the log may mean a namespace of another shard by now.
+        if !matches!(&op, Op::Send { namespace, .. } if model.namespaces(self.shard).contains(namespace)) {
+            return self.send(model);
+        }
         if self.rng.chance(1, 5)
             && let Op::Send { digest, .. } = &mut op
         {
@@ -330,7 +337,7 @@ impl Generator {
         match self.rng.below(6) {
             0..=2 => {
                 let name = (*self.rng.pick(&NAMESPACES)).to_owned();
-                Op::NamespaceCreate { number: None, name, quotas }
+                Op::NamespaceCreate { number: None, name, shard: self.shard, quotas }
             }
             3 | 4 => Op::NamespaceSet { namespace: self.a_namespace(model), quotas },
             _ => Op::NamespaceDelete { namespace: self.a_namespace(model), force: self.rng.chance(1, 2) },

@@ -31,7 +31,7 @@ pub enum Op {
     Send { namespace: NamespaceId, queue: String, key: Vec<u8>, digest: u64, items: Vec<Item> },
     Settle { namespace: NamespaceId, items: Vec<(Receipt, Settlement, String)> },
     Extend { namespace: NamespaceId, items: Vec<(Receipt, u64)> },
-    NamespaceCreate { number: Option<NamespaceId>, name: String, quotas: Quotas },
+    NamespaceCreate { number: Option<NamespaceId>, name: String, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
     NamespaceDelete { namespace: NamespaceId, force: bool },
     QueueSet { namespace: NamespaceId, queue: String, patch: QueuePatch, create: bool },
@@ -66,6 +66,11 @@ pub enum NodeOp {
 }
 
 impl Op {
+    /// Whether it changes a namespace, which concerns several shards.
+    pub fn is_of_namespaces(&self) -> bool {
+        matches!(self, Op::NamespaceCreate { .. } | Op::NamespaceSet { .. } | Op::NamespaceDelete { .. })
+    }
+
     /// Lends the command.
     pub fn with<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
@@ -98,8 +103,8 @@ impl Op {
 
     fn with_plain<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
-            Op::NamespaceCreate { number, name, quotas } => {
-                f(&Command::NamespaceCreate { number: *number, name, shard: 0, quotas: *quotas })
+            Op::NamespaceCreate { number, name, shard, quotas } => {
+                f(&Command::NamespaceCreate { number: *number, name, shard: *shard, quotas: *quotas })
             }
             Op::NamespaceSet { namespace, quotas } => {
                 f(&Command::NamespaceSet { namespace: *namespace, quotas: *quotas })

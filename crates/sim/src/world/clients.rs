@@ -66,6 +66,12 @@ impl Clients {
         self.next_tag
     }
 
+    /// The shard has begun anew, and gives its tokens again, with other messages.
+    pub(super) fn forget_tokens(&mut self) {
+        self.tokens.clear();
+        self.acknowledged = 0;
+    }
+
     /// The server has ended: what was on its way is lost.
     pub(super) fn cut_off(&mut self) {
         self.asked.clear();
@@ -79,47 +85,61 @@ impl Clients {
 impl World {
     /// Some client asks for something.
     pub(super) fn client_asks(&mut self) -> Checked {
-        let op = self.generator.op(self.history.model());
-        self.ask(op)
+        let several = self.lanes.len() > 1;
+        if several {
+            self.tend_namespaces()?;
+        }
+        let lane = &mut self.lanes[self.at];
+        let op = lane.generator.op(lane.history.model());
+        if several && op.is_of_namespaces() {
+            return self.change_namespace(op);
+        }
+        self.ask(op).map(|_| ())
     }
 
-    pub(super) fn ask(&mut self, op: Op) -> Checked {
+    /// Asks for this; gives the request's number if the server took it.
+    pub(super) fn ask(&mut self, op: Op) -> Result<Option<u64>, String> {
         let checked = op.with(|command| command.check(&self.config.limits));
         if let Err(error) = checked {
-            return if is_wrong(&op) { Ok(()) } else { Err(format!("{op:?} was refused: {error}")) };
+            return if is_wrong(&op) { Ok(None) } else { Err(format!("{op:?} was refused: {error}")) };
         }
         if is_wrong(&op) {
             return Err(format!("{op:?} passed the check"));
         }
-        let Some(server) = &self.server else { return Ok(()) };
-        let tag = self.clients.tag();
-        let reply = ReplyTo::Mail(self.clients.completions.clone(), tag);
+        let lane = &mut self.lanes[self.at];
+        let Some(server) = &lane.server else { return Ok(None) };
+        let tag = lane.clients.tag();
+        let reply = ReplyTo::Mail(lane.clients.completions.clone(), tag);
         let proposal = op.with(|command| Proposal::new(command, reply));
         let record = bytes_of(&proposal.record);
-        if server.mailbox.push(Request::Propose(proposal)).is_ok() {
-            self.trace(|| format!("  #{tag} asks {op:?}"));
-            self.clients.asked.insert(tag, op.clone());
-            self.history.ask(tag, record, op);
+        if server.mailbox.push(Request::Propose(proposal)).is_err() {
+            return Ok(None);
         }
-        Ok(())
+        self.trace(|| format!("  #{tag} asks {op:?}"));
+        let lane = &mut self.lanes[self.at];
+        lane.clients.asked.insert(tag, op.clone());
+        lane.history.ask(tag, record, op);
+        Ok(Some(tag))
     }
 
     /// Some client wants messages; some of them have gone before they get any.
     pub(super) fn client_pulls(&mut self) {
         self.client_leaves();
-        let wanted = self.generator.pull(self.history.model());
+        let lane = &mut self.lanes[self.at];
+        let wanted = lane.generator.pull(lane.history.model());
         let gone = self.rng.chance(1, 12);
         self.pull(wanted, gone);
     }
 
     /// One of those who will not wait goes: as the node does then.
     fn client_leaves(&mut self) {
-        let Some(server) = &self.server else { return };
-        if self.clients.leaving.is_empty() {
+        let lane = &mut self.lanes[self.at];
+        let Some(server) = &lane.server else { return };
+        if lane.clients.leaving.is_empty() {
             return;
         }
-        let at = self.rng.index(self.clients.leaving.len());
-        let (ticket, mut receiver) = self.clients.leaving.swap_remove(at);
+        let at = self.rng.index(lane.clients.leaving.len());
+        let (ticket, mut receiver) = lane.clients.leaving.swap_remove(at);
         receiver.close();
         server.mailbox.push_surely(Request::Cancel { ticket });
         let Ok(Ok(given)) = receiver.try_recv() else { return };
@@ -137,14 +157,14 @@ impl World {
     }
 
     pub(super) fn pull(&mut self, wanted: Wanted, gone: bool) {
-        let tag = self.clients.tag();
+        let tag = self.lanes[self.at].clients.tag();
         self.trace(|| format!("  #{tag} pulls {wanted:?}{}", if gone { " and goes away" } else { "" }));
         let reply = if gone {
             let (sender, receiver) = tokio::sync::oneshot::channel();
-            self.clients.leaving.push((tag, receiver));
+            self.lanes[self.at].clients.leaving.push((tag, receiver));
             PullReply::Once(sender)
         } else {
-            PullReply::Mail(self.clients.completions.clone(), tag)
+            PullReply::Mail(self.lanes[self.at].clients.completions.clone(), tag)
         };
         let max_messages = wanted.max_messages.min(self.config.limits.receive_messages);
         let pull = Pull {
@@ -159,20 +179,20 @@ impl World {
             room: None,
             reply,
         };
-        let Some(server) = &self.server else { return };
+        let Some(server) = &self.lanes[self.at].server else { return };
         if server.mailbox.push(Request::Pull(pull)).is_ok() && !gone {
-            self.clients.pulls.insert(tag, wanted);
+            self.lanes[self.at].clients.pulls.insert(tag, wanted);
         }
     }
 
     /// Nobody may wait for what is there.
     pub(super) fn nobody_waits_in_vain(&self) -> Checked {
-        let Some(server) = &self.server else { return Ok(()) };
+        let Some(server) = &self.lanes[self.at].server else { return Ok(()) };
         if server.shard.in_flight() > 0 || !server.mailbox.is_empty() {
             return Ok(());
         }
         let engine = server.shard.engine();
-        for (tag, wanted) in &self.clients.pulls {
+        for (tag, wanted) in &self.lanes[self.at].clients.pulls {
             let ready = |name: &str| {
                 engine.queue_id(wanted.namespace, name).is_some_and(|queue| engine.ready_count(queue) > 0)
             };
@@ -185,11 +205,11 @@ impl World {
 
     /// Clients take what has come for them.
     pub(super) fn clients_look(&mut self) -> Checked {
-        while let Some(completion) = self.clients.completions.pop() {
+        while let Some(completion) = self.lanes[self.at].clients.completions.pop() {
             match completion {
                 Completion::Answer(tag, answer) => self.answered(tag, &answer)?,
                 Completion::Given(tag, given) => {
-                    self.clients.pulls.remove(&tag);
+                    self.lanes[self.at].clients.pulls.remove(&tag);
                     match given {
                         Ok(given) => self.given(tag, given)?,
                         Err(error) => self.trace(|| format!("  #{tag} gets {error}")),
@@ -203,9 +223,10 @@ impl World {
     fn answered(&mut self, tag: u64, answer: &Answer) -> Checked {
         self.trace(|| format!("  #{tag} gets {answer:?}"));
         self.stats.answers += 1;
-        let op = self.clients.asked.remove(&tag);
-        let Some(due) = self.history.take_due(tag) else {
-            self.history.unask(tag);
+        self.step_of_change_answered(tag, answer);
+        let op = self.lanes[self.at].clients.asked.remove(&tag);
+        let Some(due) = self.lanes[self.at].history.take_due(tag) else {
+            self.lanes[self.at].history.unask(tag);
             return match &answer.result {
                 Err(Error::DiskFull { .. } | Error::OutcomeUnknown {} | Error::JournalFailed { .. }) => {
                     Ok(())
@@ -213,7 +234,8 @@ impl World {
                 other => Err(format!("{op:?} was answered {other:?}, and its record is not committed")),
             };
         };
-        self.clients.acknowledged = self.clients.acknowledged.max(due.index + 1);
+        self.lanes[self.at].clients.acknowledged =
+            self.lanes[self.at].clients.acknowledged.max(due.index + 1);
         let expected = due.error.clone().map_or(Ok(due.reply), Err);
         let same_results = answer.results == due.results
             || (answer.results.is_empty() && due.results.iter().all(Result::is_ok));
@@ -234,7 +256,7 @@ impl World {
 
     /// An id means one message for ever, whatever is lost.
     fn id_means(&mut self, id: MessageId, payload: &[u8]) -> Checked {
-        let before = self.clients.ids.entry(id).or_insert_with(|| payload.to_vec());
+        let before = self.lanes[self.at].clients.ids.entry(id).or_insert_with(|| payload.to_vec());
         if before == payload { Ok(()) } else { Err(format!("id {id} was given to two messages")) }
     }
 
@@ -242,7 +264,7 @@ impl World {
         self.trace(|| format!("  #{tag} is given {} messages", given.len()));
         for Given { delivery, blob, .. } in given {
             let receipt = delivery.receipt;
-            let Some((index, told)) = self.history.take_handed(receipt) else {
+            let Some((index, told)) = self.lanes[self.at].history.take_handed(receipt) else {
                 return Err(format!(
                     "{delivery:?} was handed out; the log does not tell of it, or it was before"
                 ));
@@ -250,10 +272,11 @@ impl World {
             if told != delivery {
                 return Err(format!("{delivery:?} was handed out, by the log it is {told:?}"));
             }
-            if !self.clients.tokens.insert(receipt.token) {
+            if !self.lanes[self.at].clients.tokens.insert(receipt.token) {
                 return Err(format!("token {} was given twice", receipt.token));
             }
-            self.clients.acknowledged = self.clients.acknowledged.max(index + 1);
+            self.lanes[self.at].clients.acknowledged =
+                self.lanes[self.at].clients.acknowledged.max(index + 1);
             self.take_payload(delivery, blob)?;
         }
         Ok(())
@@ -263,7 +286,7 @@ impl World {
         match blob {
             BlobRead::Cached(bytes) => self.has_payload(delivery, &bytes),
             BlobRead::OnDisk(location) => {
-                self.clients.reads.push(PendingRead { delivery, location });
+                self.lanes[self.at].clients.reads.push(PendingRead { delivery, location });
                 Ok(())
             }
             BlobRead::Missing => Err(format!("the payload of {delivery:?} is missing")),
@@ -272,15 +295,15 @@ impl World {
 
     /// The blob reader reads one payload from the disk.
     pub(super) fn read_blob(&mut self) -> Checked {
-        if self.clients.reads.is_empty() {
+        if self.lanes[self.at].clients.reads.is_empty() {
             return Ok(());
         }
-        let at = self.rng.index(self.clients.reads.len());
-        let pending = self.clients.reads.swap_remove(at);
+        let at = self.rng.index(self.lanes[self.at].clients.reads.len());
+        let pending = self.lanes[self.at].clients.reads.swap_remove(at);
         match pending.location.read() {
             Ok(bytes) => self.has_payload(pending.delivery, &bytes),
             Err(BlobError::Io(_)) if self.armed => {
-                self.clients.reads.push(pending);
+                self.lanes[self.at].clients.reads.push(pending);
                 Ok(())
             }
             Err(BlobError::Damaged(_)) if self.tainted => {
@@ -292,10 +315,10 @@ impl World {
     }
 
     fn has_payload(&mut self, delivery: Delivery, bytes: &Bytes) -> Checked {
-        self.history.check_blob(delivery.blob, bytes)?;
+        self.lanes[self.at].history.check_blob(delivery.blob, bytes)?;
         let Some(read) = sluice_engine::blob::MessageBlob::parse(bytes) else { return Ok(()) };
         self.id_means(delivery.receipt.id, read.payload)?;
-        self.generator.delivered(delivery.receipt);
+        self.lanes[self.at].generator.delivered(delivery.receipt);
         self.stats.delivered += 1;
         Ok(())
     }
@@ -303,7 +326,7 @@ impl World {
     /// As the node does when a payload does not verify.
     fn hold_damaged(&mut self, receipt: Receipt, blob: BlobRef) {
         self.trace(|| format!("  the payload of {receipt} is damaged"));
-        if let Some(server) = &self.server {
+        if let Some(server) = &self.lanes[self.at].server {
             let hold = Command::HoldDamaged { id: receipt.id, blob };
             server.mailbox.push_surely(Request::surely(&hold));
         }

@@ -1,15 +1,17 @@
 //! What a seed decides before the first step: how the server is set up, and how much goes wrong.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sluice_engine::limits::Limits;
 use sluice_journal::{Durability, Options};
 
+use sluice_node::shard::recover::knows;
+
 use crate::rng::Rng;
 
-/// Where the journal lies on the simulated disk.
-pub(super) const DIRECTORY: &str = "/data/shard-000";
+/// Where the server's data lies on the simulated disk.
+pub(super) const DIRECTORY: &str = "/data";
 /// Bytes of a disk that is never full.
 pub(super) const ROOMY: usize = 1 << 30;
 
@@ -20,20 +22,39 @@ pub(super) struct Trouble {
     pub(super) power: u64,
     pub(super) failing_call: u64,
     pub(super) full_disk: u64,
+    pub(super) pinch: u64,
     pub(super) flip: u64,
+    pub(super) lose: u64,
     pub(super) orderly_stop: u64,
     pub(super) clock_jump: u64,
+    /// A newer server has been here.
+    pub(super) future: u64,
+    /// No trouble by itself: somebody takes a backup.
+    pub(super) backup: u64,
 }
 
 impl Trouble {
-    pub(super) const NONE: Trouble =
-        Trouble { kill: 0, power: 0, failing_call: 0, full_disk: 0, flip: 0, orderly_stop: 0, clock_jump: 0 };
+    pub(super) const NONE: Trouble = Trouble {
+        kill: 0,
+        power: 0,
+        failing_call: 0,
+        full_disk: 0,
+        pinch: 0,
+        flip: 0,
+        lose: 0,
+        orderly_stop: 0,
+        clock_jump: 0,
+        future: 0,
+        backup: 0,
+    };
 }
 
 /// The set-up of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
-    pub(super) journal: Options,
+    pub(super) shards: u32,
+    /// Of each shard, but for directory and identity.
+    journal: Options,
     pub(super) limits: Limits,
     pub(super) waiting_max: usize,
     pub(super) mailbox: usize,
@@ -49,6 +70,7 @@ impl Config {
             (2, Durability::Os),
             (2, Durability::Interval(Duration::from_millis(500))),
         ]);
+        let shards = rng.weighted(&[(6, 1), (3, 2), (1, 3)]);
         let full = rng.chance(1, 4);
         let mut journal = Options::new(PathBuf::from(DIRECTORY));
         journal.durability = durability;
@@ -60,6 +82,7 @@ impl Config {
         journal.full_margin_bytes = 16 << 10;
         journal.scrub_bytes_per_s = *rng.pick(&[0, 64 << 10]);
         journal.identity = rng.bits() | 1;
+        journal.knows = knows();
         let limits = Limits {
             idempotency_window_ms: *rng.pick(&[2_000, 600_000]),
             receive_messages: *rng.pick(&[3, 1_000]),
@@ -70,11 +93,16 @@ impl Config {
             power: *rng.pick(&[0, 10, 40]),
             failing_call: *rng.pick(&[0, 0, 20]),
             full_disk: if full { 40 } else { 0 },
+            pinch: *rng.pick(&[0, 0, 40]),
             flip: *rng.pick(&[0, 0, 0, 10]),
+            lose: *rng.pick(&[0, 5]),
             orderly_stop: 5,
             clock_jump: 5,
+            future: 2,
+            backup: *rng.pick(&[0, 30]),
         };
         Config {
+            shards,
             journal,
             limits,
             waiting_max: *rng.pick(&[2, 100]),
@@ -84,8 +112,22 @@ impl Config {
         }
     }
 
+    /// How the journal of a shard is set up.
+    pub(super) fn journal(&self, shard: u32) -> Options {
+        Options {
+            dir: shard_dir(shard),
+            identity: self.journal.identity ^ u64::from(shard) << 1,
+            ..self.journal.clone()
+        }
+    }
+
     /// Whether a reply means that the disk has it.
     pub(super) fn always(&self) -> bool {
         self.journal.durability == Durability::Always
     }
+}
+
+/// Where a shard lies on the simulated disk.
+pub(super) fn shard_dir(shard: u32) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("shard-{shard:03}"))
 }

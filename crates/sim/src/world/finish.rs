@@ -1,18 +1,21 @@
-//! The end of a run: trouble stops, one last crash, and then consumers must be able to get to the end of everything.
+//! The end of a run: trouble stops, one last crash or none, and then consumers must be able to get to the end of
+//! everything.
 
-use sluice_engine::command::Settlement;
+use sluice_engine::command::{Deliver, Settlement};
+use sluice_engine::id::NamespaceId;
 use sluice_node::shard::Step;
 
 use super::World;
-use super::config::{ROOMY, Trouble};
 use crate::disk::Crash;
 use crate::model::Checked;
-use crate::workload::{Op, QUEUES, Wanted};
+use crate::workload::{Item, Op, QUEUES, Wanted};
 
 /// Rounds of pulling and acking after which what is left counts as stuck.
 const ROUNDS_MAX: usize = 400;
 /// Steps after which the server must have come to rest.
 const SETTLING_MAX: usize = 10_000;
+/// Time that passes while something is in flight and nobody has anything to do.
+const RETRY_US: u64 = 1_000;
 /// Time that passes between two rounds: longer than most leases and delays.
 const ROUND_US: u64 = 5_000_000;
 
@@ -23,55 +26,99 @@ impl World {
     /// What must be true and is not.
     pub fn finish(&mut self) -> Checked {
         self.calm();
-        let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
-        self.crash(crash)?;
+        if self.disk.is_halted() {
+            self.crash(self.dying)?;
+        } else if !self.armed && !self.tainted && self.rng.chance(1, 2) {
+            // Service resumes by itself, without a start.
+            self.serves_again()?;
+        } else {
+            let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
+            self.crash(crash)?;
+        }
+        (0..self.lanes.len()).try_for_each(|at| {
+            self.at = at;
+            self.drain()?;
+            self.tidy_up()
+        })
+    }
+
+    /// Soon after trouble has ended each shard takes messages.
+    fn serves_again(&mut self) -> Checked {
+        for at in 0..self.lanes.len() {
+            self.at = at;
+            self.settle_down()?;
+            self.clock.advance(ROUND_US);
+            self.settle_down()?;
+            let before = self.lanes[at].clients.acknowledged;
+            self.ask(probe())?;
+            self.settle_down()?;
+            if self.lanes[at].clients.acknowledged <= before {
+                return Err(format!("shard {at} still refuses sends, though trouble has ended"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Consumers get to the end of every message.
+    fn drain(&mut self) -> Checked {
         for _ in 0..ROUNDS_MAX {
             self.settle_down()?;
-            if self.history.model().open_messages() == 0 {
+            if self.lanes[self.at].history.model().open_messages() == 0 {
                 return self.compare();
             }
             self.pull_everything();
             self.settle_down()?;
-            while !self.clients.reads.is_empty() {
+            while !self.lanes[self.at].clients.reads.is_empty() {
                 self.read_blob()?;
             }
             self.ack_everything()?;
             self.settle_down()?;
             self.clock.advance(ROUND_US);
         }
-        Err(format!("{} messages are stuck", self.history.model().open_messages()))
+        let model = self.lanes[self.at].history.model();
+        Err(format!("{} messages are stuck: {}", model.open_messages(), model.describe_open()))
     }
 
-    /// No more trouble.
-    fn calm(&mut self) {
-        self.config.trouble = Trouble::NONE;
-        self.full = false;
-        self.disk.set_capacity(ROOMY);
-        for flip in std::mem::take(&mut self.flips).iter().rev() {
-            self.disk.unflip(flip);
+    /// Maintenance still does its work: a snapshot that is asked for comes.
+    fn tidy_up(&mut self) -> Checked {
+        let Some(server) = &mut self.lanes[self.at].server else { return Ok(()) };
+        let before = server.shard.store().snapshots();
+        server.shard.store().request_snapshot();
+        for _ in 0..ROUNDS_MAX {
+            self.settle_down()?;
+            self.clock.advance(ROUND_US);
+            let Some(server) = &mut self.lanes[self.at].server else { return Ok(()) };
+            if server.shard.store().snapshots() > before {
+                return Ok(());
+            }
         }
+        Err("a snapshot was asked for, and does not come".to_owned())
     }
 
     fn settle_down(&mut self) -> Checked {
         for _ in 0..SETTLING_MAX {
             self.writer_steps();
             self.maintenance_steps();
-            let Some(server) = &mut self.server else { return Ok(()) };
+            let Some(server) = &mut self.lanes[self.at].server else { return Ok(()) };
             let step = server.shard.step();
             let resting = step == Step::Idle && server.shard.in_flight() == 0;
             if step == Step::Failed {
-                return self.shard_steps();
+                return self.shard_fails();
             }
             self.look()?;
             if resting {
                 return self.nobody_waits_in_vain();
+            }
+            if step == Step::Idle {
+                // What waits for room is tried again from time to time.
+                self.clock.advance(RETRY_US);
             }
         }
         Err("the server does not come to rest".to_owned())
     }
 
     fn pull_everything(&mut self) {
-        for namespace in self.history.model().namespaces() {
+        for namespace in self.lanes[self.at].history.model().namespaces(self.at as u32) {
             for queue in QUEUES {
                 let wanted = Wanted {
                     namespace,
@@ -83,7 +130,7 @@ impl World {
                 };
                 self.pull(wanted, false);
                 // The mailbox is small: let the shard take what is in it.
-                if let Some(server) = &mut self.server {
+                if let Some(server) = &mut self.lanes[self.at].server {
                     server.shard.step();
                 }
             }
@@ -91,14 +138,29 @@ impl World {
     }
 
     fn ack_everything(&mut self) -> Checked {
-        for receipt in self.generator.take_held() {
+        for receipt in self.lanes[self.at].generator.take_held() {
             let items = vec![(receipt, Settlement::Ack, String::new())];
             self.ask(Op::Settle { namespace: receipt.id.namespace, items })?;
-            if let Some(server) = &mut self.server {
+            if let Some(server) = &mut self.lanes[self.at].server {
                 server.shard.step();
             }
             self.look()?;
         }
         Ok(())
     }
+}
+
+/// A send that takes room in the log, and goes to a namespace that does not exist.
+fn probe() -> Op {
+    let item = Item {
+        payload: Vec::new(),
+        content_type: "",
+        headers: Vec::new(),
+        priority: 0,
+        deliver: Deliver::Now,
+        max_attempts: 0,
+        backoff: None,
+    };
+    let (namespace, queue, key) = (NamespaceId(77), QUEUES[0].to_owned(), Vec::new());
+    Op::Send { namespace, queue, key, digest: 0, items: vec![item] }
 }

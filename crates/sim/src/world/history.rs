@@ -24,6 +24,19 @@ struct Entry {
     tag: Option<u64>,
 }
 
+impl Entry {
+    /// Leads witnesses past this record.
+    fn follow(&self, index: u64, witness: &mut Engine, model: &mut Model, outcome: &mut Outcome) -> Checked {
+        let Some(record) = Records::new(&self.record).next() else {
+            return Err(format!("record {index} cannot be read"));
+        };
+        witness.apply(self.time_us, index, record.body, outcome);
+        self.op
+            .with(|command| model.apply(self.time_us, index, command, outcome, witness))
+            .map_err(|rule| format!("record {index} ({:?}): {rule}", self.op))
+    }
+}
+
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
@@ -175,18 +188,19 @@ impl History {
         let Some(entry) = self.entries.get((index - self.base) as usize) else {
             return Err(format!("there is no record {index}"));
         };
-        let Some(record) = Records::new(&entry.record).next() else {
-            return Err(format!("record {index} cannot be read"));
-        };
-        self.witness.apply(entry.time_us, index, record.body, &mut self.outcome);
-        let (model, outcome, witness) = (&mut self.model, &self.outcome, &self.witness);
-        entry
-            .op
-            .with(|command| model.apply(entry.time_us, index, command, outcome, witness))
-            .map_err(|rule| format!("record {index} ({:?}): {rule}", entry.op))?;
+        entry.follow(index, &mut self.witness, &mut self.model, &mut self.outcome)?;
         self.applied += 1;
         self.note(index);
         Ok(())
+    }
+
+    /// Two other witnesses, led along the log up to (not including) this index.
+    pub(super) fn replayed_to(&self, next_index: u64) -> Result<(Engine, Model), String> {
+        let (mut witness, mut model, mut outcome) = (Engine::new(), Model::new(), Outcome::default());
+        for (index, entry) in (self.base..next_index).zip(&self.entries) {
+            entry.follow(index, &mut witness, &mut model, &mut outcome)?;
+        }
+        Ok((witness, model))
     }
 
     /// Keeps what clients are to get for this record.
@@ -286,7 +300,7 @@ mod tests {
         let mut rng = Rng::new(seed);
         let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
         let mut history = History::new(limits.clone());
-        let mut clients = Generator::new(rng.fork());
+        let mut clients = Generator::new(0, rng.fork());
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);
         commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: 1 }))?;

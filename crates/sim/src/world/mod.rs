@@ -1,27 +1,33 @@
 //! One run: a server, its disk and clock, clients, and a scheduler that lets the seed pick what happens next.
 
+mod backup;
 mod clients;
 mod config;
 mod crash;
 mod finish;
+mod future;
 mod history;
+mod lane;
+mod namespaces;
 mod server;
 mod spy;
+mod start;
+mod trouble;
 
 use sluice_node::clock::Clock;
 use sluice_node::shard::Step;
-use sluice_node::shard::request::Request;
 
 use crate::clock::SimClock;
-use crate::disk::{Call, Crash, Flaws, Flip, SimDisk};
+use crate::disk::{Crash, Flaws, Flip, Lost, SimDisk};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::workload::Generator;
-use clients::Clients;
+use backup::BackingUp;
 use config::{Config, DIRECTORY, ROOMY};
 use history::History;
-use server::Server;
+use lane::Lane;
+use namespaces::Changing;
 use spy::Sight;
 
 /// What a run came to.
@@ -39,6 +45,10 @@ pub struct Stats {
     pub restarts: u64,
     /// Syncs of files.
     pub syncs: u64,
+    /// Backups restored and compared.
+    pub backups: u64,
+    /// Starts refused because files were missing.
+    pub lost: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -49,6 +59,8 @@ impl std::ops::AddAssign for Stats {
         self.records += other.records;
         self.restarts += other.restarts;
         self.syncs += other.syncs;
+        self.backups += other.backups;
+        self.lost += other.lost;
     }
 }
 
@@ -70,7 +82,11 @@ enum Action {
     Stop,
     FailCall,
     FillDisk,
+    Pinch,
     Flip,
+    Lose,
+    Future,
+    BackUp,
 }
 
 /// See the module.
@@ -79,14 +95,15 @@ pub struct World {
     rng: Rng,
     disk: SimDisk,
     clock: SimClock,
-    server: Option<Server>,
-    history: History,
-    generator: Generator,
-    clients: Clients,
+    /// The shards, by number, and the one whose turn it is.
+    lanes: Vec<Lane>,
+    at: usize,
     plant: Option<Plant>,
     verbose: bool,
     /// Whether a call may fail because the scheduler wanted it to.
     armed: bool,
+    /// Whether a call may fail for lack of room, which passes.
+    pinched: bool,
     /// Whether the disk was made small.
     full: bool,
     /// What ends the process when the disk has halted.
@@ -97,11 +114,12 @@ pub struct World {
     flips: Vec<Flip>,
     /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
     tainted: bool,
-    /// All before this record is durable, whatever the durability setting.
-    durable: u64,
-    /// Records before this one have been given to the disk; and where what was given last begins.
-    written: u64,
-    last_write: u64,
+    /// Files that are gone and can be put back.
+    lost: Option<Lost>,
+    /// The change of a namespace that is under way.
+    changing: Option<Changing>,
+    /// The backup that is being taken.
+    backing_up: Option<BackingUp>,
     stats: Stats,
 }
 
@@ -120,26 +138,28 @@ impl World {
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
         sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
+        let lanes = (0..config.shards)
+            .map(|shard| Lane::new(History::new(config.limits.clone()), Generator::new(shard, rng.fork())))
+            .collect();
         let mut world = World {
-            generator: Generator::new(rng.fork()),
-            history: History::new(config.limits.clone()),
-            clients: Clients::new(),
             clock: SimClock::default(),
             config,
             disk,
             rng,
-            server: None,
+            lanes,
+            at: 0,
             plant,
             verbose,
             armed: false,
+            pinched: false,
             full: false,
             dying: Crash::Kill,
             idle: false,
             flips: Vec::new(),
             tainted: false,
-            durable: 0,
-            written: 0,
-            last_write: 0,
+            lost: None,
+            changing: None,
+            backing_up: None,
             stats: Stats::default(),
         };
         world.trace(|| format!("{DIRECTORY}: {:?}", world.config));
@@ -163,8 +183,9 @@ impl World {
     /// What must be true and is not.
     pub fn step(&mut self) -> Checked {
         self.stats.steps += 1;
+        self.at = self.rng.index(self.lanes.len());
         let action = self.next_action();
-        self.trace(|| format!("{} {action:?}", self.stats.steps));
+        self.trace(|| format!("{} {action:?} {}", self.stats.steps, self.at));
         self.act(action)?;
         if self.disk.is_halted() {
             return self.crash(self.dying);
@@ -176,7 +197,7 @@ impl World {
     fn next_action(&mut self) -> Action {
         let trouble = self.config.trouble;
         let busy = self.config.busy * 100;
-        let pulls = if self.generator.holds() > 60 { busy / 8 } else { busy / 2 };
+        let pulls = if self.lanes[self.at].generator.holds() > 60 { busy / 8 } else { busy / 2 };
         self.rng.weighted(&[
             (busy, Action::Ask),
             (pulls, Action::Pull),
@@ -193,7 +214,11 @@ impl World {
             (trouble.orderly_stop, Action::Stop),
             (trouble.failing_call, Action::FailCall),
             (trouble.full_disk, Action::FillDisk),
+            (trouble.pinch, Action::Pinch),
             (trouble.flip, Action::Flip),
+            (trouble.lose, Action::Lose),
+            (trouble.future, Action::Future),
+            (self.backup_weight(), Action::BackUp),
         ])
     }
 
@@ -221,118 +246,84 @@ impl World {
             Action::Stop => return self.stop(),
             Action::FailCall => self.arm(),
             Action::FillDisk => self.fill_or_free(),
+            Action::Pinch => self.pinch_or_release(),
             Action::Flip => self.damage(),
+            Action::Lose => return self.lose(),
+            Action::Future => return self.meet_the_future(),
+            Action::BackUp => return self.back_up(),
         }
         Ok(())
     }
 
     fn shard_steps(&mut self) -> Checked {
-        let Some(server) = &mut self.server else { return Ok(()) };
+        let Some(server) = &mut self.lanes[self.at].server else { return Ok(()) };
         let step = server.shard.step();
         self.idle = step == Step::Idle;
-        if step == Step::Failed {
-            let why = server.shard.failure().unwrap_or_default().to_owned();
-            return self.failed(&why);
-        }
-        Ok(())
+        if step == Step::Failed { self.shard_fails() } else { Ok(()) }
+    }
+
+    fn shard_fails(&mut self) -> Checked {
+        let Some(server) = &self.lanes[self.at].server else { return Ok(()) };
+        let why = server.shard.failure().unwrap_or_default().to_owned();
+        self.failed(&why)
     }
 
     fn writer_steps(&mut self) {
-        let Some(server) = &mut self.server else { return };
+        let lane = &mut self.lanes[self.at];
+        let Some(server) = &mut lane.server else { return };
         server.writer.step();
-        let proposed = self.history.next_index();
-        if proposed > self.written {
-            self.last_write = self.written;
-            self.written = proposed;
+        let proposed = lane.history.next_index();
+        if proposed > lane.written {
+            lane.last_write = lane.written;
+            lane.written = proposed;
         }
     }
 
     fn maintenance_steps(&mut self) {
         let now_us = self.clock.monotonic_us();
-        if let Some(server) = &mut self.server {
+        if let Some(server) = &mut self.lanes[self.at].server {
             server.maintenance.step(now_us);
         }
     }
 
     /// Looks at what the step has brought: what the journal said, and what clients were told.
     fn look(&mut self) -> Checked {
-        let Some(server) = &self.server else { return Ok(()) };
+        let lane = &mut self.lanes[self.at];
+        let Some(server) = &lane.server else { return Ok(()) };
         for sight in server.sights.take() {
+            let history = &mut self.lanes[self.at].history;
             match sight {
                 Sight::Proposed { first_index, time_us, records } => {
-                    self.history.propose(first_index, time_us, &records)?;
+                    history.propose(first_index, time_us, &records)?;
                 }
                 Sight::Committed(committed) => {
-                    let before = self.history.applied();
-                    self.history.commit(&committed)?;
-                    self.stats.records += self.history.applied() - before;
+                    let before = history.applied();
+                    history.commit(&committed)?;
+                    self.stats.records += history.applied() - before;
                     self.trace(|| self.told(before));
                 }
-                Sight::Refused { first_index, records } => self.history.refuse(first_index, records)?,
+                Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
             }
         }
         self.clients_look()
     }
 
     fn told(&self, from: u64) -> String {
-        let told = (from..self.history.applied()).map(|i| format!("  @{i} {}", self.history.describe(i)));
+        let history = &self.lanes[self.at].history;
+        let told = (from..history.applied()).map(|i| format!("  @{i} {}", history.describe(i)));
         told.collect::<Vec<_>>().join("\n")
     }
 
-    /// Lays the server's state beside the witnesses'.
+    /// Lays the shard's state beside the witnesses'.
     fn compare(&mut self) -> Checked {
-        let Some(server) = &self.server else { return Ok(()) };
+        let lane = &self.lanes[self.at];
+        let Some(server) = &lane.server else { return Ok(()) };
         let engine = server.shard.engine();
-        let witness = self.history.witness();
-        if engine.digest() != witness.digest() {
-            return Err("the state is not what replaying the log gives".to_owned());
+        if engine.digest() != lane.history.witness().digest() {
+            let differs = lane.history.model().compare(engine).err();
+            return Err(format!("the state is not what replaying the log gives: {differs:?}"));
         }
-        self.history.model().compare(engine)
-    }
-
-    fn arm(&mut self) {
-        let call = *self.rng.pick(&[Call::Name, Call::Read, Call::Write, Call::Sync, Call::SyncDirectory]);
-        let nth = self.rng.below(12);
-        self.trace(|| format!("  {call:?} will fail after {nth} more"));
-        self.disk.fail_call(call, nth);
-        self.armed = true;
-    }
-
-    fn fill_or_free(&mut self) {
-        self.full = !self.full;
-        let room = self.rng.below(40 << 10) as usize;
-        self.disk.set_capacity(if self.full { self.disk.used() + room } else { ROOMY });
-        self.trace(|| format!("  the disk is {}", if self.full { "nearly full" } else { "roomy" }));
-    }
-
-    fn damage(&mut self) {
-        if let Some(flip) = self.disk.flip_somewhere(|_| true) {
-            self.trace(|| format!("  {flip:?}"));
-            self.flips.push(flip);
-            self.tainted = true;
-        }
-    }
-
-    /// Asks the server to stop in order, and lets it.
-    fn stop(&mut self) -> Checked {
-        let Some(server) = &self.server else { return Ok(()) };
-        if server.mailbox.push(Request::Stop).is_err() {
-            return Ok(());
-        }
-        for _ in 0..10_000 {
-            let Some(server) = &mut self.server else { return Ok(()) };
-            let step = server.shard.step();
-            match step {
-                Step::Failed => return self.shard_steps(),
-                Step::Stopped => return self.stopped(),
-                Step::Worked | Step::Idle => {}
-            }
-            self.writer_steps();
-            self.look()?;
-            self.maintenance_steps();
-        }
-        // On a full disk the last records may wait for room for ever: a supervisor loses patience.
-        if self.full { self.crash(Crash::Kill) } else { Err("the server does not stop".to_owned()) }
+        lane.history.model().compare(engine)
     }
 
     fn trace(&self, line: impl FnOnce() -> String) {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sluice_journal::{DiskJournal, Maintenance, OpenError, Opened, Writer};
+use sluice_engine::query::NamespaceView;
+use sluice_journal::{Backups, DiskJournal, Maintenance, OpenError, Opened, Writer};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::recover;
@@ -16,13 +17,17 @@ use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::plant::Plant;
 
-/// A running server: one shard with its journal.
+/// How often the first records of a start are tried.
+const FIRST_RECORDS_TRIES: usize = 100;
+
+/// One shard of a running server, with its journal.
 pub(super) struct Server {
     pub(super) shard: Shard<Spy, SimClock>,
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
     pub(super) mailbox: Mailbox<Request>,
     pub(super) sights: Sights,
+    pub(super) backups: Backups,
 }
 
 /// Why a server did not start.
@@ -34,6 +39,8 @@ pub(super) enum Refusal {
     Io(String),
     /// Snapshot or log could not be read, for either reason.
     Unread(String),
+    /// A shard is not there.
+    Lost(String),
     /// Anything else.
     Other(String),
 }
@@ -41,9 +48,11 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Damaged(why) | Refusal::Io(why) | Refusal::Unread(why) | Refusal::Other(why) => {
-                f.write_str(why)
-            }
+            Refusal::Damaged(why)
+            | Refusal::Io(why)
+            | Refusal::Unread(why)
+            | Refusal::Lost(why)
+            | Refusal::Other(why) => f.write_str(why),
         }
     }
 }
@@ -51,7 +60,7 @@ impl fmt::Display for Refusal {
 impl Refusal {
     fn of(error: &OpenError) -> Refusal {
         match error {
-            OpenError::Damaged(damage) => Refusal::Damaged(damage.to_string()),
+            OpenError::Damaged(_) | OpenError::Newer { .. } => Refusal::Damaged(error.to_string()),
             OpenError::Io { .. } => Refusal::Io(error.to_string()),
             _ => Refusal::Other(error.to_string()),
         }
@@ -67,16 +76,25 @@ pub(super) struct Recovered {
     pub(super) report: String,
 }
 
-/// Opens the journal and recovers.
+/// Why the first records of a start are not in the log.
+pub(super) enum NotBegun {
+    /// The journal has failed.
+    Failed(String),
+    /// The disk has no room for them.
+    NoRoom,
+}
+
+/// Opens the journal of a shard and recovers.
 pub(super) fn open(
     config: &Config,
+    number: u32,
     disk: &SimDisk,
     clock: &SimClock,
     plant: Option<Plant>,
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
-    let opened = DiskJournal::open(disk, config.journal.clone()).map_err(|error| Refusal::of(&error))?;
-    let Opened { mut journal, writer, maintenance, snapshot, replay, report, .. } = opened;
+    let opened = DiskJournal::open(disk, config.journal(number)).map_err(|error| Refusal::of(&error))?;
+    let Opened { mut journal, writer, maintenance, backups, snapshot, replay, report } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)
@@ -85,7 +103,7 @@ pub(super) fn open(
     let mailbox = Mailbox::new(config.mailbox);
     let hasty = plant == Some(Plant::ReplyBeforeSync);
     let shard = Shard::new(Parts {
-        number: 0,
+        number,
         engine,
         store: Spy::new(journal, sights.clone(), hasty),
         clock: clock.clone(),
@@ -93,22 +111,32 @@ pub(super) fn open(
         mailbox: mailbox.clone(),
         waiting_max: config.waiting_max,
     });
-    let server = Server { shard, writer, maintenance, mailbox, sights };
+    let server = Server { shard, writer, maintenance, mailbox, sights, backups };
     Ok(Recovered { server, next_index: report.next_index, report: format!("{report:?}") })
 }
 
 impl Server {
     /// Begins the epoch, and makes it durable, as a node does before it serves.
-    pub(super) fn begin(&mut self, config: &Config, plant: Option<Plant>) -> Result<(), String> {
-        let reuse = plant == Some(Plant::ReuseIdAfterLostTail) && self.shard.engine().epoch() > 0;
-        if !reuse {
-            self.shard.begin(&config.limits);
+    pub(super) fn begin(
+        &mut self,
+        config: &Config,
+        placed: &[NamespaceView],
+        plant: Option<Plant>,
+    ) -> Result<(), NotBegun> {
+        let known = self.shard.engine().epoch();
+        let reuse = plant == Some(Plant::ReuseIdAfterLostTail) && known > 0;
+        let epoch = if reuse { known } else { self.shard.begin(&config.limits) };
+        for _ in 0..FIRST_RECORDS_TRIES {
+            let begun = self.shard.engine().epoch() == epoch && self.shard.in_flight() == 0;
+            if begun && self.shard.follow_placement(placed) {
+                return Ok(());
+            }
+            self.writer.step();
+            self.writer.sync().map_err(NotBegun::Failed)?;
+            if self.shard.step() == Step::Failed {
+                return Err(NotBegun::Failed(self.shard.failure().unwrap_or_default().to_owned()));
+            }
         }
-        self.writer.step();
-        self.writer.sync()?;
-        match self.shard.step() {
-            Step::Failed => Err(self.shard.failure().unwrap_or_default().to_owned()),
-            _ => Ok(()),
-        }
+        Err(NotBegun::NoRoom)
     }
 }

@@ -51,6 +51,16 @@ impl Spy {
         Spy { journal, sights, hasty, early: VecDeque::new(), told: Vec::new() }
     }
 
+    /// Asks for a snapshot soon.
+    pub(super) fn request_snapshot(&mut self) {
+        self.journal.request_snapshot();
+    }
+
+    /// Snapshots taken since the start.
+    pub(super) fn snapshots(&self) -> u64 {
+        self.journal.status().snapshots
+    }
+
     fn told_blob(&self, key: BlobKey) -> Option<Bytes> {
         let batch = self.told.iter().rfind(|batch| batch.first_index <= key.index)?;
         let record = batch.records().nth((key.index - batch.first_index) as usize)?;

@@ -1,0 +1,66 @@
+//! One shard of the server as the world sees it: its process parts, its log with the two witnesses, its clients, and
+//! what must survive.
+
+use sluice_journal::{BlobKey, BlobRead, Journal};
+
+use super::clients::Clients;
+use super::history::History;
+use super::server::Server;
+use crate::model::{Checked, Model};
+use crate::workload::Generator;
+
+/// See the module.
+pub(super) struct Lane {
+    /// `None` while no process runs.
+    pub(super) server: Option<Server>,
+    pub(super) history: History,
+    pub(super) generator: Generator,
+    pub(super) clients: Clients,
+    /// All before this record is durable, whatever the durability setting.
+    pub(super) durable: u64,
+    /// Records before this one have been given to the disk; and where what was given last begins.
+    pub(super) written: u64,
+    pub(super) last_write: u64,
+    /// The next start must find all records before this one.
+    pub(super) must_have: u64,
+}
+
+impl Lane {
+    pub(super) fn new(history: History, generator: Generator) -> Lane {
+        Lane {
+            server: None,
+            history,
+            generator,
+            clients: Clients::new(),
+            durable: 0,
+            written: 0,
+            last_write: 0,
+            must_have: 0,
+        }
+    }
+
+    /// All that was applied is durable now.
+    pub(super) fn all_is_durable(&mut self) {
+        self.durable = self.history.applied();
+        self.written = self.durable;
+        self.last_write = self.durable;
+        self.must_have = self.durable;
+    }
+}
+
+/// Reads the payload of every message, from cache or disk. Whether one may be unreadable is the caller's knowledge.
+pub(super) fn read_back(server: &mut Server, model: &Model, history: &History, excused: bool) -> Checked {
+    for (id, blob) in model.blobs() {
+        let read = match server.shard.store().read(BlobKey { index: blob.index, item: blob.item }) {
+            BlobRead::Cached(bytes) => Ok(bytes),
+            BlobRead::OnDisk(location) => location.read().map_err(|error| format!("{error:?}")),
+            BlobRead::Missing => Err("it is not in the journal".to_owned()),
+        };
+        match read {
+            Ok(bytes) => history.check_blob(blob, &bytes)?,
+            Err(_) if excused => {}
+            Err(why) => return Err(format!("the payload of message {id} cannot be read back: {why}")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Starting the server, shard by shard: what recovery must find, what it may have lost, and when it may refuse.
+
+use sluice_engine::query::NamespaceView;
+
+use super::World;
+use super::config::shard_dir;
+use super::history::History;
+use super::lane::{Lane, read_back};
+use super::server::{NotBegun, Recovered, Refusal, open};
+use crate::disk::Crash;
+use crate::model::Checked;
+
+/// Starts that may fail one after the other, while causes are removed.
+const STARTS_MAX: usize = 20;
+
+/// Why one try to start came to nothing.
+enum Hitch {
+    /// The process died.
+    Halted,
+    /// The server did not want to.
+    Refused(Refusal),
+    /// The journal failed on the first records.
+    Failed(String),
+    /// What must be true is not.
+    Wrong(String),
+}
+
+impl From<String> for Hitch {
+    fn from(wrong: String) -> Hitch {
+        Hitch::Wrong(wrong)
+    }
+}
+
+impl World {
+    pub(super) fn start_first(&mut self) -> Checked {
+        match self.start() {
+            Ok(()) => Ok(()),
+            Err(Hitch::Refused(why)) => Err(format!("the first start failed: {why}")),
+            Err(Hitch::Failed(why) | Hitch::Wrong(why)) => Err(why),
+            Err(Hitch::Halted) => Err("the first start was halted".to_owned()),
+        }
+    }
+
+    pub(super) fn restart(&mut self) -> Checked {
+        for _ in 0..STARTS_MAX {
+            if self.rng.below(10_000) < self.config.trouble.failing_call * 20 {
+                self.arm();
+            }
+            if self.rng.below(10_000) < (self.config.trouble.kill + self.config.trouble.power) * 20 {
+                let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
+                self.halt_soon(crash);
+            }
+            let crash = match self.start() {
+                Ok(()) => {
+                    // What the server could do without is gone for good.
+                    self.lost = None;
+                    return self.namespaces_agree();
+                }
+                Err(Hitch::Wrong(wrong)) => return Err(wrong),
+                Err(_) if self.disk.is_halted() => self.dying,
+                Err(Hitch::Halted) => return Err("a start was halted without a cause".to_owned()),
+                Err(Hitch::Refused(refusal)) => {
+                    self.remove_cause(&refusal)?;
+                    Crash::Kill
+                }
+                Err(Hitch::Failed(why)) => {
+                    self.trace(|| format!("  fails while it starts: {why}"));
+                    self.may_fail(&why)?;
+                    self.armed = false;
+                    Crash::Kill
+                }
+            };
+            self.loses(crash);
+            self.end(crash);
+        }
+        Err("the server does not start, though all causes were removed".to_owned())
+    }
+
+    /// One try to start all shards, as a node does it: each begins its epoch before the next is opened.
+    fn start(&mut self) -> Result<(), Hitch> {
+        let mut placed = Vec::new();
+        for at in 0..self.lanes.len() {
+            self.at = at;
+            self.not_lost(&placed)?;
+            let opened = open(&self.config, at as u32, &self.disk, &self.clock, self.plant);
+            let recovered = opened.map_err(Hitch::Refused)?;
+            self.recovered(recovered)?;
+            let lane = &mut self.lanes[at];
+            let Some(server) = &mut lane.server else { continue };
+            let begun = server.begin(&self.config, &placed, self.plant);
+            if at == 0 {
+                placed = server.shard.engine().namespaces();
+            }
+            self.look()?;
+            match begun {
+                Ok(()) => self.lanes[at].all_is_durable(),
+                Err(_) if self.disk.is_halted() => return Err(Hitch::Halted),
+                Err(NotBegun::Failed(why)) => return Err(Hitch::Failed(why)),
+                Err(NotBegun::NoRoom) => {
+                    let why = "there is no room for the first records".to_owned();
+                    return Err(Hitch::Refused(Refusal::Io(why)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a node looks at before it opens a shard, which would make an empty journal where none is.
+    fn not_lost(&self, placed: &[NamespaceView]) -> Result<(), Hitch> {
+        let shards = self.lanes.len();
+        let holds = |shard: usize| self.disk.has_file(&shard_dir(shard as u32).join("manifest"));
+        let relied_on = match self.at {
+            0 => (1..shards).any(holds),
+            at => placed.iter().any(|view| view.shard == at as u32),
+        };
+        if relied_on && !holds(self.at) {
+            return Err(Hitch::Refused(Refusal::Lost(format!("shard {} is missing", self.at))));
+        }
+        Ok(())
+    }
+
+    /// The directory of this shard is lost, and the server has made a new one: only where nothing lived.
+    fn begin_anew(&mut self) -> Checked {
+        let shard = self.at as u32;
+        if self.at == 0 || !self.lanes[0].history.model().namespaces(shard).is_empty() {
+            return Err(format!("shard {shard} was lost, and the server went on without it"));
+        }
+        let lane = &mut self.lanes[self.at];
+        lane.history = History::new(self.config.limits.clone());
+        lane.clients.forget_tokens();
+        lane.must_have = 0;
+        Ok(())
+    }
+
+    fn recovered(&mut self, recovered: Recovered) -> Checked {
+        let next = recovered.next_index;
+        self.trace(|| format!("  shard {} recovered to @{next}: {}", self.at, recovered.report));
+        if self.lost.as_ref().is_some_and(|lost| lost.directory == Some(shard_dir(self.at as u32))) {
+            self.begin_anew()?;
+        }
+        let always = self.config.always();
+        let damaged = !self.flips.is_empty();
+        let lane = &mut self.lanes[self.at];
+        if lane.server.is_none() && lane.history.next_index() == 0 {
+            lane.history.begin_at(next);
+        }
+        if next > lane.history.next_index() {
+            return Err(format!("recovery found record {}, which was never proposed", next - 1));
+        }
+        if next < may_miss_from(lane, damaged, always) {
+            let last = lane.must_have - 1;
+            return Err(format!("recovery lost records {next} to {last} of what was acknowledged"));
+        }
+        lane.history.recover_to(next)?;
+        lane.clients.acknowledged = lane.clients.acknowledged.min(next);
+        lane.durable = next;
+        lane.server = Some(recovered.server);
+        self.compare()?;
+        let excused = self.armed || self.tainted || self.disk.is_halted();
+        let Lane { server, history, .. } = &mut self.lanes[self.at];
+        let Some(server) = server else { return Ok(()) };
+        read_back(server, history.model(), history, excused)
+    }
+}
+
+/// A flipped bit in what was written, before anything was written that tells that it was synced, cannot be told from a
+/// torn write: recovery may cut there. Where each write is synced, that is the last one.
+fn may_miss_from(lane: &Lane, damaged: bool, always: bool) -> u64 {
+    match (damaged, always) {
+        (false, _) => lane.must_have,
+        (true, true) => lane.must_have.min(lane.last_write),
+        (true, false) => lane.must_have.min(lane.durable),
+    }
+}
