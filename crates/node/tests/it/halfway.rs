@@ -151,12 +151,15 @@ async fn a_creation_that_its_shard_refuses_is_undone() {
     let node = Node::start(Options { mailbox_requests: 16, ..two_shards(None) }).unwrap();
     let near = node.namespace_create("near", Some(1), Quotas::default()).await.unwrap();
     let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let (begun, begins) = std::sync::mpsc::channel::<()>();
     let wait = Read(Box::new(move |_| {
+        let _ = begun.send(());
         let _ = blocked.recv();
     }));
     let shard = node.mailbox(near.id).unwrap();
     shard.push(Request::Read(wait)).unwrap();
-    // The first is being looked at, or waits; then its mailbox is full.
+    // It takes nothing in any more; then its mailbox is full.
+    begins.recv().unwrap();
     while shard.push(Request::Read(Read(Box::new(|_| {})))).is_ok() {}
     let refused = node.namespace_create("far", Some(1), Quotas::default()).await;
     assert!(matches!(refused, Err(Error::Overloaded { .. })), "{refused:?}");

@@ -13,13 +13,16 @@ use crate::support::{options, receive, send, sending, settle};
 
 const MIB: usize = 1 << 20;
 
-/// Keeps a shard busy until the sender is dropped.
+/// Keeps a shard busy until the sender is dropped; from now on, since it takes in what has come before it looks.
 fn block(node: &Node) -> mpsc::Sender<()> {
     let (release, blocked) = mpsc::channel::<()>();
+    let (begun, begins) = mpsc::channel::<()>();
     let wait = Read(Box::new(move |_| {
+        let _ = begun.send(());
         let _ = blocked.recv();
     }));
     node.mailbox(NamespaceId::DEFAULT).unwrap().push(Request::Read(wait)).unwrap();
+    begins.recv().unwrap();
     release
 }
 
