@@ -7,7 +7,7 @@ use std::time::Duration;
 use sluice_engine::Error;
 use sluice_engine::command::{Command, Receive, Send, SettleItem};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
-use sluice_engine::limits::Limits;
+use sluice_engine::limits::{Limits, SLICE_ITEMS};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::QueueView;
 use sluice_engine::settings::QueuePatch;
@@ -137,8 +137,7 @@ impl Node {
         namespace: NamespaceId,
         items: &[SettleItem<'_>],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        let answer = self.propose(namespace, &Command::Settle { namespace, items }).await?;
-        item_results(answer, items.len())
+        self.propose_slices(namespace, items, |items| Command::Settle { namespace, items }).await
     }
 
     /// Extends leases; one result per item, in order.
@@ -150,8 +149,7 @@ impl Node {
         namespace: NamespaceId,
         items: &[(Receipt, u64)],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        let answer = self.propose(namespace, &Command::Extend { namespace, items }).await?;
-        item_results(answer, items.len())
+        self.propose_slices(namespace, items, |items| Command::Extend { namespace, items }).await
     }
 
     /// Changes settings; with `create` makes a missing queue. Tells whether it is new.
@@ -284,9 +282,49 @@ impl Node {
 
     pub(crate) async fn propose_on(&self, shard: u32, command: &Command<'_>) -> Result<Answer, Error> {
         command.check(&self.inner.limits)?;
+        self.begin_proposal(shard, command)?.await.map_err(|_| Error::OutcomeUnknown {})
+    }
+
+    fn begin_proposal(&self, shard: u32, command: &Command<'_>) -> Result<oneshot::Receiver<Answer>, Error> {
         let (sender, receiver) = oneshot::channel();
         self.push(shard, Request::Propose(Proposal::new(command, ReplyTo::Once(sender))))?;
-        receiver.await.map_err(|_| Error::OutcomeUnknown {})
+        Ok(receiver)
+    }
+
+    /// Proposes a command of many items, each with a result of its own, as records that are short to apply. An error of a
+    /// record is the result of each of its items, and of the whole only when no record has gone through.
+    async fn propose_slices<'a, T>(
+        &self,
+        namespace: NamespaceId,
+        items: &'a [T],
+        command: impl Fn(&'a [T]) -> Command<'a>,
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        if items.len() <= SLICE_ITEMS {
+            return item_results(self.propose_on(shard, &command(items)).await?, items.len());
+        }
+        command(items).check(&self.inner.limits)?;
+        let slices = items.chunks(SLICE_ITEMS);
+        let proposed: Vec<_> =
+            slices.clone().map(|slice| self.begin_proposal(shard, &command(slice))).collect();
+        let (mut results, mut failures) = (Vec::with_capacity(items.len()), 0);
+        for (slice, proposed) in slices.zip(proposed) {
+            let answer = match proposed {
+                Ok(receiver) => receiver.await.map_err(|_| Error::OutcomeUnknown {}),
+                Err(error) => Err(error),
+            };
+            match answer.and_then(|answer| item_results(answer, slice.len())) {
+                Ok(of_slice) => results.extend(of_slice),
+                Err(error) => {
+                    failures += slice.len();
+                    results.extend(std::iter::repeat_n(Err(error), slice.len()));
+                }
+            }
+        }
+        match results.first() {
+            Some(Err(error)) if failures == items.len() => Err(error.clone()),
+            _ => Ok(results),
+        }
     }
 
     async fn count(&self, namespace: NamespaceId, command: &Command<'_>) -> Result<u64, Error> {

@@ -9,6 +9,7 @@ pub mod recover;
 pub mod request;
 pub mod store;
 
+mod applying;
 mod begin;
 mod damage;
 mod looks;
@@ -21,15 +22,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sluice_engine::id::QueueId;
-use sluice_engine::{Engine, Error, Outcome};
-use sluice_journal::{Batch, BlobKey, Class, Committed, Event};
+use sluice_engine::{Engine, Outcome};
+use sluice_journal::{Batch, Class, Committed};
 use smallvec::SmallVec;
 
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
 use damage::Damaged;
-use proposing::refusal;
-use request::{Answer, Proposal, Read, ReplyTo, Request};
+use request::{Proposal, Read, ReplyTo, Request};
 use snapshot::Snapshotting;
 use store::Store;
 use waiting::{Waiter, Waiting};
@@ -114,6 +114,8 @@ pub struct Shard<S, C> {
     snapshotting: Option<Snapshotting>,
     damaged: Damaged,
     looks: VecDeque<Read>,
+    /// What is left of a batch that one step could not apply as a whole.
+    applying: Option<Committed>,
     /// Records of ours that are to be proposed.
     owed: VecDeque<Batch>,
     /// Monotonic time before which nothing of ours is proposed, since a full disk has refused even what drains.
@@ -174,6 +176,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             snapshotting: None,
             damaged: Damaged::default(),
             looks: VecDeque::new(),
+            applying: None,
             owed: VecDeque::new(),
             room_at_us: 0,
             removed: false,
@@ -275,86 +278,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.now_us = now_us;
         self.monotonic_us = self.clock.monotonic_us();
-    }
-
-    fn apply_committed(&mut self) -> bool {
-        let mut worked = false;
-        while let Some(event) = self.store.poll() {
-            worked = true;
-            match event {
-                Event::Committed(committed) => self.apply_batch(&committed),
-                Event::Refused { first_index, records, why } => {
-                    self.refuse_in_flight(records, first_index + u64::from(records), &refusal(&why));
-                }
-                Event::Unknown { first_index, records } => {
-                    self.refuse_in_flight(
-                        records,
-                        first_index + u64::from(records),
-                        &Error::OutcomeUnknown {},
-                    );
-                }
-                Event::Damaged(key) => self.damaged.push(key),
-                Event::Failed(reason) => {
-                    self.failure = Some(reason);
-                    return true;
-                }
-            }
-        }
-        if std::mem::take(&mut self.removed) {
-            self.end_orphaned_waits();
-        }
-        worked
-    }
-
-    fn apply_batch(&mut self, committed: &Committed) {
-        self.figures.batches += 1;
-        let mut index = committed.first_index;
-        for record in committed.records() {
-            self.engine.apply(committed.time_us, index, record.body, &mut self.outcome);
-            self.figures.records += 1;
-            for blob in self.outcome.released.drain(..) {
-                self.store.release(BlobKey { index: blob.index, item: blob.item });
-            }
-            for i in 0..self.outcome.ready.len() {
-                let queue = self.outcome.ready[i];
-                self.queue_appeared |= self.newest_queue < Some(queue);
-                self.newest_queue = self.newest_queue.max(Some(queue));
-                self.wake(queue);
-            }
-            if let Some(pending) = self.in_flight.pop_front() {
-                self.complete(pending);
-            }
-            index += 1;
-        }
-        self.settle_in_flight_bytes(index);
-    }
-
-    fn settle_in_flight_bytes(&mut self, applied_before: u64) {
-        while self.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before) {
-            self.in_flight_bytes_sum -= self.in_flight_bytes.pop_front().map_or(0, |(_, bytes)| bytes);
-        }
-    }
-
-    fn complete(&mut self, pending: Pending) {
-        match pending {
-            Pending::Internal | Pending::Owed(_) => {}
-            Pending::Tick => self.tick_in_flight = false,
-            Pending::Reply(reply) => reply.send(self.answer()),
-            Pending::Removal(reply) => {
-                reply.send(self.answer());
-                self.removed = true;
-            }
-            Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
-        }
-    }
-
-    fn answer(&mut self) -> Answer {
-        let results = if self.outcome.results.iter().any(Result::is_err) {
-            std::mem::take(&mut self.outcome.results)
-        } else {
-            Vec::new()
-        };
-        Answer { result: self.outcome.error.take().map_or(Ok(self.outcome.reply), Err), results }
     }
 
     fn take_requests(&mut self) -> bool {

@@ -174,3 +174,30 @@ async fn a_pull_that_waits_for_a_queue_which_is_deleted_and_made_anew_is_served(
         node.queue_delete(NamespaceId::DEFAULT, "jobs").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_settle_of_many_has_a_result_for_each() {
+    let node = memory();
+    for _ in 0..3 {
+        send(&node, "jobs", &vec![&b"x"[..]; 1_000]).await;
+    }
+    let mut taken = Vec::new();
+    while taken.len() < 3_000 {
+        taken.extend(receive(&node, "jobs", 1_000, 0).await.unwrap());
+    }
+    taken.push(taken[0].clone());
+    let results = settle(&node, &taken, Settlement::Ack).await;
+    assert_eq!(results.len(), 3_001);
+    assert!(results[..3_000].iter().all(Result::is_ok));
+    assert!(matches!(results[3_000], Err(Error::AlreadySettled { .. })), "in order: {:?}", results[3_000]);
+    let many = vec![taken[0].clone(); 10_001];
+    let item = |d: &sluice_node::Delivered| sluice_engine::command::SettleItem {
+        receipt: d.delivery.receipt,
+        settlement: Settlement::Ack,
+        error: "",
+        result: None,
+    };
+    let items: Vec<_> = many.iter().map(item).collect();
+    let refused = node.settle(NamespaceId::DEFAULT, &items).await;
+    assert!(matches!(refused, Err(Error::BatchTooLarge { size: 10_001, .. })), "{refused:?}");
+}

@@ -9,4 +9,5 @@ mod namespaces;
 mod newer;
 mod overload;
 mod shard;
+mod slices;
 mod support;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use sluice_engine::command::{Send, SendItem};
+use sluice_engine::command::{Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::{BlobRef, Command, Engine, Error};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
@@ -40,6 +40,9 @@ impl Clock for Time {
 /// A journal in memory whose disk can be full, for all batches or for none, and which tells of damage.
 struct Disk {
     journal: MemoryJournal,
+    time: Time,
+    /// How long letting go of a blob takes.
+    release_us: u64,
     full: Arc<AtomicBool>,
     damaged: Vec<BlobKey>,
 }
@@ -65,6 +68,7 @@ impl Journal for Disk {
     }
 
     fn release(&mut self, key: BlobKey) {
+        self.time.advance(self.release_us);
         self.journal.release(key);
     }
 }
@@ -99,7 +103,13 @@ type Reply = oneshot::Receiver<Result<Vec<Given>, Error>>;
 impl Rig {
     fn new(mailbox: usize) -> Rig {
         let (time, full, mailbox) = (Time::default(), Arc::<AtomicBool>::default(), Mailbox::new(mailbox));
-        let disk = Disk { journal: MemoryJournal::new(), full: full.clone(), damaged: Vec::new() };
+        let disk = Disk {
+            journal: MemoryJournal::new(),
+            time: time.clone(),
+            release_us: 0,
+            full: full.clone(),
+            damaged: Vec::new(),
+        };
         let shard = Shard::new(Parts {
             number: 0,
             engine: Engine::new(),
@@ -286,4 +296,37 @@ fn a_damaged_blob_that_is_nobodys_is_forgotten() {
     rig.shard.store().damaged.push(BlobKey { index: 12_345, item: 6 });
     assert!(rig.settle_down() < 10);
     assert_eq!(rig.shard.idle_us(), None);
+}
+
+#[test]
+fn much_to_apply_does_not_hold_up_the_next_batch() {
+    let mut rig = Rig::new(1_024);
+    rig.send(10_000);
+    let mut replies: Vec<_> = (0..1_000).map(|ticket| rig.pull(ticket, 0)).collect();
+    rig.settle_down();
+    let settlement = Settlement::Ack;
+    for reply in &mut replies {
+        let given = reply.try_recv().unwrap().unwrap();
+        let item = |given: &Given| SettleItem {
+            receipt: given.delivery.receipt,
+            settlement,
+            error: "",
+            result: None,
+        };
+        let items: Vec<_> = given.iter().map(item).collect();
+        let command = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };
+        rig.mailbox.push(Request::Propose(Proposal::new(&command, ReplyTo::Nobody))).unwrap();
+    }
+    rig.shard.store().release_us = 5;
+    rig.shard.step();
+    assert_eq!(rig.shard.in_flight(), 1_000);
+    let mut steps = 0;
+    while rig.shard.in_flight() > 0 {
+        steps += 1;
+        let (before, in_flight) = (rig.time.monotonic_us(), rig.shard.in_flight());
+        rig.shard.step();
+        assert!(rig.time.monotonic_us() - before < 3_000 && rig.shard.in_flight() < in_flight);
+    }
+    assert!((20..60).contains(&steps), "{steps} steps for 50 ms of work");
+    assert_eq!((rig.shard.engine().totals().acked, rig.shard.engine().message_count()), (10_000, 0));
 }

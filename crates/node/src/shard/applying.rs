@@ -1,0 +1,129 @@
+//! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into the next
+//! batch, however much there is to apply.
+
+use sluice_engine::Error;
+use sluice_journal::{BlobKey, Committed, Event};
+
+use super::proposing::refusal;
+use super::request::Answer;
+use super::store::Store;
+use super::{Pending, Shard};
+use crate::clock::Clock;
+
+/// Time for applying in one step: after so much of it no further record is begun.
+const STEP_APPLY_US: u64 = 1_000;
+/// Items, of some bytes or messages each, between two looks at the clock, which costs about as much as one of them.
+const ITEMS_PER_LOOK: usize = 256;
+/// About what an item takes in a record's body.
+const ITEM_BYTES: usize = 32;
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(super) fn apply_committed(&mut self) -> bool {
+        let mut worked = false;
+        let mut items = 0;
+        while let Some(event) = self.next_event() {
+            worked = true;
+            match event {
+                Event::Committed(committed) => {
+                    if self.apply_batch(&committed, &mut items) {
+                        break;
+                    }
+                }
+                Event::Refused { first_index, records, why } => {
+                    self.refuse_in_flight(records, first_index + u64::from(records), &refusal(&why));
+                }
+                Event::Unknown { first_index, records } => {
+                    let unknown = Error::OutcomeUnknown {};
+                    self.refuse_in_flight(records, first_index + u64::from(records), &unknown);
+                }
+                Event::Damaged(key) => self.damaged.push(key),
+                Event::Failed(reason) => {
+                    self.failure = Some(reason);
+                    return true;
+                }
+            }
+        }
+        if std::mem::take(&mut self.removed) {
+            self.end_orphaned_waits();
+        }
+        worked
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        match self.applying.take() {
+            Some(rest) => Some(Event::Committed(rest)),
+            None => self.store.poll(),
+        }
+    }
+
+    /// Applies a batch, or as much of it as there is time for; the rest is kept in `applying`. Tells whether the time is
+    /// over. `items`: how many since the last look at the clock.
+    fn apply_batch(&mut self, committed: &Committed, items: &mut usize) -> bool {
+        let mut index = committed.first_index;
+        let mut records = committed.records();
+        let mut over = false;
+        while !over && let Some(record) = records.next() {
+            self.apply(committed.time_us, index, record.body);
+            *items += 1 + record.body.len() / ITEM_BYTES + self.outcome.deliveries.len();
+            if let Some(pending) = self.in_flight.pop_front() {
+                self.complete(pending);
+            }
+            index += 1;
+            if *items >= ITEMS_PER_LOOK {
+                *items = 0;
+                over = self.clock.monotonic_us() >= self.monotonic_us + STEP_APPLY_US;
+            }
+        }
+        let rest = records.rest().len();
+        if rest > 0 {
+            let bytes = committed.bytes.slice(committed.bytes.len() - rest..);
+            self.applying = Some(Committed { first_index: index, time_us: committed.time_us, bytes });
+        } else {
+            self.figures.batches += 1;
+        }
+        self.settle_in_flight_bytes(index);
+        over
+    }
+
+    fn apply(&mut self, time_us: u64, index: u64, body: &[u8]) {
+        self.engine.apply(time_us, index, body, &mut self.outcome);
+        self.figures.records += 1;
+        for blob in self.outcome.released.drain(..) {
+            self.store.release(BlobKey { index: blob.index, item: blob.item });
+        }
+        for i in 0..self.outcome.ready.len() {
+            let queue = self.outcome.ready[i];
+            self.queue_appeared |= self.newest_queue < Some(queue);
+            self.newest_queue = self.newest_queue.max(Some(queue));
+            self.wake(queue);
+        }
+    }
+
+    pub(super) fn settle_in_flight_bytes(&mut self, applied_before: u64) {
+        while self.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before) {
+            self.in_flight_bytes_sum -= self.in_flight_bytes.pop_front().map_or(0, |(_, bytes)| bytes);
+        }
+    }
+
+    fn complete(&mut self, pending: Pending) {
+        match pending {
+            Pending::Internal | Pending::Owed(_) => {}
+            Pending::Tick => self.tick_in_flight = false,
+            Pending::Reply(reply) => reply.send(self.answer()),
+            Pending::Removal(reply) => {
+                reply.send(self.answer());
+                self.removed = true;
+            }
+            Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
+        }
+    }
+
+    fn answer(&mut self) -> Answer {
+        let results = if self.outcome.results.iter().any(Result::is_err) {
+            std::mem::take(&mut self.outcome.results)
+        } else {
+            Vec::new()
+        };
+        Answer { result: self.outcome.error.take().map_or(Ok(self.outcome.reply), Err), results }
+    }
+}
