@@ -14,8 +14,8 @@ use sluice_journal::{Backup, Backups};
 use tokio::sync::mpsc;
 
 use crate::api::StartError;
+use crate::directory::{Directory, SHARDS_MAX, shard_dir};
 use crate::handle::Node;
-use crate::start::shard_dir;
 
 const MAGIC: &[u8; 8] = b"SLUICEB1";
 /// The shard number of the last frame.
@@ -85,6 +85,10 @@ pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(StartError(format!("{} is not empty: restore into a new directory", dir.display())));
     }
+    if frames.shards == 0 || frames.shards > SHARDS_MAX {
+        return Err(StartError(format!("the backup is damaged: it tells of {} shards", frames.shards)));
+    }
+    let directory = Directory::begin_restore(dir, frames.shards)?;
     for shard in 0..frames.shards {
         let mut part = Part { frames: &mut frames, shard };
         sluice_journal::restore(&mut part, &shard_dir(dir, shard))
@@ -95,7 +99,8 @@ pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
             )));
         }
     }
-    frames.expect_end()
+    frames.expect_end()?;
+    directory.complete()
 }
 
 /// The frames of a stream, read as they come.

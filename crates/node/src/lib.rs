@@ -13,6 +13,7 @@ pub mod api;
 pub mod backup;
 mod blobs;
 pub mod clock;
+pub mod directory;
 mod driver;
 mod handle;
 mod looking;

@@ -1,6 +1,6 @@
 //! Starting a node: open the journals, recover the engines, begin a new epoch on each, set the threads going.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::api::{Durability, Options, StartError};
 use crate::clock::{Clock, LogClock, SystemClock};
+use crate::directory::{Directory, SHARDS_MAX, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::handle::{Inner, Node};
 use crate::mailbox::Mailbox;
@@ -23,19 +24,12 @@ use crate::shard::request::Request;
 use crate::shard::store::Store;
 use crate::shard::{Parts, Shard, Step};
 
-/// Most shards of a node.
-const SHARDS_MAX: u32 = 64;
 /// Most files that are open only to be read, of all shards together ...
 const OPEN_FILES: usize = 128;
 /// ... and at least of each.
 const OPEN_FILES_MIN: usize = 8;
 /// How long a start waits for room for its first records.
 const FIRST_RECORDS_TIME: Duration = Duration::from_secs(30);
-
-/// The directory of one shard within the data directory.
-pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
-    data_dir.join(format!("shard-{shard:03}"))
-}
 
 /// What starting gathers, shard by shard.
 struct Starting<'a> {
@@ -84,13 +78,13 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
 
 impl Starting<'_> {
     fn start_all(&mut self) -> Result<(), StartError> {
-        for number in 0..self.options.shards {
-            match &self.options.data_dir {
-                None => self.start_memory(number)?,
-                Some(dir) => self.start_disk(dir, number)?,
-            }
-        }
-        Ok(())
+        let shards = self.options.shards;
+        let Some(dir) = &self.options.data_dir else {
+            return (0..shards).try_for_each(|number| self.start_memory(number));
+        };
+        let directory = Directory::open(dir, shards)?;
+        (0..shards).try_for_each(|number| self.start_disk(dir, number))?;
+        directory.complete()
     }
 
     /// One shard could not start: ends those that run already.
@@ -282,24 +276,7 @@ fn check(options: &Options) -> Result<(), StartError> {
     if options.shards == 0 || options.shards > SHARDS_MAX {
         return Err(StartError(format!("shards: {} is out of range, use 1 to {SHARDS_MAX}", options.shards)));
     }
-    let Some(dir) = &options.data_dir else { return Ok(()) };
-    // Shard 0 is made first, and knows what lives on the others.
-    let others = (1..=SHARDS_MAX).any(|shard| holds_journal(&shard_dir(dir, shard)));
-    if others && !holds_journal(&shard_dir(dir, 0)) {
-        return Err(lost(&shard_dir(dir, 0)));
-    }
-    let beyond = (options.shards..=SHARDS_MAX).find(|shard| shard_dir(dir, *shard).exists());
-    match beyond {
-        None => Ok(()),
-        Some(shard) => Err(StartError(format!(
-            "the data directory {} holds at least {} shards and was to be opened with {}: start with --shards {}, \
-             for a directory can get more shards but not fewer",
-            dir.display(),
-            shard + 1,
-            options.shards,
-            shard + 1
-        ))),
-    }
+    Ok(())
 }
 
 fn lost(dir: &Path) -> StartError {

@@ -3,6 +3,7 @@
 
 mod closing;
 mod delivery;
+mod directory;
 mod durability;
 mod halfway;
 mod namespaces;

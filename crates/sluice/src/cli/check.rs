@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use sluice_front::codes::exit;
 use sluice_journal::{CheckReport, FsDisk, OpenError, check};
+use sluice_node::directory;
 
 use super::error::FAILED;
 use super::format::{counted, plural, size};
@@ -23,13 +24,20 @@ pub(crate) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
-    let shards = shards(&args.data_dir)?;
-    let mut damaged = false;
-    for (at, dir) in shards.iter().enumerate() {
+    let problems = directory::problems(&args.data_dir);
+    let shards = shards(&args.data_dir)
+        .or_else(|error| if problems.is_empty() { Err(error) } else { Ok(Vec::new()) })?;
+    let mut damaged = !problems.is_empty();
+    if damaged {
+        let name = args.data_dir.display().to_string();
+        let whole = json!({"data_dir": &name, "ok": false, "problems": &problems});
+        out.show(&whole, |_| format!("{name}: DAMAGED\n  {}\n", problems.join("\n  ")))?;
+    }
+    for dir in &shards {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
         let result = check(Arc::new(FsDisk), dir);
         progress.finish();
-        let shard = Shard::of(dir, at, result)?;
+        let shard = Shard::of(dir, result)?;
         damaged |= shard.is_damaged();
         out.show(&shard.to_json(), |_| shard.to_text())?;
     }
@@ -70,16 +78,9 @@ struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// `number`: which shard must stand here, so that a missing directory is noticed.
-    fn of(
-        dir: &'a Path,
-        number: usize,
-        result: std::result::Result<CheckReport, OpenError>,
-    ) -> Result<Shard<'a>> {
-        let missing = dir.with_file_name(format!("shard-{number:03}"));
-        let gone = (missing != dir && !missing.exists()).then(|| format!("{} is missing", missing.display()));
+    fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<Shard<'a>> {
         match result {
-            Ok(report) => Ok(Shard { dir, report, fatal: gone }),
+            Ok(report) => Ok(Shard { dir, report, fatal: None }),
             Err(OpenError::InUse { .. }) => Err(CliError::failed(format!("a server uses {}", dir.display()))
                 .hint("Stop it first: a check of files that change would prove nothing.")
                 .exit_with(exit::CONFLICT)),

@@ -67,6 +67,22 @@ fn a_missing_manifest_or_shard_is_damage() {
 }
 
 #[test]
+fn a_missing_last_shard_is_damage_and_so_is_a_restore_that_was_cut() {
+    let (home, _server) = left_behind();
+    let marker = home.path().join("sluice-data/directory");
+    let text = std::fs::read_to_string(&marker).unwrap();
+    let body = text.replace("shards 1\n", "shards 2\n");
+    let body = &body[..body.find("checksum").unwrap()];
+    std::fs::write(&marker, format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))).unwrap();
+    let done = run(home.path(), &["check", "sluice-data"]);
+    assert!(done.code == Some(1) && done.out.contains("shard-001 is missing"), "{done:?}");
+    let body = body.replace("state complete", "state restoring");
+    std::fs::write(&marker, format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))).unwrap();
+    let done = run(home.path(), &["check", "sluice-data"]);
+    assert!(done.code == Some(1) && done.out.contains("not finished"), "{done:?}");
+}
+
+#[test]
 fn what_cannot_be_checked_is_said() {
     let server = Server::start();
     let error = server.run(&["check", "sluice-data"]).fails(4);

@@ -1,0 +1,276 @@
+//! The data directory as a whole: which shards belong to it, and whether all of them are there.
+//!
+//! A file `directory` says so, in lines of text with a checksum at the end. It is written aside, synced, renamed, and
+//! the directory synced; before shards are made or restored, and again when that is done. So a restore that was cut short
+//! never passes for a whole directory, and a shard's directory that is lost is missed. A directory of an older version
+//! has no such file, and gets one with its first start.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use sluice_journal::{Disk, FsDisk, holds_journal};
+
+use crate::api::StartError;
+
+/// Most shards of a node.
+pub(crate) const SHARDS_MAX: u32 = 64;
+
+const NAME: &str = "directory";
+const TITLE: &str = "sluice data directory";
+const FORMAT_VERSION: u32 = 1;
+
+/// The directory of one shard within the data directory.
+pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
+    data_dir.join(format!("shard-{shard:03}"))
+}
+
+/// What the file says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Marker {
+    /// Tells this directory from others; a copy has the same.
+    identity: u64,
+    /// Shards that are there.
+    pub(crate) shards: u32,
+    state: State,
+}
+
+/// What was begun and is not known to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Complete,
+    /// Shards are being made, up to this many.
+    Growing(u32),
+    Restoring,
+}
+
+impl Marker {
+    fn encode(&self) -> String {
+        let state = match self.state {
+            State::Complete => "complete".to_owned(),
+            State::Growing(shards) => format!("growing {shards}"),
+            State::Restoring => "restoring".to_owned(),
+        };
+        let Marker { identity, shards, .. } = self;
+        let body = format!(
+            "{TITLE}\nformat {FORMAT_VERSION}\nidentity {identity:016x}\nshards {shards}\nstate {state}\n"
+        );
+        format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))
+    }
+
+    fn decode(path: &Path, text: &str) -> Result<Marker, StartError> {
+        let damaged = || {
+            StartError(format!(
+                "{} is damaged: keep a copy of the data directory, and restore the latest backup with `sluice restore`; \
+                 or remove the file if you are sure that every shard's directory is in place",
+                path.display()
+            ))
+        };
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        if !text.starts_with(TITLE) {
+            return Err(damaged());
+        }
+        let version: u32 = field("format").and_then(|value| value.parse().ok()).ok_or_else(damaged)?;
+        if version > FORMAT_VERSION {
+            return Err(StartError(format!(
+                "{} has format version {version}, and this program reads up to {FORMAT_VERSION}; use a newer sluice",
+                path.display()
+            )));
+        }
+        let state = match field("state").map(|state| state.split_once(' ').unwrap_or((state, ""))) {
+            Some(("complete", "")) => Some(State::Complete),
+            Some(("restoring", "")) => Some(State::Restoring),
+            Some(("growing", shards)) => shards.parse().ok().map(State::Growing),
+            _ => None,
+        };
+        let marker = Marker {
+            identity: field("identity").and_then(|v| u64::from_str_radix(v, 16).ok()).ok_or_else(damaged)?,
+            shards: field("shards").and_then(|value| value.parse().ok()).ok_or_else(damaged)?,
+            state: state.ok_or_else(damaged)?,
+        };
+        if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
+    }
+
+    fn read(data_dir: &Path) -> Result<Option<Marker>, StartError> {
+        let path = data_dir.join(NAME);
+        match fs::read(&path) {
+            Ok(bytes) => Marker::decode(&path, &String::from_utf8_lossy(&bytes)).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StartError(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    fn write(&self, data_dir: &Path) -> io::Result<()> {
+        let aside = data_dir.join(format!("{NAME}.tmp"));
+        let mut file = File::create(&aside)?;
+        file.write_all(self.encode().as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&aside, data_dir.join(NAME))?;
+        File::open(data_dir)?.sync_all()
+    }
+
+    /// Shards that are there, or may be.
+    fn shards_at_most(&self) -> u32 {
+        match self.state {
+            State::Growing(shards) => shards.max(self.shards),
+            State::Complete | State::Restoring => self.shards,
+        }
+    }
+}
+
+/// A data directory that is being opened or made.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    marker: Option<Marker>,
+    shards: u32,
+}
+
+impl Directory {
+    /// Looks whether the directory can be opened with so many shards, and says in it which are about to be made.
+    pub(crate) fn open(path: &Path, shards: u32) -> Result<Directory, StartError> {
+        let marker = Marker::read(path)?;
+        if let Some(wrong) = problems_of(path, marker).into_iter().next() {
+            return Err(StartError(wrong));
+        }
+        let known = marker.map_or(0, |marker| marker.shards);
+        let held = (0..=SHARDS_MAX).rev().find(|shard| shard_dir(path, *shard).exists());
+        let there = known.max(held.map_or(0, |shard| shard + 1));
+        if there > shards {
+            return Err(StartError(format!(
+                "the data directory {} has {there} shards and was to be opened with {shards}: start with --shards {there}, \
+                 for a directory can get more shards but not fewer",
+                path.display()
+            )));
+        }
+        let directory = Directory { path: path.to_owned(), marker, shards };
+        let missing = (0..shards).any(|shard| !holds_journal(&shard_dir(path, shard)));
+        // A server that has it says itself what becomes of it, and this start will be refused.
+        let in_use = FsDisk.is_locked(&shard_dir(path, 0)).unwrap_or(false);
+        if missing && !in_use {
+            FsDisk.create_dir(path).map_err(|error| directory.failed(&error))?;
+            let state = State::Growing(shards);
+            let growing = Marker { identity: directory.identity(), shards: known, state };
+            growing.write(path).map_err(|error| directory.failed(&error))?;
+        }
+        Ok(directory)
+    }
+
+    /// All shards are there.
+    pub(crate) fn complete(&self) -> Result<(), StartError> {
+        let complete = Marker { identity: self.identity(), shards: self.shards, state: State::Complete };
+        if self.marker == Some(complete) {
+            return Ok(());
+        }
+        match complete.write(&self.path) {
+            // A full disk must not keep a server from starting, for only a server can drain it.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                tracing::warn!(dir = %self.path.display(), "no room to note the number of shards; the next start tries again");
+                Ok(())
+            }
+            written => written.map_err(|error| self.failed(&error)),
+        }
+    }
+
+    /// Begins a directory that a backup with so many shards is to be restored into.
+    pub(crate) fn begin_restore(path: &Path, shards: u32) -> Result<Restoring, StartError> {
+        let identity = new_identity();
+        let marker = Marker { identity, shards, state: State::Restoring };
+        let written = FsDisk.create_dir(path).and_then(|()| marker.write(path));
+        written.map_err(|error| StartError(format!("cannot write to {}: {error}", path.display())))?;
+        Ok(Restoring { path: path.to_owned(), marker })
+    }
+
+    fn identity(&self) -> u64 {
+        self.marker.map_or_else(new_identity, |marker| marker.identity)
+    }
+
+    fn failed(&self, error: &io::Error) -> StartError {
+        StartError(format!("cannot write to the data directory {}: {error}", self.path.display()))
+    }
+}
+
+/// A directory that a backup is being restored into, which does not open until that is done.
+#[derive(Debug)]
+pub(crate) struct Restoring {
+    path: PathBuf,
+    marker: Marker,
+}
+
+impl Restoring {
+    /// Everything is there.
+    pub(crate) fn complete(self) -> Result<(), StartError> {
+        let complete = Marker { state: State::Complete, ..self.marker };
+        complete
+            .write(&self.path)
+            .map_err(|error| StartError(format!("cannot write to {}: {error}", self.path.display())))
+    }
+}
+
+/// What is wrong with a data directory as a whole, as sentences for the operator; what is in its shards is the journal's
+/// business. Writes nothing.
+pub fn problems(data_dir: &Path) -> Vec<String> {
+    match Marker::read(data_dir) {
+        Ok(marker) => problems_of(data_dir, marker),
+        Err(error) => vec![error.0],
+    }
+}
+
+fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
+    let dir = data_dir.display();
+    let holds = |shard: u32| holds_journal(&shard_dir(data_dir, shard));
+    let lost = |shard: u32| {
+        format!(
+            "the data of {} is missing, though other shards rely on it: bring the directory back, or restore a backup",
+            shard_dir(data_dir, shard).display()
+        )
+    };
+    let Some(marker) = marker else {
+        // Shards are made in order.
+        let last = (0..=SHARDS_MAX).rev().find(|shard| holds(*shard)).unwrap_or(0);
+        return (0..last).filter(|shard| !holds(*shard)).map(lost).collect();
+    };
+    if marker.state == State::Restoring {
+        return vec![format!(
+            "restoring a backup into {dir} was begun and not finished: remove the directory, and restore the backup again"
+        )];
+    }
+    let missing = (0..marker.shards).filter(|shard| !holds(*shard)).map(lost);
+    let strangers =
+        (marker.shards_at_most()..=SHARDS_MAX).filter(|shard| shard_dir(data_dir, *shard).exists());
+    let strange = |shard| {
+        format!(
+            "{} does not belong to {dir}, which has {} shards: move it elsewhere",
+            shard_dir(data_dir, shard).display(),
+            marker.shards
+        )
+    };
+    missing.chain(strangers.map(strange)).collect()
+}
+
+fn new_identity() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_comes_back_and_any_flipped_byte_is_seen() {
+        let path = Path::new("directory");
+        for state in [State::Complete, State::Growing(7), State::Restoring] {
+            let marker = Marker { identity: 0x12ab, shards: 3, state };
+            let text = marker.encode();
+            assert_eq!(Marker::decode(path, &text).expect("whole"), marker);
+            for at in 0..text.len() {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1;
+                let flipped = String::from_utf8_lossy(&bytes).into_owned();
+                assert!(Marker::decode(path, &flipped).is_err(), "byte {at}");
+                assert!(Marker::decode(path, &text[..at]).is_err(), "cut at {at}");
+            }
+        }
+    }
+}

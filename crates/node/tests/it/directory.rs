@@ -1,0 +1,98 @@
+//! The data directory as a whole.
+
+use std::fs;
+use std::path::Path;
+
+use sluice_node::directory::problems;
+use sluice_node::{Node, Options, backup};
+
+use crate::support::{options, send};
+
+fn three(data_dir: &Path) -> Options {
+    Options { shards: 3, ..options(Some(data_dir)) }
+}
+
+async fn start_and_stop(data_dir: &Path) {
+    let node = Node::start(three(data_dir)).unwrap();
+    send(&node, "q", &[b"kept"]).await;
+    node.shutdown(std::time::Duration::from_secs(10)).await.unwrap();
+}
+
+fn refusal(options: Options) -> String {
+    Node::start(options).expect_err("refused").0
+}
+
+#[tokio::test]
+async fn a_lost_shard_is_missed_wherever_it_stood() {
+    for shard in ["shard-000", "shard-001", "shard-002"] {
+        let dir = tempfile::tempdir().unwrap();
+        start_and_stop(dir.path()).await;
+        assert_eq!(problems(dir.path()), [""; 0]);
+        fs::remove_dir_all(dir.path().join(shard)).unwrap();
+        let refused = refusal(three(dir.path()));
+        assert!(refused.contains(shard) && refused.contains("restore a backup"), "{refused}");
+        assert_eq!(problems(dir.path()), [refused]);
+        assert!(!dir.path().join(shard).exists(), "nothing was made in its place");
+    }
+}
+
+#[tokio::test]
+async fn a_strange_shard_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    start_and_stop(dir.path()).await;
+    fs::create_dir(dir.path().join("shard-005")).unwrap();
+    let refused = refusal(three(dir.path()));
+    assert!(refused.contains("shard-005") && refused.contains("has 3 shards"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_directory_may_grow_and_goes_on_where_that_was_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    start_and_stop(dir.path()).await;
+    let five = Options { shards: 5, ..options(Some(dir.path())) };
+    Node::start(five.clone()).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
+    // As a crash would have left it in the middle.
+    let marker = dir.path().join("directory");
+    let text = fs::read_to_string(&marker).unwrap();
+    assert!(text.contains("shards 5\nstate complete\n"), "{text}");
+    fs::remove_file(&marker).unwrap();
+    fs::remove_dir_all(dir.path().join("shard-004")).unwrap();
+    Node::start(five).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
+    let fewer = refusal(three(dir.path()));
+    assert!(fewer.contains("--shards 5"), "{fewer}");
+}
+
+#[tokio::test]
+async fn a_directory_of_an_older_version_gets_its_marker() {
+    let dir = tempfile::tempdir().unwrap();
+    start_and_stop(dir.path()).await;
+    fs::remove_file(dir.path().join("directory")).unwrap();
+    assert_eq!(problems(dir.path()), [""; 0]);
+    start_and_stop(dir.path()).await;
+    assert!(dir.path().join("directory").exists());
+}
+
+#[tokio::test]
+async fn a_backup_that_is_cut_anywhere_leaves_nothing_that_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(three(&dir.path().join("data"))).unwrap();
+    send(&node, "q", &[b"kept"]).await;
+    let mut stream = Vec::new();
+    let mut chunks = node.backup().await.unwrap();
+    while let Some(chunk) = chunks.recv().await {
+        stream.extend_from_slice(&chunk.unwrap());
+    }
+    let whole = dir.path().join("whole");
+    backup::restore(&mut &stream[..], &whole).unwrap();
+    assert_eq!(problems(&whole), [""; 0]);
+    Node::start(three(&whole)).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
+    let step = stream.len() / 23;
+    // Before that nothing is made.
+    for (at, cut) in (20..stream.len()).step_by(step).chain([stream.len() - 1]).enumerate() {
+        let part = dir.path().join(format!("cut-{at}"));
+        backup::restore(&mut &stream[..cut], &part).expect_err("cut");
+        let refused = refusal(three(&part));
+        assert!(refused.contains("not finished") && refused.contains("remove the directory"), "{refused}");
+        assert_eq!(problems(&part).len(), 1);
+    }
+}
