@@ -2,6 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::options::SendOptions;
 use crate::settings::{Backoff, QueuePatch, Quotas};
@@ -121,6 +122,22 @@ pub enum Command<'a> {
         queue: &'a str,
         /// Which; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
+    },
+    /// Creates a limit, or replaces what it allows.
+    LimitSet {
+        /// Namespace of the limit.
+        namespace: NamespaceId,
+        /// Name of the limit.
+        limit: &'a str,
+        /// What it allows from here on.
+        rules: LimitRules,
+    },
+    /// Deletes a limit that no queue follows.
+    LimitDelete {
+        /// Namespace of the limit.
+        namespace: NamespaceId,
+        /// Name of the limit.
+        limit: &'a str,
     },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {

@@ -97,6 +97,12 @@ errors! {
         "namespace {namespace:?} still holds {queues} queue(s): delete them first, or delete with force";
     /// No such queue.
     QueueNotFound { queue: String } "queue_not_found" Caller "queue {queue:?} does not exist";
+    /// No such limit.
+    LimitNotFound { limit: String } "limit_not_found" Caller
+        "limit {limit:?} does not exist in this namespace: create it first";
+    /// The limit is followed by queues.
+    LimitInUse { limit: String, queues: String } "limit_in_use" Caller
+        "limit {limit:?} is followed by queues: {queues}: give them another limit, or none, first";
     /// No message with this id: it was never sent, or has left the queue.
     MessageNotFound { id: String } "message_not_found" Caller
         "message {id} is not here: it was never sent, or was settled, purged or deleted";

@@ -9,7 +9,7 @@
 //!
 //! Map: [`Engine`] the state and the door to it, [`command`] what can be asked and `record` its layout in the log,
 //! [`outcome`] what comes of it, [`query`] what can be read, [`blob`] content type, headers and payload as one blob,
-//! [`settings`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
+//! [`settings`], [`limit`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
 //! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden/*.txt`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -20,6 +20,7 @@ mod engine;
 pub mod error;
 mod hash;
 pub mod id;
+pub mod limit;
 pub mod limits;
 pub mod options;
 pub mod outcome;

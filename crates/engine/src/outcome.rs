@@ -55,6 +55,11 @@ pub enum Reply {
         /// Whether this command created it.
         created: bool,
     },
+    /// Limit set: whether it is new.
+    Limit {
+        /// Whether this command created it.
+        created: bool,
+    },
     /// Namespace create: which number it has.
     Namespace {
         /// Its number.

@@ -1,6 +1,7 @@
 //! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
 
 use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::limit::LimitRules;
 use crate::settings::{Backoff, QueueSettings, Quotas};
 
 /// Where a message stands.
@@ -90,6 +91,10 @@ pub struct QueueView {
     pub counters: Counters,
     /// When it was created, in microseconds since the Unix epoch.
     pub created_at_us: u64,
+    /// Of the blocked messages, those that wait for another one with their ordering key.
+    pub blocked_by_ordering_key: u64,
+    /// Of the blocked messages, those that wait for their limit key.
+    pub blocked_by_limit: u64,
     /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
     pub oldest_ready_at_us: Option<u64>,
 }
@@ -195,7 +200,9 @@ pub struct MessageView {
     pub ordering_key: Box<[u8]>,
     /// Its fair key; empty: none.
     pub fair_key: Box<[u8]>,
-    /// Blocked: by what, as a word: `ordering_key`.
+    /// Its limit key; empty: none.
+    pub limit_key: Box<[u8]>,
+    /// Blocked: by what, as a word: `ordering_key`, `limit`.
     pub blocked_by: Option<&'static str>,
     /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
     /// `payload_damaged`.
@@ -221,6 +228,37 @@ pub struct MessageView {
     pub blob: BlobRef,
     /// Ended attempts, oldest first; empty in lists.
     pub history: Vec<Attempt>,
+}
+
+/// A limit as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LimitView {
+    /// Its name.
+    pub name: String,
+    /// What it allows.
+    pub rules: LimitRules,
+    /// The queues that follow it, by name.
+    pub queues: Vec<String>,
+    /// Leased messages of these queues.
+    pub in_flight: u64,
+    /// Messages that might be delivered but for the limit: those that wait for their key and, when the limit as a whole is
+    /// used up, all that are ready.
+    pub waiting: u64,
+    /// When the overall rate lets the next one begin, if it lets none now; in microseconds since the Unix epoch.
+    pub next_at_us: Option<u64>,
+}
+
+/// One key of a limit as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LimitKeyView {
+    /// The key.
+    pub key: Box<[u8]>,
+    /// Leased messages that have it.
+    pub in_flight: u64,
+    /// Messages that wait for it.
+    pub waiting: u64,
+    /// When its rate lets the next one begin, if it lets none now; in microseconds since the Unix epoch.
+    pub next_at_us: Option<u64>,
 }
 
 /// A page of a listing.

@@ -123,6 +123,10 @@ queue_settings! {
     backoff: Backoff = Backoff::default();
     10 /// How many messages a fair key gives in its turn; those that are not named, and the empty key, give one.
     fair_weights: FairWeights = FairWeights::default();
+    11 /// What a message does to its ordering key while it waits for its time.
+    ordering_retry: OrderingRetry = OrderingRetry::Block;
+    12 /// Name of the limit that the queue follows; empty: none.
+    limit: Box<str> = Box::default();
     23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
     retain_done_ms: u64 = 0;
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
@@ -134,6 +138,40 @@ impl QueueSettings {
     #[inline]
     pub fn retains_done(&self) -> bool {
         self.retain_done_ms > 0 || self.retain_done_count > 0
+    }
+}
+
+/// What a message that is delayed, from the start or before another attempt, does to the others with its ordering key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OrderingRetry {
+    /// They wait for it.
+    #[default]
+    Block,
+    /// They go on; it comes back before those that were sent later.
+    StepAside,
+}
+
+impl Setting for OrderingRetry {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u8(*self as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        match reader.u8()? {
+            0 => Some(OrderingRetry::Block),
+            1 => Some(OrderingRetry::StepAside),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for Box<str> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.name(self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(reader.name()?.into())
     }
 }
 

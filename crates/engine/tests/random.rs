@@ -12,12 +12,15 @@ use sluice_engine::command::{
     Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::State;
-use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
+use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{Command, Engine, Limits, Outcome};
 
 const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// The last one is none.
+const LIMITS: [&str; 4] = ["l", "m", "n", ""];
 const START_US: u64 = 1_700_000_000_000_000;
 
 /// A small generator of numbers (xorshift64*).
@@ -64,6 +67,12 @@ impl Run {
             ids: BTreeSet::new(),
         };
         run.begin_epoch();
+        for (limit, queue) in LIMITS.into_iter().zip(&QUEUES).take(3) {
+            let (namespace, rules) = (NamespaceId::DEFAULT, run.rules());
+            run.apply(&Command::LimitSet { namespace, limit, rules });
+            let patch = QueuePatch { limit: Some(limit.into()), ..QueuePatch::default() };
+            run.apply(&Command::QueueSet { namespace, queue, patch, create: true });
+        }
         run
     }
 
@@ -149,6 +158,7 @@ impl Run {
         SendOptions {
             ordering_key: self.numbers.pick(&keys),
             fair_key: self.numbers.pick(&keys),
+            limit_key: self.numbers.pick(&keys),
             result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
             correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
             reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
@@ -247,7 +257,15 @@ impl Run {
             }
             _ => Vec::new(),
         };
-        match self.numbers.below(8) {
+        match self.numbers.below(12) {
+            8 => {
+                let limit = self.numbers.pick(&LIMITS[..3]);
+                self.apply(&Command::LimitDelete { namespace, limit });
+            }
+            9 | 10 => {
+                let (limit, rules) = (self.numbers.pick(&LIMITS[..3]), self.rules());
+                self.apply(&Command::LimitSet { namespace, limit, rules });
+            }
             0 => self.apply(&Command::QueuePurge { namespace, queue }),
             1 => self.apply(&Command::QueueDelete { namespace, queue }),
             2 | 3 => self.apply(&Command::DeadRedrive { namespace, queue, ids: &dead }),
@@ -259,6 +277,11 @@ impl Run {
                     max_attempts: self.numbers.one_in(2).then_some(3),
                     max_deliveries: self.numbers.one_in(2).then_some(5),
                     backoff: self.numbers.one_in(2).then(|| self.backoff()),
+                    ordering_retry: self
+                        .numbers
+                        .one_in(2)
+                        .then(|| self.numbers.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
+                    limit: self.numbers.one_in(3).then(|| self.numbers.pick(&LIMITS).into()),
                     fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
                     retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
                     retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
@@ -266,6 +289,25 @@ impl Run {
                 let create = self.numbers.one_in(2);
                 self.apply(&Command::QueueSet { namespace, queue, patch, create });
             }
+        }
+    }
+
+    fn rules(&mut self) -> LimitRules {
+        let numbers = &mut self.numbers;
+        let count = |numbers: &mut Numbers| numbers.one_in(3).then(|| 1 + numbers.below(6) as u32);
+        let rate = |numbers: &mut Numbers| {
+            let rate = Rate {
+                count: 1 + numbers.below(20) as u32,
+                period_ms: 1 + numbers.below(30_000),
+                burst: 1 + numbers.below(5) as u32,
+            };
+            numbers.one_in(3).then_some(rate)
+        };
+        LimitRules {
+            in_flight: count(numbers),
+            in_flight_per_key: count(numbers),
+            rate: rate(numbers),
+            rate_per_key: rate(numbers),
         }
     }
 

@@ -126,6 +126,8 @@ pub const TABLE: &[Code] = &[
     conflict("namespace_exists", grpc::ALREADY_EXISTS),
     conflict("namespace_not_empty", grpc::FAILED_PRECONDITION),
     not_found("queue_not_found"),
+    not_found("limit_not_found"),
+    conflict("limit_in_use", grpc::FAILED_PRECONDITION),
     not_found("message_not_found"),
     conflict("wrong_state", grpc::FAILED_PRECONDITION),
     conflict("lease_lost", grpc::ABORTED),

@@ -13,11 +13,14 @@ use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 
 impl Engine {
-    /// Puts a ready message at the end of the line that it belongs to: its lane, in a queue that knows fair keys.
+    /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a
+    /// queue that knows fair keys.
     pub(super) fn push_ready(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
-        let lane = self.fair_lane(message.extras);
+        let extras = message.extras;
+        self.limit_ready(queue_slot, extras);
+        let lane = self.fair_lane(extras);
         if lane != NIL {
             self.begin_fairness(queue_slot);
         }

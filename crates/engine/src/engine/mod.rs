@@ -2,7 +2,7 @@
 //!
 //! One file per concern: `send`, `receive`, `settle` and `dead` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `timers` and `sweep` for what goes on by
+//! turn it is, `queue_limits` for how much at a time, `timers` and `sweep` for what goes on by
 //! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -25,6 +25,7 @@ mod namespaces;
 mod ordering;
 mod own_sends;
 mod progress;
+mod queue_limits;
 mod queues;
 mod read;
 mod receive;
@@ -50,6 +51,7 @@ use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
 use crate::state::fair::Lanes;
 use crate::state::idempotency::Idempotency;
+use crate::state::limit::AllLimits;
 use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
 use crate::state::shared_blobs::SharedBlobs;
@@ -76,6 +78,7 @@ pub struct Engine {
     ordering: OrderingKeys,
     shared_blobs: SharedBlobs,
     lanes: Lanes,
+    queue_limits: AllLimits,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -131,6 +134,9 @@ impl Engine {
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
+        if !self.queue_limits.touched.is_empty() {
+            self.look_at_touched(out);
+        }
     }
 
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
@@ -177,6 +183,8 @@ impl Engine {
                 self.dead_redrive(namespace, queue, &ids, out)
             }
             RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
+            RareRecord::LimitSet { namespace, limit, rules } => self.limit_set(namespace, limit, rules, out),
+            RareRecord::LimitDelete { namespace, limit } => self.limit_delete(namespace, limit, out),
             RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
             RareRecord::Report(report) => self.report(&report, out),
         }
@@ -196,7 +204,10 @@ impl Engine {
 
     /// When a `Tick` is due, in microseconds; a time that is past while work in slices goes on. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        if self.work.is_empty() { self.wheel.next_us(&self.messages) } else { Some(self.now_us) }
+        if !self.work.is_empty() {
+            return Some(self.now_us);
+        }
+        self.wheel.next_us(&self.messages).into_iter().chain(self.next_limit_us()).min()
     }
 
     /// Index of the latest record applied.

@@ -1,16 +1,21 @@
 //! Ordering keys: one message of a key goes on, the others wait for it in the order of sending.
 //!
+//! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
+//!
 //! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it up when it
 //! leaves the queue or dies. Messages that wait were possibly purged meanwhile: those are freed where they are met.
 
 use super::Engine;
 use super::sweep::Work;
 use crate::outcome::Outcome;
-use crate::state::message::BlockedBy;
+use crate::settings::OrderingRetry;
+use crate::state::message::{BlockedBy, PLACE};
 use crate::store::NIL;
 
 /// Purged messages that are freed at once where one is looked for that can go on.
 const STALE_AT_ONCE: usize = 8;
+/// Messages that a message which comes back is compared with, to find its place among them.
+const LOOK_AHEAD_MAX: usize = 64;
 
 impl Engine {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
@@ -21,8 +26,32 @@ impl Engine {
             return true;
         }
         self.enter_blocked(slot, BlockedBy::OrderingKey, time_us);
-        self.ordering.slots.get_mut(key).waiting.push_back(&mut self.messages, slot);
+        self.wait_in_order(slot, key);
         false
+    }
+
+    /// Whether a message that is delayed lets the others of its ordering key go on.
+    pub(super) fn steps_aside(&self, slot: u32) -> bool {
+        let queue = self.queues.get(self.messages.get(slot).queue);
+        queue.settings.ordering_retry == OrderingRetry::StepAside
+    }
+
+    /// Lines a message up in the order of sending: at the end, unless it comes back from a delay or from the dead letters.
+    fn wait_in_order(&mut self, slot: u32, key: u32) {
+        let sequence = self.messages.get(slot).sequence;
+        let waiting = &mut self.ordering.slots.get_mut(key).waiting;
+        let is_earlier = |other: u32| other != NIL && self.messages.get(other).sequence < sequence;
+        if waiting.tail == NIL || is_earlier(waiting.tail) {
+            return waiting.push_back(&mut self.messages, slot);
+        }
+        let mut before = waiting.head;
+        for _ in 0..LOOK_AHEAD_MAX {
+            if !is_earlier(before) {
+                break;
+            }
+            before = self.messages.get(before).links[PLACE].next;
+        }
+        waiting.insert_before(&mut self.messages, slot, before);
     }
 
     /// A message is gone or dead: if it was the active one of its key, the next goes on.

@@ -22,6 +22,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
+        self.check_limit(namespace_slot, patch)?;
         let found = self.find_queue(namespace_slot, name);
         let queue_slot = match found {
             Some(slot) => slot,
@@ -34,6 +35,7 @@ impl Engine {
         if patch.retain_done_count.is_some() || patch.retain_done_ms.is_some() {
             self.begin_work(Work::Queue(queue_slot), out);
         }
+        self.follow_limit(queue_slot, out);
         Ok(())
     }
 
@@ -106,6 +108,7 @@ impl Engine {
 
     /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
     pub(super) fn delete_queue(&mut self, queue_slot: u32) -> u64 {
+        self.leave_limit(queue_slot);
         let messages = self.drop_counters(queue_slot, &State::ALL);
         let queue = self.queues.get_mut(queue_slot);
         queue.deleted = true;
@@ -121,6 +124,9 @@ impl Engine {
         for &state in states {
             let count = std::mem::take(&mut queue.counters.states[state as usize]);
             self.totals.states[state as usize] -= count;
+            if state == State::Blocked {
+                queue.blocked_by = Default::default();
+            }
             messages += count;
             bytes += std::mem::take(&mut queue.bytes[state as usize]);
         }

@@ -79,8 +79,9 @@ impl Engine {
 
     /// How many messages a receive could take now; 0 for an unknown queue.
     pub fn ready_count(&self, queue: QueueId) -> u64 {
-        let ready = |slot| self.queues.get(slot).counters.states[State::Ready as usize];
-        self.queue_slot(queue).map_or(0, ready)
+        let Some(slot) = self.queue_slot(queue) else { return 0 };
+        let queue = self.queues.get(slot);
+        queue.counters.states[State::Ready as usize].min(self.limit_room(queue))
     }
 
     /// One queue.
@@ -129,6 +130,8 @@ impl Engine {
             settings: queue.settings.clone(),
             counters: queue.counters,
             created_at_us: queue.created_at_us,
+            blocked_by_ordering_key: queue.blocked_by[BlockedBy::OrderingKey as usize],
+            blocked_by_limit: queue.blocked_by[BlockedBy::Limit as usize],
             oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),
         }
     }
@@ -254,7 +257,7 @@ impl Engine {
             || (state == State::Blocked && message.time_us > self.now_us);
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(NIL, |options| options.ordering);
-        let fair = self.fair_lane(message.extras);
+        let (fair, limit) = (self.fair_lane(message.extras), self.key_line(message.extras));
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
         let results = self.extras.results(message.extras);
@@ -272,6 +275,11 @@ impl Engine {
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
             fair_key: if fair == NIL { Box::default() } else { self.lanes.key(fair).into() },
+            limit_key: if limit == NIL {
+                Box::default()
+            } else {
+                (*self.queue_limits.lines.slots.get(limit).key).into()
+            },
             blocked_by: message.blocked_by().map(BlockedBy::name),
             reason: message.reason.name(),
             reason_at_us: ended.then_some(message.time_us),

@@ -4,10 +4,11 @@ use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::{EPOCH_SHIFT, MessageId, NamespaceId, QueueId, Receipt};
-use crate::limits::LEASE_MS_MAX;
+use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::record::ReceiveRecord;
+use crate::store::NIL;
 
 /// One queue of a receive by weight: smooth weighted round robin.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ struct Budget {
     lease_ms: u64,
     /// Whether the epoch has no more tokens.
     tokens_spent: bool,
+    /// Ready messages that may not begin after all which may yet be put back.
+    bounces: usize,
 }
 
 impl Budget {
@@ -53,6 +56,7 @@ impl Engine {
             bytes: u64::from(receive.max_bytes),
             lease_ms: receive.lease_ms,
             tokens_spent: false,
+            bounces: SLICE_ITEMS,
         };
         if receive.by_weight {
             return self.receive_by_weight(namespace_slot, receive, &mut budget, out);
@@ -93,8 +97,10 @@ impl Engine {
         budget.verdict(out)
     }
 
+    /// Whether it has something ready that its limit lets begin.
     fn has_ready(&self, queue_slot: u32) -> bool {
-        self.queues.get(queue_slot).ready.occupied != 0
+        let queue = self.queues.get(queue_slot);
+        queue.ready.occupied != 0 && self.limit_room(queue) > 0
     }
 
     /// Leases the first in line; false when the budget does not allow it.
@@ -106,6 +112,9 @@ impl Engine {
             None => queue.ready.lists[priority].head,
             Some(fair) => self.lanes.slots.get(fair.rings[priority].head).messages.head,
         };
+        if queue.limit != NIL && !self.may_begin(first) {
+            return self.put_back(queue_slot, first, budget, out);
+        }
         let len = u64::from(self.messages.get(first).blob_len);
         if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {
             return false;
@@ -117,6 +126,9 @@ impl Engine {
         budget.messages -= 1;
         budget.bytes = budget.bytes.saturating_sub(len);
         let slot = self.lease_first(queue_slot, priority, budget.lease_ms, token);
+        if !self.queue_limits.touched.is_empty() {
+            self.look_at_touched(out);
+        }
         let message = self.messages.get(slot);
         let queue = self.queues.get(queue_slot);
         let id = MessageId { namespace: budget.namespace, sequence: message.sequence };
@@ -135,6 +147,21 @@ impl Engine {
         if plant::is(Plant::DeliverTwice) && token.is_multiple_of(16) {
             self.make_ready(slot, out);
         }
+        true
+    }
+}
+
+impl Engine {
+    /// Puts a ready message back whose limit key is used up; false when that was done often enough for one record: the queue
+    /// is to be asked again.
+    #[cold]
+    fn put_back(&mut self, queue_slot: u32, slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+        if budget.bounces == 0 {
+            out.ready.push(QueueId(self.queues.get(queue_slot).number));
+            return false;
+        }
+        budget.bounces -= 1;
+        self.bounce(slot);
         true
     }
 }

@@ -1,6 +1,7 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
 mod fair;
+mod limits;
 
 use super::Engine;
 use crate::query::{Counters, State};
@@ -36,6 +37,7 @@ impl Engine {
         self.recount_ordering()?;
         self.recount_blobs()?;
         self.recount_lanes()?;
+        self.recount_limits()?;
         self.idempotency.recount()
     }
 
@@ -68,6 +70,7 @@ impl Engine {
             agree(&format!("bytes {}", state.name()), bytes[at], queue.bytes[at])?;
         }
         agree("bytes", bytes.iter().sum(), queue.counters.bytes)?;
+        agree("blocked, by what", queue.blocked_by.iter().sum(), states[State::Blocked as usize])?;
         if !queue.deleted {
             self.recount_lists(queue)?;
             let found = self.find_queue(queue.namespace, &queue.name);

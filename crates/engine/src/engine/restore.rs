@@ -12,6 +12,7 @@ use crate::state::idempotency::Idempotency;
 use crate::state::queue::read_counters;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
+use crate::store::NIL;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
 use crate::wire::{FORMAT, Reader};
 
@@ -98,6 +99,13 @@ impl Engine {
         self.ordering.rebuild();
         self.shared_blobs.rebuild();
         self.lanes.rebuild();
+        self.queue_limits.rebuild();
+        for (slot, limit) in self.queue_limits.slots.iter().filter(|(_, limit)| !limit.deleted) {
+            self.namespaces.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
+        }
+        for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
+            self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
+        }
     }
 }
 
@@ -137,6 +145,9 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
             0 => Work::Queue(slot),
             1 => Work::Namespace(slot),
             2 => Work::OrderingKey(slot),
+            3 => Work::Limit(slot),
+            4 => Work::LimitKey(slot),
+            5 => Work::LimitLines(slot),
             _ => return None,
         });
     }
@@ -153,6 +164,9 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.shared_blobs.slots = Slab::read_head(reader)?;
         engine.lanes.slots = Slab::read_head(reader)?;
         engine.extras.results = Slab::read_head(reader)?;
+        engine.queue_limits.slots = Slab::read_head(reader)?;
+        engine.queue_limits.keys.slots = Slab::read_head(reader)?;
+        engine.queue_limits.lines.slots = Slab::read_head(reader)?;
     }
     Some(engine)
 }

@@ -224,6 +224,9 @@ impl Engine {
         if !record.fair_key.is_empty() {
             options.fair = self.lanes.enter(message.queue, message.priority, record.fair_key);
         }
+        if !record.limit_key.is_empty() {
+            options.limit = self.queue_limits.lines.enter(message.queue, record.limit_key);
+        }
         self.extras.add_options(extras, options);
         if record.result_ttl_ms > 0 || !record.correlation_id.is_empty() || !record.reply_to.is_empty() {
             let results = self.extras.enter_results(extras);

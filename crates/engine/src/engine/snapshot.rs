@@ -29,6 +29,9 @@ pub(super) mod section {
     pub(in crate::engine) const SHARED_BLOBS: u8 = 19;
     pub(in crate::engine) const LANES: u8 = 10;
     pub(in crate::engine) const RESULTS: u8 = 20;
+    pub(in crate::engine) const LIMITS: u8 = 11;
+    pub(in crate::engine) const LIMIT_KEYS: u8 = 12;
+    pub(in crate::engine) const KEY_LINES: u8 = 13;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -48,6 +51,9 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
         each_slab!(@one $slab, $section, $engine.lanes.slots, section::LANES, $do);
         each_slab!(@one $slab, $section, $engine.extras.results, section::RESULTS, $do);
+        each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
+        each_slab!(@one $slab, $section, $engine.queue_limits.keys.slots, section::LIMIT_KEYS, $do);
+        each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -122,6 +128,9 @@ impl Engine {
         add!(self.shared_blobs.slots);
         add!(self.lanes.slots);
         add!(self.extras.results);
+        add!(self.queue_limits.slots);
+        add!(self.queue_limits.keys.slots);
+        add!(self.queue_limits.lines.slots);
         digest
     }
 
@@ -142,6 +151,9 @@ impl Engine {
                 Work::Queue(slot) => (0, slot),
                 Work::Namespace(slot) => (1, slot),
                 Work::OrderingKey(slot) => (2, slot),
+                Work::Limit(slot) => (3, slot),
+                Work::LimitKey(slot) => (4, slot),
+                Work::LimitLines(slot) => (5, slot),
             };
             out.u8(kind);
             out.u32(*slot);
@@ -158,5 +170,8 @@ impl Engine {
         self.shared_blobs.slots.write_head(out);
         self.lanes.slots.write_head(out);
         self.extras.results.write_head(out);
+        self.queue_limits.slots.write_head(out);
+        self.queue_limits.keys.slots.write_head(out);
+        self.queue_limits.lines.slots.write_head(out);
     }
 }

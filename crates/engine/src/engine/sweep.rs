@@ -13,6 +13,10 @@ pub(super) enum Work {
     Queue(u32),
     Namespace(u32),
     OrderingKey(u32),
+    Limit(u32),
+    LimitKey(u32),
+    /// The lines of limit keys of a queue.
+    LimitLines(u32),
 }
 
 impl Engine {
@@ -41,6 +45,9 @@ impl Engine {
                 Work::Queue(slot) => self.work_on_queue(slot, &mut budget, out),
                 Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget),
                 Work::OrderingKey(slot) => self.work_on_ordering_key(slot, &mut budget, out),
+                Work::Limit(slot) => self.work_on_limit(slot, &mut budget, out),
+                Work::LimitKey(slot) => self.work_on_limit_key(slot, &mut budget, out),
+                Work::LimitLines(slot) => self.work_on_lines(slot, &mut budget, out),
             };
             if !done {
                 self.work.push_back(work);
@@ -150,7 +157,8 @@ impl Engine {
             self.list_work(Work::Queue(queue_slot));
         }
         let namespace = self.namespaces.get(slot);
-        let done = namespace.queue_slots == 0;
+        let done = namespace.queue_slots == 0 && self.drop_limits_of(slot, budget);
+        let namespace = self.namespaces.get(slot);
         if done {
             self.namespace_numbers.remove(u64::from(namespace.number));
             self.namespaces.remove(slot);

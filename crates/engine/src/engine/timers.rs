@@ -14,7 +14,9 @@ impl Engine {
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
         }
-        self.do_work(budget / FIRE_COST, out);
+        let mut budget = budget / FIRE_COST;
+        self.fire_limits(&mut budget, out);
+        self.do_work(budget, out);
     }
 
     fn fire(&mut self, slot: u32, out: &mut Outcome) {

@@ -24,16 +24,36 @@ impl Engine {
     /// once). Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go.
     #[inline]
     pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
-        if let Some(options) = self.extras.options(self.messages.get(slot).extras)
-            && options.ordering != NIL
-            && !self.pass_ordering(slot, options.ordering, time_us)
-        {
+        if self.messages.get(slot).extras == NIL {
+            if time_us > self.now_us {
+                return self.enter_delayed(slot, time_us);
+            }
+        } else if !self.pass_options(slot, time_us, out) {
             return;
         }
-        if time_us > self.now_us {
-            return self.enter_delayed(slot, time_us);
-        }
         self.enter_ready(slot, out);
+    }
+
+    /// Lets a message go past its keys and its time. False when one of them holds it up.
+    fn pass_options(&mut self, slot: u32, time_us: u64, out: &mut Outcome) -> bool {
+        let options = self.extras.options(self.messages.get(slot).extras);
+        let (ordering, limit) = options.map_or((NIL, NIL), |options| (options.ordering, options.limit));
+        let delayed = time_us > self.now_us;
+        if ordering != NIL {
+            if delayed && self.steps_aside(slot) {
+                self.enter_delayed(slot, time_us);
+                self.free_ordering(slot, ordering, out);
+                return false;
+            }
+            if !self.pass_ordering(slot, ordering, time_us) {
+                return false;
+            }
+        }
+        if delayed {
+            self.enter_delayed(slot, time_us);
+            return false;
+        }
+        limit == NIL || self.pass_limit(slot, limit)
     }
 
     /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
@@ -104,6 +124,7 @@ impl Engine {
         message.started_at_us = self.now_us;
         message.time_us = self.now_us + lease_ms * 1_000;
         let len = u64::from(message.blob_len);
+        let (extras, limited) = (message.extras, queue.limit != NIL);
         self.wheel.insert(&mut self.messages, slot, self.now_us);
         for counters in [&mut queue.counters, &mut self.totals] {
             counters.states[State::Ready as usize] -= 1;
@@ -112,6 +133,9 @@ impl Engine {
         }
         queue.bytes[State::Ready as usize] -= len;
         queue.bytes[State::Leased as usize] += len;
+        if limited || extras != NIL {
+            self.begin_flight(queue_slot, extras);
+        }
         slot
     }
 
@@ -164,6 +188,9 @@ impl Engine {
             if options.fair != NIL {
                 self.lanes.leave(options.fair);
             }
+            if options.limit != NIL {
+                self.leave_key_line(options.limit);
+            }
         }
         let shared = &mut self.shared_blobs;
         self.extras.remove(extras, |blob| {
@@ -181,7 +208,7 @@ impl Engine {
         let priority = usize::from(message.priority);
         message.state = Some(State::Ready);
         message.generation = queue.waiting_generation;
-        let plain = message.extras == NIL && queue.fair.is_none();
+        let plain = message.extras == NIL && queue.fair.is_none() && queue.limit == NIL;
         if plain {
             queue.ready.lists[priority].push_back(&mut self.messages, slot);
             queue.ready.occupied |= 1 << priority;
@@ -213,7 +240,9 @@ impl Engine {
         message.time_us = time_us;
         message.state = Some(State::Blocked);
         message.bucket = by as u16;
-        message.generation = self.queues.get(message.queue).waiting_generation;
+        let queue = self.queues.get_mut(message.queue);
+        message.generation = queue.waiting_generation;
+        queue.blocked_by[by as usize] += 1;
         self.count_in(slot);
     }
 
@@ -227,6 +256,14 @@ impl Engine {
         queue.counters.states[state as usize] -= 1;
         queue.bytes[state as usize] -= u64::from(message.blob_len);
         self.totals.states[state as usize] -= 1;
+        match state {
+            State::Leased if queue.limit != NIL => {
+                let queue_slot = message.queue;
+                self.end_flight(queue_slot);
+            }
+            State::Blocked => queue.blocked_by[usize::from(message.bucket)] -= 1,
+            _ => {}
+        }
     }
 
     #[inline]
@@ -243,12 +280,23 @@ impl Engine {
     fn detach(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         match message.state {
-            Some(State::Delayed | State::Leased) => self.wheel.remove(&mut self.messages, slot),
-            Some(State::Ready) if self.queues.get(message.queue).is_stale(message) => {}
-            Some(State::Ready) if self.queues.get(message.queue).fair.is_some() => {
-                self.unlink_from_lane(slot);
+            Some(State::Delayed) => self.wheel.remove(&mut self.messages, slot),
+            Some(State::Leased) => {
+                let extras = message.extras;
+                self.wheel.remove(&mut self.messages, slot);
+                if extras != NIL {
+                    self.end_flight_of_key(extras);
+                }
             }
+            Some(State::Ready) if self.queues.get(message.queue).is_stale(message) => {}
             Some(State::Ready) => {
+                if message.extras != NIL {
+                    self.limit_unready(message.extras);
+                }
+                let message = self.messages.get(slot);
+                if self.queues.get(message.queue).fair.is_some() {
+                    return self.unlink_from_lane(slot);
+                }
                 let priority = usize::from(message.priority);
                 let ready = &mut self.queues.get_mut(message.queue).ready;
                 ready.lists[priority].unlink(&mut self.messages, slot);
@@ -292,6 +340,7 @@ impl Engine {
             Some(BlockedBy::OrderingKey) => {
                 self.ordering.slots.get_mut(options.ordering).waiting.unlink(&mut self.messages, slot);
             }
+            Some(BlockedBy::Limit) => self.leave_line(slot),
             None => {}
         }
     }

@@ -4,6 +4,7 @@ use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, ReportItem, Send, SendItem, SettleItem, Settlement};
 use crate::error::Error;
 use crate::id::MessageId;
+use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{
     ATTEMPTS_MAX, CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX,
@@ -35,6 +36,11 @@ impl Command<'_> {
                 name_rule("queue", queue)?;
                 check_patch(patch)
             }
+            Command::LimitSet { limit, rules, .. } => {
+                name_rule("limit", limit)?;
+                check_rules(rules)
+            }
+            Command::LimitDelete { limit, .. } => name_rule("limit", limit),
             Command::QueuePurge { queue, .. } | Command::QueueDelete { queue, .. } => {
                 name_rule("queue", queue)
             }
@@ -290,6 +296,9 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     if let Some(max_deliveries) = patch.max_deliveries {
         between("max_deliveries", u64::from(max_deliveries), 1, u64::from(u16::MAX))?;
     }
+    if let Some(limit) = patch.limit.as_deref().filter(|limit| !limit.is_empty()) {
+        name_rule("limit", limit)?;
+    }
     if let Some(weights) = &patch.fair_weights {
         check_fair_weights(weights)?;
     }
@@ -300,6 +309,37 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
         at_most("retain_done_count", count.into(), RETAIN_DONE_COUNT_MAX.into())?;
     }
     patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
+}
+
+fn check_rules(rules: &LimitRules) -> Result<(), Error> {
+    for (field, count) in [("in_flight", rules.in_flight), ("in_flight_per_key", rules.in_flight_per_key)] {
+        if let Some(count) = count {
+            none_refused(field, count.into(), IN_FLIGHT_MAX.into())?;
+        }
+    }
+    for (field, rate) in [("rate", rules.rate), ("rate_per_key", rules.rate_per_key)] {
+        let Some(rate) = rate else { continue };
+        none_refused(&format!("{field}.count"), rate.count.into(), RATE_COUNT_MAX.into())?;
+        none_refused(&format!("{field}.period_ms"), rate.period_ms, RATE_PERIOD_MS_MAX)?;
+        none_refused(&format!("{field}.burst"), rate.burst.into(), RATE_COUNT_MAX.into())?;
+        if !rate.is_sound() {
+            let reason = format!(
+                "a burst of {} takes more than ten years at {} each {} ms",
+                rate.burst, rate.count, rate.period_ms
+            );
+            return Err(invalid(format!("{field}.burst"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// What is limited to nothing is better paused.
+fn none_refused(field: &str, value: u64, max: u64) -> Result<(), Error> {
+    if value == 0 {
+        let reason = "0 would let nothing through: use at least 1, or pause the queue".into();
+        return Err(invalid(field, reason));
+    }
+    between(field, value, 1, max)
 }
 
 fn check_fair_weights(weights: &FairWeights) -> Result<(), Error> {

@@ -6,6 +6,7 @@ use super::{LAYOUT, LAYOUT_2, kind, tag};
 use crate::command::{Deliver, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::settings::{Backoff, QueuePatch, Quotas};
 use crate::wire::Reader;
@@ -33,6 +34,8 @@ pub(crate) enum RareRecord<'a> {
     QueueDelete { namespace: NamespaceId, queue: &'a str },
     DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
     DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
+    LimitSet { namespace: NamespaceId, limit: &'a str, rules: LimitRules },
+    LimitDelete { namespace: NamespaceId, limit: &'a str },
     HoldDamaged { id: MessageId, blob: BlobRef },
     Report(ReportRecord<'a>),
 }
@@ -189,6 +192,14 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
         kind::REPORT => RareRecord::Report(report::decode(reader)?),
+        kind::LIMIT_SET => RareRecord::LimitSet {
+            namespace: NamespaceId(reader.u32()?),
+            limit: reader.name()?,
+            rules: LimitRules::read(reader)?,
+        },
+        kind::LIMIT_DELETE => {
+            RareRecord::LimitDelete { namespace: NamespaceId(reader.u32()?), limit: reader.name()? }
+        }
         _ => decode_of_queue(kind, layout, reader)?,
     })
 }

@@ -223,6 +223,15 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             queue_into(out, *namespace, queue);
             ids_into(out, ids);
         }
+        Command::LimitSet { namespace, limit, rules } => {
+            begin(kind::LIMIT_SET);
+            queue_into(out, *namespace, limit);
+            rules.write(out);
+        }
+        Command::LimitDelete { namespace, limit } => {
+            begin(kind::LIMIT_DELETE);
+            queue_into(out, *namespace, limit);
+        }
         Command::HoldDamaged { id, blob } => {
             begin(kind::HOLD_DAMAGED);
             id_into(out, id);

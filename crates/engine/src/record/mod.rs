@@ -47,6 +47,8 @@ mod kind {
     pub(super) const DEAD_DELETE: u8 = 15;
     pub(super) const HOLD_DAMAGED: u8 = 16;
     pub(super) const REPORT: u8 = 28;
+    pub(super) const LIMIT_SET: u8 = 20;
+    pub(super) const LIMIT_DELETE: u8 = 21;
 }
 
 /// How an item of a send or settle record spells its choices.

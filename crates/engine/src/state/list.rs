@@ -34,6 +34,24 @@ impl<const K: usize> List<K> {
         }
     }
 
+    pub(crate) fn push_front(&mut self, messages: &mut Messages, slot: u32) {
+        self.insert_before(messages, slot, self.head);
+    }
+
+    /// Puts a message before one of the list; before `NIL`: at the end.
+    pub(crate) fn insert_before(&mut self, messages: &mut Messages, slot: u32, next: u32) {
+        if next == NIL {
+            return self.push_back(messages, slot);
+        }
+        let prev = std::mem::replace(&mut messages.get_mut(next).links[K].prev, slot);
+        messages.get_mut(slot).links[K] = Link { prev, next };
+        if prev == NIL {
+            self.head = slot;
+        } else {
+            messages.get_mut(prev).links[K].next = slot;
+        }
+    }
+
     #[inline]
     pub(crate) fn unlink(&mut self, messages: &mut Messages, slot: u32) {
         let Link { prev, next } = messages.get(slot).links[K];

@@ -54,13 +54,19 @@ impl Reason {
 pub(crate) enum BlockedBy {
     /// An earlier message with the same ordering key.
     OrderingKey,
+    /// The limit of its queue, which its limit key has used up.
+    Limit,
 }
 
 impl BlockedBy {
+    /// How many kinds there are.
+    pub(crate) const COUNT: usize = 2;
+
     /// The word used in every API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             BlockedBy::OrderingKey => "ordering_key",
+            BlockedBy::Limit => "limit",
         }
     }
 }
@@ -109,6 +115,7 @@ impl Message {
         (self.state == Some(State::Blocked)).then_some(())?;
         match self.bucket {
             0 => Some(BlockedBy::OrderingKey),
+            1 => Some(BlockedBy::Limit),
             _ => None,
         }
     }

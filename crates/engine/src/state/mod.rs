@@ -4,6 +4,8 @@ pub(crate) mod extras;
 pub(crate) mod fair;
 pub(crate) mod idempotency;
 pub(crate) mod key;
+pub(crate) mod limit;
+pub(crate) mod limit_keys;
 pub(crate) mod list;
 pub(crate) mod message;
 pub(crate) mod namespace;

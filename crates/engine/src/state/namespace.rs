@@ -27,6 +27,8 @@ pub(crate) struct Namespace {
     pub(crate) deleted: bool,
     /// Slots of queues by name. Derived.
     pub(crate) queues: BTreeMap<Box<str>, u32>,
+    /// Slots of limits by name. Derived.
+    pub(crate) limits: BTreeMap<Box<str>, u32>,
     /// Slots of messages by sequence. Derived.
     pub(crate) directory: Directory,
     next_vacant: Option<u32>,
@@ -46,6 +48,7 @@ impl Namespace {
             queue_slots: 0,
             deleted: false,
             queues: BTreeMap::new(),
+            limits: BTreeMap::new(),
             directory: Directory::default(),
             next_vacant: None,
         }

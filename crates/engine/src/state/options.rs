@@ -13,6 +13,8 @@ pub(crate) struct Options {
     pub(crate) fair: u32,
     /// Among [`super::results::AllResults`].
     pub(crate) results: u32,
+    /// Among [`super::limit_keys::KeyLines`].
+    pub(crate) limit: u32,
     next_vacant: Option<u32>,
 }
 
@@ -30,7 +32,7 @@ impl Slot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Options { ordering: NIL, fair: NIL, results: NIL, next_vacant: Some(next) }
+        Options { ordering: NIL, fair: NIL, limit: NIL, results: NIL, next_vacant: Some(next) }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -46,6 +48,7 @@ impl Slot for Options {
         out.u32(self.ordering);
         out.u32(self.fair);
         out.u32(self.results);
+        out.u32(self.limit);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -56,6 +59,7 @@ impl Slot for Options {
             ordering: reader.u32()?,
             fair: reader.u32()?,
             results: reader.u32()?,
+            limit: reader.u32()?,
             next_vacant: None,
         })
     }

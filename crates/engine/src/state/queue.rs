@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::fair::Fair;
 use super::list::List;
-use super::message::{Message, PLACE, SIBLINGS};
+use super::message::{BlockedBy, Message, PLACE, SIBLINGS};
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
 use crate::record::read_backoff;
@@ -49,6 +49,12 @@ pub(crate) struct Queue {
     /// Where ready messages stand from the first one with a fair key on, instead of on the lists of `ready`.
     pub(crate) fair: Option<Box<Fair>>,
     pub(crate) held: List<PLACE>,
+    /// Of the blocked messages, those that each kind of [`BlockedBy`] holds up.
+    pub(crate) blocked_by: [u64; BlockedBy::COUNT],
+    /// Slot of the limit that it follows; `NIL`: none.
+    pub(crate) limit: u32,
+    /// The first of the lines of limit keys that have not followed it to another limit; `NIL`: all have.
+    pub(crate) lines_cursor: u32,
     /// In the order of dying, therefore by generation.
     pub(crate) dead: List<PLACE>,
     /// All messages by id, the leftovers of a purge included.
@@ -89,6 +95,9 @@ impl Queue {
             ready: Ready::default(),
             fair: None,
             held: List::default(),
+            blocked_by: [0; BlockedBy::COUNT],
+            limit: NIL,
+            lines_cursor: NIL,
             dead: List::default(),
             all: List::default(),
             parked: BTreeSet::new(),
@@ -173,6 +182,9 @@ impl Slot for Queue {
         out.u64(self.purge_until);
         out.bool(self.working);
         out.bool(self.deleted);
+        self.blocked_by.iter().for_each(|&count| out.u64(count));
+        out.u32(self.limit);
+        out.u32(self.lines_cursor);
         out.bool(self.fair.is_some());
         if let Some(fair) = &self.fair {
             fair.write(out);
@@ -206,6 +218,13 @@ impl Slot for Queue {
         queue.purge_until = reader.u64()?;
         queue.working = reader.bool()?;
         queue.deleted = reader.bool()?;
+        if reader.format() >= 2 {
+            for count in &mut queue.blocked_by {
+                *count = reader.u64()?;
+            }
+            queue.limit = reader.u32()?;
+            queue.lines_cursor = reader.u32()?;
+        }
         if reader.format() >= 2 && reader.bool()? {
             let fair = Fair::read(reader)?;
             for (priority, ring) in fair.rings.iter().enumerate() {

@@ -141,6 +141,19 @@ impl Player {
                 found.iter().map(|view| format!("{} {}", view.name, print::states(&view.counters))).collect()
             }
             ("show", ["namespaces"]) => engine.namespaces().iter().map(print::namespace).collect(),
+            ("show", ["limits"]) => {
+                let found = engine.limits_of(namespace, line.get("after"), limit);
+                found.iter().map(|view| print::limit(view, |us| self.time(us))).collect()
+            }
+            ("show", ["limit", name]) => {
+                let Some(view) = engine.limit(namespace, name) else { return vec!["no such limit".into()] };
+                let waiting = line.get("waiting").is_some();
+                let page = engine.limit_keys(namespace, name, waiting, line.number("cursor"), limit);
+                let mut lines = vec![print::limit(&view, |us| self.time(us))];
+                lines.extend(page.items.iter().map(|key| print::limit_key(key, |us| self.time(us))));
+                lines.extend(page.next.map(|next| format!("next cursor={next}")));
+                lines
+            }
             ("show", ["totals"]) => print::counters(&engine.totals()),
             ("peek", [name]) => {
                 let found = queue(name).map(|id| engine.peek(id, limit)).unwrap_or_default();

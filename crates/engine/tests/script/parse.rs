@@ -4,8 +4,9 @@ use sluice_engine::command::{
     Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
-use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
+use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BlobRef, Command, Limits};
 
 use super::{Player, START_US};
@@ -109,6 +110,10 @@ impl Player {
                     "redrive" => Command::DeadRedrive { namespace, queue, ids },
                     _ => Command::DeadDelete { namespace, queue, ids },
                 })
+            }
+            ("limit", ["delete", limit]) => self.run(&Command::LimitDelete { namespace, limit }),
+            ("limit", ["set", limit]) => {
+                self.run(&Command::LimitSet { namespace, limit, rules: rules(line) })
             }
             ("namespace", [what, name, force @ ..]) => {
                 let quotas = line.quotas();
@@ -269,6 +274,7 @@ fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
         result_ttl_ms: line.number("result_ttl_ms").unwrap_or(0),
         correlation_id: key("correlation_id"),
         reply_to: line.get("reply_to").unwrap_or(""),
+        limit_key: key("limit_key"),
         ..SendOptions::default()
     }
 }
@@ -280,8 +286,28 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         max_deliveries: line.number("max_deliveries").map(|value| value as u16),
         backoff: line.get("backoff").map(backoff),
         fair_weights: line.get("fair_weights").map(fair_weights),
+        ordering_retry: line.get("ordering_retry").map(|value| match value {
+            "step_aside" => OrderingRetry::StepAside,
+            _ => OrderingRetry::Block,
+        }),
+        limit: line.get("limit").map(Into::into),
         retain_done_ms: line.number("retain_done_ms"),
         retain_done_count: line.number("retain_done_count").map(|value| value as u32),
+    }
+}
+
+/// What a limit allows; a rate is `COUNT:PERIOD_MS:BURST`.
+fn rules(line: &Line<'_>) -> LimitRules {
+    let count = |name: &str| line.number(name).map(|count| count as u32);
+    let rate = |name: &str| {
+        let numbers: Vec<u64> = line.get(name)?.split(':').map(|number| number.parse().unwrap()).collect();
+        Some(Rate { count: numbers[0] as u32, period_ms: numbers[1], burst: numbers[2] as u32 })
+    };
+    LimitRules {
+        in_flight: count("in_flight"),
+        in_flight_per_key: count("in_flight_per_key"),
+        rate: rate("rate"),
+        rate_per_key: rate("rate_per_key"),
     }
 }
 

@@ -3,7 +3,7 @@
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
 use sluice_engine::outcome::{Delivery, Ended, Reply};
-use sluice_engine::query::{Counters, MessageView, NamespaceView, QueueView, State};
+use sluice_engine::query::{Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, State};
 use sluice_engine::settings::Backoff;
 
 use super::{Player, START_US};
@@ -58,6 +58,7 @@ impl Player {
             Reply::Queue { queue, created } => {
                 format!("{} queue {}", if created { "created" } else { "set" }, queue.0)
             }
+            Reply::Limit { created } => if created { "created limit" } else { "set limit" }.into(),
             Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
             Reply::Count { messages } => format!("{messages} message(s)"),
         })
@@ -194,7 +195,16 @@ impl Player {
         if !weights.is_empty() {
             lines.push(format!("fair_weights {}", weights.join(",")));
         }
+        if !settings.limit.is_empty() {
+            lines.push(format!("limit {}", settings.limit));
+        }
         lines.extend(counters(&view.counters));
+        let by = [("ordering keys", view.blocked_by_ordering_key), ("limit keys", view.blocked_by_limit)];
+        lines.extend(
+            by.iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(what, count)| format!("blocked by {what}: {count}")),
+        );
         lines.extend(view.oldest_ready_at_us.map(|at| format!("first in line sent at {}", self.time(at))));
         lines
     }
@@ -209,6 +219,18 @@ fn request(correlation_id: &[u8], reply_to: &str) -> String {
         text.push_str(&format!(", reply to {reply_to}"));
     }
     text
+}
+
+pub(super) fn limit(view: &LimitView, time: impl Fn(u64) -> String) -> String {
+    let next = view.next_at_us.map(|at| format!(", next at {}", time(at))).unwrap_or_default();
+    let queues = view.queues.join(" ");
+    format!("{} of [{queues}]: in flight {}, waiting {}{next}", view.name, view.in_flight, view.waiting)
+}
+
+pub(super) fn limit_key(view: &LimitKeyView, time: impl Fn(u64) -> String) -> String {
+    let next = view.next_at_us.map(|at| format!(", next at {}", time(at))).unwrap_or_default();
+    let key = String::from_utf8_lossy(&view.key);
+    format!("{key}: in flight {}, waiting {}{next}", view.in_flight, view.waiting)
 }
 
 fn sequence(sequence: u64) -> String {

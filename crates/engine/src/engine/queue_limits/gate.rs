@@ -1,0 +1,187 @@
+//! Whether a message may begin, and what its beginning and end do to the figures.
+
+use crate::engine::Engine;
+use crate::state::message::BlockedBy;
+use crate::state::queue::Queue;
+use crate::store::NIL;
+
+impl Engine {
+    /// How many messages of a queue its limit lets begin now.
+    #[inline]
+    pub(in crate::engine) fn limit_room(&self, queue: &Queue) -> u64 {
+        if queue.limit == NIL { u64::MAX } else { self.queue_limits.slots.get(queue.limit).room(self.now_us) }
+    }
+
+    /// The line of a message's limit key; `NIL`: it has none.
+    pub(in crate::engine) fn key_line(&self, extras: u32) -> u32 {
+        self.extras.options(extras).map_or(NIL, |options| options.limit)
+    }
+
+    /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
+    pub(in crate::engine) fn pass_limit(&mut self, slot: u32, line: u32) -> bool {
+        self.freshen_line(line);
+        let known = self.queue_limits.lines.slots.get(line);
+        if known.waiting.is_empty() && u64::from(known.ready) < self.key_room(known.of) {
+            return true;
+        }
+        self.block_by_limit(slot, line, false);
+        false
+    }
+
+    /// How many messages of a key may begin now.
+    pub(in crate::engine) fn key_room(&self, key: u32) -> u64 {
+        if key == NIL {
+            return u64::MAX;
+        }
+        let known = self.queue_limits.keys.slots.get(key);
+        let rules = &self.queue_limits.slots.get(known.limit).rules;
+        let places =
+            rules.in_flight_per_key.map_or(u64::MAX, |most| most.saturating_sub(known.in_flight).into());
+        let rate =
+            rules.rate_per_key.map_or(u64::MAX, |rate| rate.allowed(self.key_arrival(key), self.now_us));
+        places.min(rate)
+    }
+
+    /// The theoretical arrival time of a key's next delivery, under the rules in force.
+    pub(super) fn key_arrival(&self, key: u32) -> u64 {
+        let known = self.queue_limits.keys.slots.get(key);
+        let limit = self.queue_limits.slots.get(known.limit);
+        match limit.rules.rate_per_key {
+            Some(rate) if known.version != limit.version => {
+                rate.take_over(known.arrival_ns, limit.changed_at_us)
+            }
+            _ => known.arrival_ns,
+        }
+    }
+
+    /// Whether a ready message may begin as far as its limit key is concerned.
+    pub(in crate::engine) fn may_begin(&mut self, slot: u32) -> bool {
+        let line = self.key_line(self.messages.get(slot).extras);
+        if line == NIL {
+            return true;
+        }
+        self.freshen_line(line);
+        self.key_room(self.queue_limits.lines.slots.get(line).of) > 0
+    }
+
+    /// Sends a ready message that may not begin after all to the front of its line.
+    pub(in crate::engine) fn bounce(&mut self, slot: u32) {
+        let line = self.key_line(self.messages.get(slot).extras);
+        self.leave(slot);
+        self.block_by_limit(slot, line, true);
+    }
+
+    fn block_by_limit(&mut self, slot: u32, line: u32, front: bool) {
+        self.enter_blocked(slot, BlockedBy::Limit, 0);
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.waiting_count += 1;
+        if front {
+            known.waiting.push_front(&mut self.messages, slot);
+        } else {
+            known.waiting.push_back(&mut self.messages, slot);
+        }
+        let key = known.of;
+        if key != NIL {
+            self.queue_limits.touch_key(key);
+        }
+    }
+
+    /// A message that waits in its line leaves it. The lines of stale messages are void.
+    pub(in crate::engine) fn leave_line(&mut self, slot: u32) {
+        if self.is_stale(slot) {
+            return;
+        }
+        let line = self.key_line(self.messages.get(slot).extras);
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.waiting_count -= 1;
+        known.waiting.unlink(&mut self.messages, slot);
+    }
+
+    /// A message becomes ready.
+    pub(in crate::engine) fn limit_ready(&mut self, queue_slot: u32, extras: u32) {
+        let limit = self.queues.get(queue_slot).limit;
+        if limit != NIL && self.queue_limits.slots.get(limit).rules.rate.is_some() {
+            self.queue_limits.touch(limit, false);
+        }
+        let line = self.key_line(extras);
+        if line != NIL {
+            self.freshen_line(line);
+            self.queue_limits.lines.slots.get_mut(line).ready += 1;
+        }
+    }
+
+    /// A message that was ready, and is not stale, is no longer.
+    pub(in crate::engine) fn limit_unready(&mut self, extras: u32) {
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.ready -= 1;
+        let key = known.of;
+        if key != NIL && known.waiting_count > 0 {
+            self.queue_limits.touch_key(key);
+        }
+    }
+
+    /// A ready message has become leased.
+    pub(in crate::engine) fn begin_flight(&mut self, queue_slot: u32, extras: u32) {
+        let slot = self.queues.get(queue_slot).limit;
+        let now_us = self.now_us;
+        if slot != NIL {
+            let limit = self.queue_limits.slots.get_mut(slot);
+            limit.in_flight += 1;
+            if let Some(rate) = limit.rules.rate {
+                limit.arrival_ns = rate.deliver(limit.arrival_ns, now_us);
+                self.queue_limits.touch(slot, false);
+            }
+        }
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.ready -= 1;
+        known.leased += 1;
+        let key = known.of;
+        if key == NIL {
+            return;
+        }
+        let arrival_ns = self.key_arrival(key);
+        let known = self.queue_limits.keys.slots.get_mut(key);
+        known.in_flight += 1;
+        let limit = self.queue_limits.slots.get(known.limit);
+        if let Some(rate) = limit.rules.rate_per_key {
+            known.arrival_ns = rate.deliver(arrival_ns, now_us);
+            known.version = limit.version;
+            self.queue_limits.touch_key(key);
+        }
+    }
+
+    /// A leased message of a queue that is not deleted is no longer.
+    pub(in crate::engine) fn end_flight(&mut self, queue_slot: u32) {
+        let slot = self.queues.get(queue_slot).limit;
+        if slot != NIL {
+            let limit = self.queue_limits.slots.get_mut(slot);
+            limit.in_flight -= 1;
+            if limit.rules.in_flight.is_some() {
+                self.queue_limits.touch(slot, true);
+            }
+        }
+    }
+
+    /// A leased message, of a deleted queue too, is no longer, as far as its limit key is concerned.
+    pub(in crate::engine) fn end_flight_of_key(&mut self, extras: u32) {
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.leased -= 1;
+        let key = known.of;
+        if key != NIL {
+            self.queue_limits.keys.slots.get_mut(key).in_flight -= 1;
+            self.queue_limits.touch_key(key);
+        }
+    }
+}

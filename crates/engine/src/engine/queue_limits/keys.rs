@@ -1,0 +1,166 @@
+//! Lines of messages with one limit key in one queue, and which of them go on.
+
+use crate::engine::Engine;
+use crate::limit::IDLE_LIMIT_KEYS_MAX;
+use crate::outcome::Outcome;
+use crate::state::limit::Timed;
+use crate::state::list::List;
+use crate::store::NIL;
+
+impl Engine {
+    /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
+    pub(super) fn freshen_line(&mut self, line: u32) {
+        let known = self.queue_limits.lines.slots.get(line);
+        let queue = self.queues.get(known.queue);
+        let bound = if known.of == NIL { NIL } else { self.queue_limits.keys.slots.get(known.of).limit };
+        if known.generation != queue.waiting_generation || queue.deleted {
+            let known = self.queue_limits.lines.slots.get_mut(line);
+            known.generation = queue.waiting_generation;
+            (known.ready, known.waiting_count, known.waiting) = (0, 0, List::default());
+        }
+        if bound != queue.limit {
+            let limit = queue.limit;
+            self.unbind_line(line);
+            if limit != NIL {
+                self.bind_line(line, limit);
+            }
+        }
+    }
+
+    fn bind_line(&mut self, line: u32, limit: u32) {
+        let known = self.queue_limits.lines.slots.get(line);
+        let leased = known.leased;
+        let (key, new) = self.queue_limits.keys.enter(limit, &known.key);
+        let of = self.queue_limits.keys.slots.get_mut(key);
+        of.in_flight += leased;
+        let next = std::mem::replace(&mut of.lines, line);
+        if new {
+            let limit = self.queue_limits.slots.get_mut(limit);
+            limit.keys += 1;
+            of.version = limit.version;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        (known.of, known.prev, known.next) = (key, NIL, next);
+        if next == NIL {
+            self.queue_limits.keys.idle -= 1;
+        } else {
+            self.queue_limits.lines.slots.get_mut(next).prev = line;
+        }
+        self.queue_limits.touch_key(key);
+    }
+
+    fn unbind_line(&mut self, line: u32) {
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        let key = std::mem::replace(&mut known.of, NIL);
+        if key == NIL {
+            return;
+        }
+        let (prev, next, leased) = (known.prev, known.next, known.leased);
+        if next != NIL {
+            self.queue_limits.lines.slots.get_mut(next).prev = prev;
+        }
+        if prev != NIL {
+            self.queue_limits.lines.slots.get_mut(prev).next = next;
+        }
+        let of = self.queue_limits.keys.slots.get_mut(key);
+        of.in_flight -= leased;
+        if prev == NIL {
+            of.lines = next;
+            self.queue_limits.keys.idle += u32::from(next == NIL);
+        }
+        self.queue_limits.touch_key(key);
+    }
+
+    /// A message with a limit key is gone: the last one takes the line with it.
+    pub(in crate::engine) fn leave_key_line(&mut self, line: u32) {
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.members -= 1;
+        if known.members == 0 {
+            self.unbind_line(line);
+            self.queue_limits.lines.remove(line);
+        }
+    }
+
+    /// Lets go on what may of a key, and sets its time. False when the budget was used up before.
+    pub(super) fn look_at_key(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let known = self.queue_limits.keys.slots.get_mut(key);
+        known.touched = false;
+        if known.lines == NIL {
+            self.keep_or_forget_key(key);
+            return true;
+        }
+        let done = self.admit_waiting(key, budget, out);
+        let due_us = if done { self.key_due_us(key) } else { 0 };
+        self.queue_limits.set_timer(Timed::Key(key), due_us);
+        done
+    }
+
+    /// A key without messages is kept as long as its rate remembers their deliveries.
+    fn keep_or_forget_key(&mut self, key: u32) {
+        let known = self.queue_limits.keys.slots.get(key);
+        let slot = known.limit;
+        let limit = self.queue_limits.slots.get(slot);
+        let until_us = self.key_arrival(key).div_ceil(1_000);
+        let keep = limit.rules.rate_per_key.is_some() && !limit.deleted && until_us > self.now_us;
+        if known.working || (keep && self.queue_limits.keys.idle <= IDLE_LIMIT_KEYS_MAX) {
+            return self.queue_limits.set_timer(Timed::Key(key), if keep { until_us } else { 0 });
+        }
+        self.queue_limits.set_timer(Timed::Key(key), 0);
+        self.queue_limits.keys.remove(key);
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.keys -= 1;
+        if limit.deleted {
+            self.queue_limits.touch(slot, false);
+        }
+    }
+
+    fn admit_waiting(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let mut line = self.queue_limits.keys.slots.get(key).lines;
+        while line != NIL {
+            let next = self.queue_limits.lines.slots.get(line).next;
+            self.freshen_line(line);
+            if self.queue_limits.lines.slots.get(line).of == key && !self.admit_from_line(line, budget, out) {
+                return false;
+            }
+            line = next;
+        }
+        true
+    }
+
+    /// Lets messages of a line go on as long as there is room. False when the budget was used up before.
+    pub(super) fn admit_from_line(&mut self, line: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        loop {
+            let known = self.queue_limits.lines.slots.get(line);
+            let head = known.waiting.head;
+            if head == NIL || u64::from(known.ready) >= self.key_room(known.of) {
+                return true;
+            }
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            self.leave(head);
+            self.enter_ready(head, out);
+        }
+    }
+
+    /// When the rate lets a line of a key go on of which nothing is ready; 0: time alone lets none go on.
+    fn key_due_us(&self, key: u32) -> u64 {
+        let known = self.queue_limits.keys.slots.get(key);
+        let rules = &self.queue_limits.slots.get(known.limit).rules;
+        let Some(rate) = rules.rate_per_key else { return 0 };
+        if rules.in_flight_per_key.is_some_and(|most| known.in_flight >= most) {
+            return 0;
+        }
+        let mut line = known.lines;
+        while line != NIL {
+            let of = self.queue_limits.lines.slots.get(line);
+            let fresh = of.generation == self.queues.get(of.queue).waiting_generation;
+            if fresh && of.ready == 0 && of.waiting_count > 0 {
+                return rate.next_us(self.key_arrival(key));
+            }
+            line = of.next;
+        }
+        0
+    }
+}

@@ -1,0 +1,165 @@
+//! Limits come, change and go; queues take and leave them.
+
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
+use crate::error::Error;
+use crate::id::{NamespaceId, QueueId};
+use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
+use crate::outcome::{Outcome, Reply};
+use crate::query::State;
+use crate::settings::QueuePatch;
+use crate::state::limit::{Limit, Timed};
+use crate::state::namespace::Namespace;
+use crate::store::NIL;
+
+/// Queues that an error names.
+const NAMED_MAX: usize = 5;
+
+/// The limit with this name.
+fn limit_of(namespace: &Namespace, name: &str) -> Result<u32, Error> {
+    namespace.limits.get(name).copied().ok_or_else(|| Error::LimitNotFound { limit: name.to_owned() })
+}
+
+impl Engine {
+    pub(in crate::engine) fn limit_set(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        rules: LimitRules,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        let found = self.namespaces.get(namespace_slot).limits.get(name).copied();
+        if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
+            return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });
+        }
+        let slot = found.unwrap_or_else(|| {
+            let slot = self.queue_limits.slots.insert(Limit::new(namespace_slot, name));
+            self.namespaces.get_mut(namespace_slot).limits.insert(name.into(), slot);
+            slot
+        });
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.version = limit.version.wrapping_add(1);
+        limit.changed_at_us = self.now_us;
+        limit.rules = rules;
+        if let Some(rate) = rules.rate {
+            limit.arrival_ns = rate.take_over(limit.arrival_ns, self.now_us);
+        }
+        self.queue_limits.touch(slot, true);
+        if self.queue_limits.slots.get(slot).keys > 0 {
+            self.look_at_keys_of(slot, out);
+        }
+        out.reply = Reply::Limit { created: found.is_none() };
+        Ok(())
+    }
+
+    /// All keys of a limit are looked at, in slices.
+    fn look_at_keys_of(&mut self, slot: u32, out: &mut Outcome) {
+        let listed = std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, 0) != NIL;
+        if !listed {
+            self.begin_work(Work::Limit(slot), out);
+        }
+    }
+
+    pub(in crate::engine) fn limit_delete(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        let slot = limit_of(self.namespaces.get(namespace_slot), name)?;
+        let queues = &self.queue_limits.slots.get(slot).queues;
+        if !queues.is_empty() {
+            let mut names: Vec<&str> =
+                queues.iter().take(NAMED_MAX).map(|queue| &*self.queues.get(*queue).name).collect();
+            names.sort_unstable();
+            let more = queues.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let queues = format!("{}{more}", names.join(", "));
+            return Err(Error::LimitInUse { limit: name.to_owned(), queues });
+        }
+        self.drop_limit(slot);
+        self.look_at_keys_of(slot, out);
+        Ok(())
+    }
+
+    /// A limit that no queue names is gone for all who ask; its keys are yet to be forgotten.
+    pub(in crate::engine) fn drop_limit(&mut self, slot: u32) {
+        self.queue_limits.set_timer(Timed::Limit(slot), 0);
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.deleted = true;
+        self.namespaces.get_mut(limit.namespace).limits.remove(&limit.name);
+        self.queue_limits.touch(slot, false);
+    }
+
+    /// A namespace that is deleted, without queues: its limits go.
+    pub(in crate::engine) fn drop_limits_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+        while *budget > 0 {
+            let Some((_, &slot)) = self.namespaces.get(namespace_slot).limits.first_key_value() else {
+                return true;
+            };
+            *budget -= 1;
+            self.drop_limit(slot);
+            if std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, 0) == NIL {
+                self.list_work(Work::Limit(slot));
+            }
+        }
+        false
+    }
+
+    /// Refuses a limit that a queue cannot take.
+    pub(in crate::engine) fn check_limit(
+        &self,
+        namespace_slot: u32,
+        patch: &QueuePatch,
+    ) -> Result<(), Error> {
+        let Some(name) = patch.limit.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
+        let slot = limit_of(self.namespaces.get(namespace_slot), name)?;
+        if self.queue_limits.slots.get(slot).queues.len() >= LIMIT_QUEUES_MAX {
+            return Err(Error::LimitExceeded { what: "queues of one limit", limit: LIMIT_QUEUES_MAX as u64 });
+        }
+        Ok(())
+    }
+
+    /// Lets a queue follow the limit that its settings name.
+    pub(in crate::engine) fn follow_limit(&mut self, queue_slot: u32, out: &mut Outcome) {
+        let queue = self.queues.get(queue_slot);
+        let named = self.namespaces.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
+        let wanted = named.unwrap_or(NIL);
+        if queue.limit == wanted {
+            return;
+        }
+        self.leave_limit(queue_slot);
+        let queue = self.queues.get_mut(queue_slot);
+        queue.limit = wanted;
+        if wanted == NIL {
+            if queue.ready.occupied != 0 {
+                out.ready.push(QueueId(queue.number));
+            }
+        } else {
+            let limit = self.queue_limits.slots.get_mut(wanted);
+            limit.in_flight += queue.counters.states[State::Leased as usize];
+            let at = limit.queues.partition_point(|&other| other < queue_slot);
+            limit.queues.insert(at, queue_slot);
+            self.queue_limits.touch(wanted, true);
+        }
+        let queue = self.queues.get_mut(queue_slot);
+        if std::mem::replace(&mut queue.lines_cursor, 0) == NIL {
+            self.begin_work(Work::LimitLines(queue_slot), out);
+        }
+    }
+
+    /// A queue leaves its limit with what is in flight.
+    pub(in crate::engine) fn leave_limit(&mut self, queue_slot: u32) {
+        let queue = self.queues.get_mut(queue_slot);
+        let slot = std::mem::replace(&mut queue.limit, NIL);
+        if slot == NIL {
+            return;
+        }
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.in_flight -= queue.counters.states[State::Leased as usize];
+        limit.queues.retain(|&other| other != queue_slot);
+        self.queue_limits.touch(slot, true);
+    }
+}

@@ -1,0 +1,159 @@
+//! What goes on when places were freed, times have come, or rules have changed.
+
+use super::ADMIT_AT_ONCE;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
+use crate::id::QueueId;
+use crate::outcome::Outcome;
+use crate::state::limit::Timed;
+use crate::store::NIL;
+use crate::store::slab::Slot as _;
+
+impl Engine {
+    /// Looks at the limits and keys that something has happened to.
+    #[cold]
+    pub(in crate::engine) fn look_at_touched(&mut self, out: &mut Outcome) {
+        let mut budget = ADMIT_AT_ONCE;
+        // What is looked at may touch others: they come behind.
+        let mut at = 0;
+        while let Some(&timed) = self.queue_limits.touched.get(at) {
+            at += 1;
+            self.look_at_timed(timed, &mut budget, out);
+        }
+        self.queue_limits.touched.clear();
+    }
+
+    fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
+        match timed {
+            Timed::Limit(slot) => self.look_at_limit(slot, out),
+            Timed::Key(key) => {
+                // It may have been forgotten since.
+                let known = self.queue_limits.keys.slots.get(key);
+                if known.next_vacant().is_none() && !self.look_at_key(key, budget, out) {
+                    let known = self.queue_limits.keys.slots.get_mut(key);
+                    if !std::mem::replace(&mut known.working, true) {
+                        self.list_work(Work::LimitKey(key));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Wakes the queues of a limit which has room again, or sets the time at which it has.
+    fn look_at_limit(&mut self, slot: u32, out: &mut Outcome) {
+        if self.queue_limits.slots.get(slot).next_vacant().is_some() {
+            return;
+        }
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.touched = false;
+        let freed = std::mem::take(&mut limit.freed);
+        if limit.deleted {
+            if limit.keys == 0 && limit.cursor == NIL {
+                self.queue_limits.slots.remove(slot);
+            }
+            return;
+        }
+        let limit = self.queue_limits.slots.get(slot);
+        let has_ready = |queue: &&u32| self.queues.get(**queue).ready.occupied != 0;
+        let mut due_us = 0;
+        if limit.room(self.now_us) > 0 {
+            if freed {
+                let ready = limit.queues.iter().filter(has_ready);
+                out.ready.extend(ready.map(|queue| QueueId(self.queues.get(*queue).number)));
+            }
+        } else if let Some(rate) = limit.rules.rate
+            && rate.allowed(limit.arrival_ns, self.now_us) == 0
+            && limit.queues.iter().any(|queue| has_ready(&queue))
+        {
+            due_us = rate.next_us(limit.arrival_ns);
+        }
+        self.queue_limits.set_timer(Timed::Limit(slot), due_us);
+    }
+
+    /// When the first limit or key has its time.
+    pub(in crate::engine) fn next_limit_us(&self) -> Option<u64> {
+        self.queue_limits.timers.first().map(|(time_us, _)| *time_us)
+    }
+
+    /// Lets happen what is due.
+    pub(in crate::engine) fn fire_limits(&mut self, budget: &mut usize, out: &mut Outcome) {
+        while *budget > 0
+            && let Some(&(time_us, timed)) = self.queue_limits.timers.first()
+            && time_us <= self.now_us
+        {
+            *budget -= 1;
+            self.queue_limits.set_timer(timed, 0);
+            if let Timed::Limit(slot) = timed {
+                self.queue_limits.slots.get_mut(slot).freed = true;
+            }
+            self.look_at_timed(timed, budget, out);
+        }
+    }
+
+    /// True when nothing is left to do.
+    pub(in crate::engine) fn work_on_limit_key(
+        &mut self,
+        key: u32,
+        budget: &mut usize,
+        out: &mut Outcome,
+    ) -> bool {
+        let known = self.queue_limits.keys.slots.get_mut(key);
+        known.working = false;
+        if self.look_at_key(key, budget, out) {
+            return true;
+        }
+        self.queue_limits.keys.slots.get_mut(key).working = true;
+        false
+    }
+
+    /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left to do.
+    pub(in crate::engine) fn work_on_limit(
+        &mut self,
+        slot: u32,
+        budget: &mut usize,
+        out: &mut Outcome,
+    ) -> bool {
+        while *budget > 0 {
+            *budget -= 1;
+            let cursor = self.queue_limits.slots.get(slot).cursor;
+            if cursor >= self.queue_limits.keys.slots.slots() {
+                self.queue_limits.slots.get_mut(slot).cursor = NIL;
+                self.queue_limits.touch(slot, false);
+                return true;
+            }
+            let known = self.queue_limits.keys.slots.get(cursor);
+            let of_it = known.next_vacant().is_none() && known.limit == slot;
+            if of_it && !self.look_at_key(cursor, budget, out) {
+                return false;
+            }
+            self.queue_limits.slots.get_mut(slot).cursor = cursor + 1;
+        }
+        false
+    }
+
+    /// A queue has another limit: its lines follow. True when nothing is left to do.
+    pub(in crate::engine) fn work_on_lines(
+        &mut self,
+        queue_slot: u32,
+        budget: &mut usize,
+        out: &mut Outcome,
+    ) -> bool {
+        while *budget > 0 {
+            *budget -= 1;
+            let cursor = self.queues.get(queue_slot).lines_cursor;
+            if cursor >= self.queue_limits.lines.slots.slots() {
+                self.queues.get_mut(queue_slot).lines_cursor = NIL;
+                return true;
+            }
+            let line = self.queue_limits.lines.slots.get(cursor);
+            if line.next_vacant().is_none() && line.queue == queue_slot {
+                self.freshen_line(cursor);
+                if !self.admit_from_line(cursor, budget, out) {
+                    return false;
+                }
+            }
+            self.queues.get_mut(queue_slot).lines_cursor = cursor + 1;
+        }
+        false
+    }
+}

@@ -1,0 +1,163 @@
+//! What a limit of a namespace allows: messages in flight and deliveries in time, overall and per limit key.
+//!
+//! Rates follow the generic cell rate algorithm (GCRA, ITU-T I.371): of each rate one time is kept, the *theoretical arrival
+//! time* of the next delivery. A delivery is allowed as long as that time is less than `burst` intervals ahead.
+
+use crate::limits::DELAY_MS_MAX;
+use crate::wire::{Put, Reader};
+
+/// Most messages in flight that a limit may name.
+pub const IN_FLIGHT_MAX: u32 = 1_000_000_000;
+/// Most deliveries in a period, and largest burst.
+pub const RATE_COUNT_MAX: u32 = 1_000_000;
+/// Longest period of a rate, in milliseconds: 31 days.
+pub const RATE_PERIOD_MS_MAX: u64 = 31 * 24 * 3600 * 1000;
+/// Most queues that may share one limit.
+pub const LIMIT_QUEUES_MAX: usize = 1_000;
+/// Most limits of one shard.
+pub const LIMITS_MAX: u32 = 100_000;
+/// Limit keys without messages of which a shard remembers how much of their rate is used up; of more it forgets it.
+pub const IDLE_LIMIT_KEYS_MAX: u32 = 1_000_000;
+
+/// So many deliveries in a period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// Deliveries in each period: 1 to 1,000,000.
+    pub count: u32,
+    /// The period in milliseconds: 1 to 31 days.
+    pub period_ms: u64,
+    /// Deliveries at once after a time without any: 1 to 1,000,000.
+    pub burst: u32,
+}
+
+/// What a limit allows; `None`: as much as comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitRules {
+    /// Leased messages of all queues that share the limit.
+    pub in_flight: Option<u32>,
+    /// Leased messages of each limit key.
+    pub in_flight_per_key: Option<u32>,
+    /// Deliveries of all queues that share the limit.
+    pub rate: Option<Rate>,
+    /// Deliveries of each limit key.
+    pub rate_per_key: Option<Rate>,
+}
+
+impl Rate {
+    /// Time between two deliveries, in nanoseconds; rounded up, so that the rate is never exceeded.
+    fn interval_ns(&self) -> u64 {
+        (self.period_ms * 1_000_000).div_ceil(u64::from(self.count.max(1))).max(1)
+    }
+
+    /// How far ahead the theoretical arrival time may be for one more delivery, in nanoseconds.
+    fn reach_ns(&self) -> u64 {
+        self.interval_ns().saturating_mul(u64::from(self.burst.max(1) - 1))
+    }
+
+    /// Deliveries that are allowed at once.
+    pub(crate) fn allowed(&self, arrival_ns: u64, now_us: u64) -> u64 {
+        let now_ns = now_us * 1_000;
+        let last_ns = now_ns + self.reach_ns();
+        last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns() + 1)
+    }
+
+    /// The arrival time after one more delivery.
+    pub(crate) fn deliver(&self, arrival_ns: u64, now_us: u64) -> u64 {
+        arrival_ns.max(now_us * 1_000) + self.interval_ns()
+    }
+
+    /// When the next delivery is allowed, in microseconds.
+    pub(crate) fn next_us(&self, arrival_ns: u64) -> u64 {
+        arrival_ns.saturating_sub(self.reach_ns()).div_ceil(1_000)
+    }
+
+    /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is used up.
+    pub(crate) fn take_over(&self, arrival_ns: u64, now_us: u64) -> u64 {
+        arrival_ns.min(now_us * 1_000 + self.reach_ns() + self.interval_ns())
+    }
+
+    /// Whether its numbers can be reckoned with.
+    pub(crate) fn is_sound(&self) -> bool {
+        (1..=RATE_COUNT_MAX).contains(&self.count)
+            && (1..=RATE_PERIOD_MS_MAX).contains(&self.period_ms)
+            && (1..=RATE_COUNT_MAX).contains(&self.burst)
+            && self.reach_ns() / 1_000_000 <= DELAY_MS_MAX
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.count);
+        out.u64(self.period_ms);
+        out.u32(self.burst);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Rate> {
+        let rate = Rate { count: reader.u32()?, period_ms: reader.u64()?, burst: reader.u32()? };
+        rate.is_sound().then_some(rate)
+    }
+}
+
+impl LimitRules {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        for count in [self.in_flight, self.in_flight_per_key] {
+            out.u32(count.unwrap_or(0));
+        }
+        for rate in [self.rate, self.rate_per_key] {
+            out.bool(rate.is_some());
+            if let Some(rate) = rate {
+                rate.write(out);
+            }
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<LimitRules> {
+        let count = |reader: &mut Reader<'_>| Some(Some(reader.u32()?).filter(|&count| count > 0));
+        let rate = |reader: &mut Reader<'_>| match reader.bool()? {
+            true => Some(Some(Rate::read(reader)?)),
+            false => Some(None),
+        };
+        Some(LimitRules {
+            in_flight: count(reader)?,
+            in_flight_per_key: count(reader)?,
+            rate: rate(reader)?,
+            rate_per_key: rate(reader)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_goes_at_once_and_then_one_each_interval() {
+        let rate = Rate { count: 3, period_ms: 1_000, burst: 2 };
+        let (mut arrival, now) = (0, 5_000_000);
+        assert_eq!(rate.allowed(arrival, now), 2);
+        for left in [1, 0] {
+            arrival = rate.deliver(arrival, now);
+            assert_eq!(rate.allowed(arrival, now), left);
+        }
+        let next = rate.next_us(arrival);
+        assert_eq!(next, now + 333_334);
+        assert_eq!((rate.allowed(arrival, next - 1), rate.allowed(arrival, next)), (0, 1));
+        assert_eq!(rate.allowed(arrival, now + 10_000_000), 2);
+    }
+
+    #[test]
+    fn a_long_time_under_a_slow_rate_does_not_outlast_it() {
+        let slow = Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 };
+        let fast = Rate { count: 10, period_ms: 1_000, burst: 1 };
+        let arrival = slow.deliver(0, 1_000_000);
+        let arrival = fast.take_over(arrival, 1_000_000);
+        assert_eq!(fast.next_us(arrival), 1_100_000);
+    }
+
+    #[test]
+    fn rates_that_cannot_be_reckoned_with_are_told() {
+        let sound = Rate { count: RATE_COUNT_MAX, period_ms: 1, burst: RATE_COUNT_MAX };
+        assert!(sound.is_sound());
+        assert!(!Rate { count: 0, ..sound }.is_sound());
+        assert!(!Rate { burst: 0, ..sound }.is_sound());
+        assert!(!Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, ..sound }.is_sound());
+    }
+}

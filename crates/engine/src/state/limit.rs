@@ -1,0 +1,188 @@
+//! Limits: what is in flight and used up under each, overall.
+
+use std::collections::BTreeSet;
+
+use super::limit_keys::{KeyLines, LimitKeys};
+use crate::limit::LimitRules;
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// A limit of a namespace, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    /// Slot of its namespace.
+    pub(crate) namespace: u32,
+    pub(crate) name: Box<str>,
+    pub(crate) rules: LimitRules,
+    /// Counts changes of the rules.
+    pub(crate) version: u32,
+    pub(crate) changed_at_us: u64,
+    /// Leased messages of its queues.
+    pub(crate) in_flight: u64,
+    /// Theoretical arrival time of the next delivery under the overall rate.
+    pub(crate) arrival_ns: u64,
+    /// When its queues are to be woken; 0: not by time.
+    pub(crate) timer_us: u64,
+    /// The first of the keys that a running look through all keys has not seen; `NIL`: none runs.
+    pub(crate) cursor: u32,
+    /// Keys that belong to it.
+    pub(crate) keys: u32,
+    pub(crate) deleted: bool,
+    /// Slots of the queues that name it, in order. Derived.
+    pub(crate) queues: Vec<u32>,
+    /// Whether it is listed among those to look at when the record has been applied, and whether a place was freed.
+    pub(crate) touched: bool,
+    pub(crate) freed: bool,
+    next_vacant: Option<u32>,
+}
+
+impl Limit {
+    pub(crate) fn new(namespace: u32, name: &str) -> Limit {
+        Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(NIL) }
+    }
+
+    /// How many messages its queues may begin now.
+    pub(crate) fn room(&self, now_us: u64) -> u64 {
+        let places =
+            self.rules.in_flight.map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.in_flight));
+        let rate = self.rules.rate.map_or(u64::MAX, |rate| rate.allowed(self.arrival_ns, now_us));
+        places.min(rate)
+    }
+}
+
+impl Slot for Limit {
+    const BLOCK: usize = 8;
+
+    fn vacant(next: u32) -> Self {
+        Limit {
+            namespace: NIL,
+            name: Box::default(),
+            rules: LimitRules::default(),
+            version: 0,
+            changed_at_us: 0,
+            in_flight: 0,
+            arrival_ns: 0,
+            timer_us: 0,
+            cursor: NIL,
+            keys: 0,
+            deleted: false,
+            queues: Vec::new(),
+            touched: false,
+            freed: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.namespace);
+        out.name(&self.name);
+        self.rules.write(out);
+        out.u32(self.version);
+        out.u64(self.changed_at_us);
+        out.u64(self.in_flight);
+        out.u64(self.arrival_ns);
+        out.u64(self.timer_us);
+        out.u32(self.cursor);
+        out.u32(self.keys);
+        out.bool(self.deleted);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Limit::vacant(reader.u32()?));
+        }
+        let namespace = reader.u32()?;
+        let mut limit = Limit::new(namespace, reader.name()?);
+        limit.rules = LimitRules::read(reader)?;
+        limit.version = reader.u32()?;
+        limit.changed_at_us = reader.u64()?;
+        limit.in_flight = reader.u64()?;
+        limit.arrival_ns = reader.u64()?;
+        limit.timer_us = reader.u64()?;
+        limit.cursor = reader.u32()?;
+        limit.keys = reader.u32()?;
+        limit.deleted = reader.bool()?;
+        Some(limit)
+    }
+}
+
+/// Whose time it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timed {
+    Limit(u32),
+    Key(u32),
+}
+
+/// The limits of all namespaces, and what hangs on them.
+#[derive(Debug, Default)]
+pub(crate) struct AllLimits {
+    pub(crate) slots: Slab<Limit, 64>,
+    pub(crate) keys: LimitKeys,
+    pub(crate) lines: KeyLines,
+    /// Times of limits and keys, in order. Derived.
+    pub(crate) timers: BTreeSet<(u64, Timed)>,
+    /// Limits and keys to look at when the record has been applied; empty in between.
+    pub(crate) touched: Vec<Timed>,
+}
+
+impl AllLimits {
+    /// Lists a limit among those to look at when the record has been applied; `freed`: there may be room again.
+    pub(crate) fn touch(&mut self, slot: u32, freed: bool) {
+        let limit = self.slots.get_mut(slot);
+        limit.freed |= freed;
+        if !std::mem::replace(&mut limit.touched, true) {
+            self.touched.push(Timed::Limit(slot));
+        }
+    }
+
+    /// The same for a key.
+    pub(crate) fn touch_key(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.keys.slots.get_mut(slot).touched, true) {
+            self.touched.push(Timed::Key(slot));
+        }
+    }
+
+    /// Sets the time of a limit or key anew; 0: none.
+    pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {
+        let place = match timed {
+            Timed::Limit(slot) => {
+                if self.slots.get(slot).timer_us == time_us {
+                    return;
+                }
+                &mut self.slots.get_mut(slot).timer_us
+            }
+            Timed::Key(slot) => {
+                if self.keys.slots.get(slot).timer_us == time_us {
+                    return;
+                }
+                &mut self.keys.slots.get_mut(slot).timer_us
+            }
+        };
+        let before = std::mem::replace(place, time_us);
+        if before != 0 {
+            self.timers.remove(&(before, timed));
+        }
+        if time_us != 0 {
+            self.timers.insert((time_us, timed));
+        }
+    }
+
+    /// Derives times and indexes after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        let limits = self.slots.iter().map(|(slot, limit)| (limit.timer_us, Timed::Limit(slot)));
+        let keys = self.keys.slots.iter().map(|(slot, key)| (key.timer_us, Timed::Key(slot)));
+        self.timers = limits.chain(keys).filter(|(time_us, _)| *time_us != 0).collect();
+        self.keys.rebuild();
+        self.lines.rebuild();
+    }
+}

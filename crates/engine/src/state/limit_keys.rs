@@ -1,0 +1,269 @@
+//! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
+
+use super::key::Key;
+use super::list::List;
+use super::message::PLACE;
+use crate::hash::hash;
+use crate::store::NIL;
+use crate::store::hash_index::HashIndex;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// One key of one limit, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct LimitKey {
+    /// Slot of its limit.
+    pub(crate) limit: u32,
+    pub(crate) key: Key,
+    /// Leased messages of its lines.
+    pub(crate) in_flight: u32,
+    /// Theoretical arrival time of the next delivery under the rate per key.
+    pub(crate) arrival_ns: u64,
+    /// The limit's version for which `arrival_ns` holds.
+    pub(crate) version: u32,
+    /// When more may go on, or it may be forgotten; 0: not by time.
+    pub(crate) timer_us: u64,
+    /// The first of its lines; `NIL`: it is kept for its arrival time.
+    pub(crate) lines: u32,
+    /// Whether sliced work on it is listed.
+    pub(crate) working: bool,
+    /// Whether it is listed among those to look at when the record has been applied.
+    pub(crate) touched: bool,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for LimitKey {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        LimitKey {
+            limit: NIL,
+            key: Key::default(),
+            in_flight: 0,
+            arrival_ns: 0,
+            version: 0,
+            timer_us: 0,
+            lines: NIL,
+            working: false,
+            touched: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.limit);
+        self.key.write(out);
+        out.u32(self.in_flight);
+        out.u64(self.arrival_ns);
+        out.u32(self.version);
+        out.u64(self.timer_us);
+        out.u32(self.lines);
+        out.bool(self.working);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(LimitKey::vacant(reader.u32()?));
+        }
+        Some(LimitKey {
+            limit: reader.u32()?,
+            key: Key::read(reader)?,
+            in_flight: reader.u32()?,
+            arrival_ns: reader.u64()?,
+            version: reader.u32()?,
+            timer_us: reader.u64()?,
+            lines: reader.u32()?,
+            working: reader.bool()?,
+            touched: false,
+            next_vacant: None,
+        })
+    }
+}
+
+/// The keys of all limits.
+#[derive(Debug, Default)]
+pub(crate) struct LimitKeys {
+    pub(crate) slots: Slab<LimitKey, 1024>,
+    /// By limit and key. Derived.
+    index: HashIndex,
+    /// Keys that have no lines. Derived.
+    pub(crate) idle: u32,
+}
+
+impl LimitKeys {
+    /// The slot of a key of a limit; the second is true when it is new.
+    pub(crate) fn enter(&mut self, limit: u32, key: &Key) -> (u32, bool) {
+        let hash = hash(u64::from(limit), key);
+        let found = self.index.find(hash, |slot| {
+            let known = self.slots.get(slot);
+            known.limit == limit && known.key == *key
+        });
+        if let Some(slot) = found {
+            return (slot, false);
+        }
+        let key = LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
+        let slot = self.slots.insert(key);
+        self.index.insert(hash, slot);
+        self.idle += 1;
+        (slot, true)
+    }
+
+    /// The slot of a key of a limit, if there is one.
+    pub(crate) fn find(&self, limit: u32, key: &[u8]) -> Option<u32> {
+        self.index.find(hash(u64::from(limit), key), |slot| {
+            let known = self.slots.get(slot);
+            known.limit == limit && *known.key == *key
+        })
+    }
+
+    /// Forgets a key that has no lines.
+    pub(crate) fn remove(&mut self, slot: u32) -> LimitKey {
+        let gone = self.slots.remove(slot);
+        self.index.remove(hash(u64::from(gone.limit), &gone.key), slot);
+        self.idle -= 1;
+        gone
+    }
+
+    pub(crate) fn rebuild(&mut self) {
+        for (slot, key) in self.slots.iter() {
+            self.index.insert(hash(u64::from(key.limit), &key.key), slot);
+            self.idle += u32::from(key.lines == NIL);
+        }
+    }
+}
+
+/// The messages of one queue and limit key, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyLine {
+    /// Slot of its queue.
+    pub(crate) queue: u32,
+    pub(crate) key: Key,
+    /// Slot of the key of the queue's limit; `NIL`: the queue had none when it was last looked at.
+    pub(crate) of: u32,
+    /// Messages that have the key, in whichever state.
+    pub(crate) members: u32,
+    /// Those that are leased.
+    pub(crate) leased: u32,
+    /// The queue's waiting generation for which the following holds: of an earlier one, all of it is void.
+    pub(crate) generation: u32,
+    /// Messages that are ready.
+    pub(crate) ready: u32,
+    /// How many wait.
+    pub(crate) waiting_count: u32,
+    /// Those that wait for the limit, in the order in which they came.
+    pub(crate) waiting: List<PLACE>,
+    /// Neighbours among the lines of the key.
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for KeyLine {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        KeyLine {
+            queue: NIL,
+            key: Key::default(),
+            of: NIL,
+            members: 0,
+            leased: 0,
+            generation: 0,
+            ready: 0,
+            waiting_count: 0,
+            waiting: List::default(),
+            prev: NIL,
+            next: NIL,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.queue);
+        self.key.write(out);
+        for number in [self.of, self.members, self.leased, self.generation, self.ready, self.waiting_count] {
+            out.u32(number);
+        }
+        self.waiting.write(out);
+        out.u32(self.prev);
+        out.u32(self.next);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(KeyLine::vacant(reader.u32()?));
+        }
+        Some(KeyLine {
+            queue: reader.u32()?,
+            key: Key::read(reader)?,
+            of: reader.u32()?,
+            members: reader.u32()?,
+            leased: reader.u32()?,
+            generation: reader.u32()?,
+            ready: reader.u32()?,
+            waiting_count: reader.u32()?,
+            waiting: List::read(reader)?,
+            prev: reader.u32()?,
+            next: reader.u32()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// The lines of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct KeyLines {
+    pub(crate) slots: Slab<KeyLine, 1024>,
+    /// By queue and key. Derived.
+    index: HashIndex,
+}
+
+impl KeyLines {
+    /// The line of a key, for one more message that has it.
+    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
+        let hash = hash(u64::from(queue), key);
+        let found = self.index.find(hash, |slot| {
+            let known = self.slots.get(slot);
+            known.queue == queue && *known.key == *key
+        });
+        if let Some(slot) = found {
+            self.slots.get_mut(slot).members += 1;
+            return slot;
+        }
+        let line =
+            KeyLine { queue, key: Key::new(key), members: 1, next_vacant: None, ..KeyLine::vacant(NIL) };
+        let slot = self.slots.insert(line);
+        self.index.insert(hash, slot);
+        slot
+    }
+
+    /// Forgets a line without members, which is no key's any more.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let gone = self.slots.remove(slot);
+        self.index.remove(hash(u64::from(gone.queue), &gone.key), slot);
+    }
+
+    pub(crate) fn rebuild(&mut self) {
+        for (slot, line) in self.slots.iter() {
+            self.index.insert(hash(u64::from(line.queue), &line.key), slot);
+        }
+    }
+}
