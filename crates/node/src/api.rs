@@ -144,6 +144,8 @@ pub struct ShardMetrics {
     pub epoch: u32,
     /// Whether the disk is full and sends are refused.
     pub disk_full: bool,
+    /// Whether the disk has less free space than `low_water_bytes`.
+    pub disk_low: bool,
 }
 
 /// Asked before messages are taken for a receive, so that nothing is leased that its caller cannot hold until a slow

@@ -40,5 +40,6 @@ fn figures(at: &mut Looking<'_>) -> ShardMetrics {
         cache_misses: status.cache_misses,
         epoch: at.engine.epoch(),
         disk_full: status.full,
+        disk_low: status.low,
     }
 }

@@ -137,6 +137,7 @@ const SHARD_FIGURES: &[ShardFigure] = &[
     ("sluice_shard_disk_full", "gauge", "1 while sends are refused for lack of room.", |s| {
         u64::from(s.disk_full)
     }),
+    ("sluice_shard_disk_low", "gauge", "1 while less than low_water is free.", |s| u64::from(s.disk_low)),
     ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.segments),
     ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.snapshots),
     ("sluice_shard_snapshot_running", "gauge", "1 while a snapshot is taken.", |s| {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::NamespaceId;
-use sluice_node::{Durability, Node};
+use sluice_node::{Durability, Node, Options};
 
 use crate::support::{options, payloads, receive, send, settle};
 
@@ -83,6 +83,16 @@ async fn a_backlog_larger_than_the_cache_is_read_back() {
     }
     assert!(node.metrics().await.shards[0].cache_misses > 0);
     stop(node).await;
+}
+
+#[tokio::test]
+async fn a_disk_below_the_low_water_mark_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for (low_water_bytes, is_low) in [(0, false), (u64::MAX, true)] {
+        let node = Node::start(Options { low_water_bytes, ..options(Some(dir.path())) }).unwrap();
+        assert_eq!(node.metrics().await.shards[0].disk_low, is_low);
+        stop(node).await;
+    }
 }
 
 #[tokio::test]
