@@ -9,6 +9,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{Counters, MessageView};
+pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -114,38 +115,10 @@ pub struct ShardMetrics {
     pub waiting_receives: u64,
     /// Requests in the mailbox.
     pub mailbox: u64,
-    /// Records committed since start.
-    pub records: u64,
-    /// Batches committed since start.
-    pub batches: u64,
-    /// Bytes written to the log since start.
-    pub log_bytes: u64,
-    /// Syncs since start.
-    pub fsyncs: u64,
-    /// Bytes on disk.
-    pub disk_bytes: u64,
-    /// Bytes free on the disk.
-    pub disk_free_bytes: u64,
-    /// Segments on disk.
-    pub segments: u64,
-    /// Snapshots taken since start.
-    pub snapshots: u64,
-    /// Whether one is being taken.
-    pub snapshot_running: bool,
-    /// Bytes that compaction copied since start.
-    pub compacted_bytes: u64,
-    /// Blobs that did not verify since start.
-    pub damaged_blobs: u64,
-    /// Bytes of blobs in the cache.
-    pub cache_bytes: u64,
-    /// Blob reads that went to disk since start.
-    pub cache_misses: u64,
     /// Epoch of this start.
     pub epoch: u32,
-    /// Whether the disk is full and sends are refused.
-    pub disk_full: bool,
-    /// Whether the disk has less free space than `low_water_bytes`.
-    pub disk_low: bool,
+    /// Figures of its journal.
+    pub journal: JournalStatus,
 }
 
 /// Asked before messages are taken for a receive, so that nothing is leased that its caller cannot hold until a slow

@@ -1,6 +1,6 @@
 //! Figures of a node, for `/metrics` and `/v1/status`.
 
-use crate::api::{NodeMetrics, ShardMetrics};
+use crate::api::{JournalStatus, NodeMetrics, ShardMetrics};
 use crate::handle::Node;
 use crate::shard::request::Looking;
 
@@ -19,27 +19,17 @@ impl Node {
 }
 
 fn figures(at: &mut Looking<'_>) -> ShardMetrics {
-    let status = at.journal.status();
     ShardMetrics {
         counters: at.engine.totals(),
         queues: at.engine.queue_count(),
         waiting_receives: at.waiting as u64,
         mailbox: 0,
-        records: at.figures.records,
-        batches: at.figures.batches,
-        log_bytes: status.log_bytes,
-        fsyncs: status.fsyncs,
-        disk_bytes: status.disk_bytes,
-        disk_free_bytes: status.disk_free_bytes,
-        segments: status.segments,
-        snapshots: status.snapshots,
-        snapshot_running: status.snapshot_running,
-        compacted_bytes: status.compacted_bytes,
-        damaged_blobs: status.damaged_blobs,
-        cache_bytes: status.cache_bytes,
-        cache_misses: status.cache_misses,
         epoch: at.engine.epoch(),
-        disk_full: status.full,
-        disk_low: status.low,
+        // A journal in memory counts nothing itself.
+        journal: JournalStatus {
+            records: at.figures.records,
+            batches: at.figures.batches,
+            ..at.journal.status()
+        },
     }
 }

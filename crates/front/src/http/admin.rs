@@ -39,20 +39,22 @@ fn write_shard(o: &mut Object<'_>, shard: u64, figures: &ShardMetrics) {
     o.number("bytes", figures.counters.bytes);
     o.number("waiting_receives", figures.waiting_receives);
     o.number("mailbox", figures.mailbox);
-    o.number("records", figures.records);
-    o.number("batches", figures.batches);
-    o.number("log_bytes", figures.log_bytes);
-    o.number("fsyncs", figures.fsyncs);
-    o.number("disk_bytes", figures.disk_bytes);
-    o.number("disk_free_bytes", figures.disk_free_bytes);
-    o.boolean("disk_full", figures.disk_full);
-    o.number("segments", figures.segments);
-    o.number("snapshots", figures.snapshots);
-    o.boolean("snapshot_running", figures.snapshot_running);
-    o.number("compacted_bytes", figures.compacted_bytes);
-    o.number("damaged_blobs", figures.damaged_blobs);
-    o.number("cache_bytes", figures.cache_bytes);
-    o.number("cache_misses", figures.cache_misses);
+    o.number("records", figures.journal.records);
+    o.number("batches", figures.journal.batches);
+    o.number("log_bytes", figures.journal.log_bytes);
+    o.number("fsyncs", figures.journal.fsyncs);
+    o.number("disk_bytes", figures.journal.disk_bytes);
+    o.number("disk_free_bytes", figures.journal.disk_free_bytes);
+    o.boolean("disk_full", figures.journal.full);
+    o.boolean("disk_low", figures.journal.low);
+    o.number("late_segments", figures.journal.late_segments);
+    o.number("segments", figures.journal.segments);
+    o.number("snapshots", figures.journal.snapshots);
+    o.boolean("snapshot_running", figures.journal.snapshot_running);
+    o.number("compacted_bytes", figures.journal.compacted_bytes);
+    o.number("damaged_blobs", figures.journal.damaged_blobs);
+    o.number("cache_bytes", figures.journal.cache_bytes);
+    o.number("cache_misses", figures.journal.cache_misses);
 }
 
 /// `GET /v1/admin/backup`

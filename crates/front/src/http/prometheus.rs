@@ -128,25 +128,34 @@ const SHARD_FIGURES: &[ShardFigure] = &[
     ("sluice_shard_queues", "gauge", "Queues.", |s| s.queues),
     ("sluice_shard_waiting_receives", "gauge", "Receives that wait for messages.", |s| s.waiting_receives),
     ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
-    ("sluice_shard_records_total", "counter", "Records committed.", |s| s.records),
-    ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.batches),
-    ("sluice_shard_log_bytes_total", "counter", "Bytes written to the log.", |s| s.log_bytes),
-    ("sluice_shard_fsyncs_total", "counter", "Syncs of the log.", |s| s.fsyncs),
-    ("sluice_shard_disk_bytes", "gauge", "Bytes on disk.", |s| s.disk_bytes),
-    ("sluice_shard_disk_free_bytes", "gauge", "Bytes free on the disk.", |s| s.disk_free_bytes),
+    ("sluice_shard_records_total", "counter", "Records committed.", |s| s.journal.records),
+    ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.journal.batches),
+    ("sluice_shard_log_bytes_total", "counter", "Bytes written to the log.", |s| s.journal.log_bytes),
+    ("sluice_shard_fsyncs_total", "counter", "Syncs of the log.", |s| s.journal.fsyncs),
+    ("sluice_shard_disk_bytes", "gauge", "Bytes on disk.", |s| s.journal.disk_bytes),
+    ("sluice_shard_disk_free_bytes", "gauge", "Bytes free on the disk.", |s| s.journal.disk_free_bytes),
     ("sluice_shard_disk_full", "gauge", "1 while sends are refused for lack of room.", |s| {
-        u64::from(s.disk_full)
+        u64::from(s.journal.full)
     }),
-    ("sluice_shard_disk_low", "gauge", "1 while less than low_water is free.", |s| u64::from(s.disk_low)),
-    ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.segments),
-    ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.snapshots),
+    ("sluice_shard_disk_low", "gauge", "1 while less than low_water is free.", |s| u64::from(s.journal.low)),
+    ("sluice_shard_late_segments_total", "counter", "Segments that the log had to wait for.", |s| {
+        s.journal.late_segments
+    }),
+    ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.journal.segments),
+    ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.journal.snapshots),
     ("sluice_shard_snapshot_running", "gauge", "1 while a snapshot is taken.", |s| {
-        u64::from(s.snapshot_running)
+        u64::from(s.journal.snapshot_running)
     }),
-    ("sluice_shard_compacted_bytes_total", "counter", "Bytes that compaction copied.", |s| s.compacted_bytes),
-    ("sluice_shard_damaged_blobs_total", "counter", "Blobs that did not verify.", |s| s.damaged_blobs),
-    ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.cache_bytes),
-    ("sluice_shard_cache_misses_total", "counter", "Blob reads that went to disk.", |s| s.cache_misses),
+    ("sluice_shard_compacted_bytes_total", "counter", "Bytes that compaction copied.", |s| {
+        s.journal.compacted_bytes
+    }),
+    ("sluice_shard_damaged_blobs_total", "counter", "Blobs that did not verify.", |s| {
+        s.journal.damaged_blobs
+    }),
+    ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.journal.cache_bytes),
+    ("sluice_shard_cache_misses_total", "counter", "Blob reads that went to disk.", |s| {
+        s.journal.cache_misses
+    }),
     ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| u64::from(s.epoch)),
 ];
 

@@ -28,14 +28,14 @@ async fn what_is_sent_is_received_in_order_and_acked_once() {
 async fn a_waiting_receive_is_woken_by_a_send_and_costs_no_record() {
     let node = memory();
     receive(&node, "jobs", 1, 0).await.unwrap(); // makes the queue
-    let before = node.metrics().await.shards[0].records;
+    let before = node.metrics().await.shards[0].journal.records;
     let waiting = tokio::spawn({
         let node = node.clone();
         async move { receive(&node, "jobs", 10, 30_000).await }
     });
     tokio::time::sleep(Duration::from_millis(50)).await;
     let metrics = node.metrics().await;
-    assert_eq!((metrics.shards[0].records, metrics.shards[0].waiting_receives), (before, 1));
+    assert_eq!((metrics.shards[0].journal.records, metrics.shards[0].waiting_receives), (before, 1));
     let began = Instant::now();
     send(&node, "jobs", &[b"x"]).await;
     assert_eq!(payloads(&waiting.await.unwrap().unwrap()), [b"x"]);

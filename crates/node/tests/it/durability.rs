@@ -81,7 +81,7 @@ async fn a_backlog_larger_than_the_cache_is_read_back() {
         assert_eq!(payloads(&taken), std::slice::from_ref(&payload));
         assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
     }
-    assert!(node.metrics().await.shards[0].cache_misses > 0);
+    assert!(node.metrics().await.shards[0].journal.cache_misses > 0);
     stop(node).await;
 }
 
@@ -90,7 +90,7 @@ async fn a_disk_below_the_low_water_mark_is_told() {
     let dir = tempfile::tempdir().unwrap();
     for (low_water_bytes, is_low) in [(0, false), (u64::MAX, true)] {
         let node = Node::start(Options { low_water_bytes, ..options(Some(dir.path())) }).unwrap();
-        assert_eq!(node.metrics().await.shards[0].disk_low, is_low);
+        assert_eq!(node.metrics().await.shards[0].journal.low, is_low);
         stop(node).await;
     }
 }
@@ -168,7 +168,7 @@ async fn snapshots_and_compaction_keep_every_message() {
     }
     // 240 MB of log have passed, so a snapshot is at least on its way.
     let deadline = Instant::now() + Duration::from_secs(30);
-    while node.metrics().await.shards[0].snapshots == 0 {
+    while node.metrics().await.shards[0].journal.snapshots == 0 {
         assert!(Instant::now() < deadline, "no snapshot was taken");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
