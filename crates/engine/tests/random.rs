@@ -16,7 +16,7 @@ use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::State;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
-use sluice_engine::{Command, Engine, Limits, Outcome};
+use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 
 const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
 /// The last one is none.
@@ -78,7 +78,7 @@ impl Run {
 
     fn begin_epoch(&mut self) {
         self.epoch += 1 + self.numbers.below(3) as u32;
-        self.apply(&Command::Epoch { number: self.epoch, behaviour: 1 });
+        self.apply(&Command::Epoch { number: self.epoch, behaviour: BEHAVIOUR_VERSION });
     }
 
     fn apply(&mut self, command: &Command<'_>) {

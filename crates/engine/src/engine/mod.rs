@@ -71,6 +71,8 @@ pub struct Engine {
     applied_index: u64,
     now_us: u64,
     epoch: u32,
+    /// The rules that records follow: those of the epoch in force.
+    behaviour: u16,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -198,6 +200,7 @@ impl Engine {
             return Err(Error::Internal { reason });
         }
         self.epoch = number;
+        self.behaviour = behaviour;
         self.tokens.begin(number);
         Ok(())
     }

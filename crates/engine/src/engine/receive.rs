@@ -3,6 +3,7 @@
 use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
+use crate::hash::mix;
 use crate::id::{EPOCH_SHIFT, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
@@ -86,9 +87,14 @@ impl Engine {
             let weight = i64::from(weight.max(1));
             weighted.extend(found.map(|queue_slot| Weighted { queue_slot, weight, current: 0 }));
         }
+        // Receives of few messages would all take from the heaviest queue if each began with it, as behaviour 1 did.
+        let mut first = (self.behaviour >= 2).then(|| mix(self.tokens.given()));
         loop {
             weighted.retain(|queue| self.has_ready(queue.queue_slot));
-            let next = next_by_weight(&mut weighted);
+            let next = match first.take() {
+                Some(chance) => first_by_weight(&mut weighted, chance),
+                None => next_by_weight(&mut weighted),
+            };
             if !next.is_some_and(|next| self.take_first(next, budget, out)) {
                 break;
             }
@@ -166,6 +172,22 @@ impl Engine {
     }
 }
 
+/// Slot of the queue that gives first, by chance in proportion to the weights.
+fn first_by_weight(weighted: &mut [Weighted], chance: u64) -> Option<u32> {
+    let total: i64 = weighted.iter().map(|queue| queue.weight).sum();
+    let mut place = chance.checked_rem(total as u64)? as i64;
+    let mut chosen = None;
+    for queue in weighted {
+        queue.current += queue.weight;
+        if chosen.is_none() && place < queue.weight {
+            queue.current -= total;
+            chosen = Some(queue.queue_slot);
+        }
+        place -= queue.weight;
+    }
+    chosen
+}
+
 /// Slot of the queue that gives next.
 fn next_by_weight(weighted: &mut [Weighted]) -> Option<u32> {
     let total: i64 = weighted.iter().map(|queue| queue.weight).sum();
@@ -179,4 +201,39 @@ fn next_by_weight(weighted: &mut [Weighted]) -> Option<u32> {
     let best = best?;
     best.current -= total;
     Some(best.queue_slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which queue gives each of `count` messages of one receive.
+    fn receive(weights: [i64; 3], count: usize, chance: u64) -> Vec<u32> {
+        let mut weighted = Vec::new();
+        for (queue_slot, weight) in (0..).zip(weights) {
+            weighted.push(Weighted { queue_slot, weight, current: 0 });
+        }
+        let mut given: Vec<u32> = first_by_weight(&mut weighted, chance).into_iter().collect();
+        given.extend(std::iter::repeat_with(|| next_by_weight(&mut weighted)).take(count - 1).flatten());
+        given
+    }
+
+    fn shares(given: &[u32]) -> [usize; 3] {
+        [0, 1, 2].map(|slot| given.iter().filter(|&&queue| queue == slot).count())
+    }
+
+    #[test]
+    fn receives_of_one_message_keep_the_proportion_too() {
+        let given: Vec<u32> = (0..10_000).flat_map(|n| receive([6, 3, 1], 1, mix(n))).collect();
+        let [a, b, c] = shares(&given);
+        assert!(a.abs_diff(6_000) < 200 && b.abs_diff(3_000) < 200 && c.abs_diff(1_000) < 200, "{a} {b} {c}");
+    }
+
+    #[test]
+    fn one_receive_of_many_messages_keeps_it_within_a_message() {
+        for chance in 0..10 {
+            let [a, b, c] = shares(&receive([6, 3, 1], 100, chance));
+            assert!(a.abs_diff(60) <= 1 && b.abs_diff(30) <= 1 && c.abs_diff(10) <= 1, "{a} {b} {c}");
+        }
+    }
 }

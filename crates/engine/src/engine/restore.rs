@@ -131,6 +131,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         applied_index: reader.u64()?,
         now_us: reader.u64()?,
         epoch: reader.u32()?,
+        behaviour: if reader.format() == 1 { 1 } else { reader.u16()? },
         next_queue: reader.u32()?,
         next_namespace: reader.u32()?,
         limits: read_limits(reader)?,

@@ -82,6 +82,11 @@ impl Tokens {
         Some(u64::from(epoch) << EPOCH_SHIFT | count)
     }
 
+    /// Tokens ever given.
+    pub(crate) fn given(&self) -> u64 {
+        self.given
+    }
+
     /// Marks a token that was given as used up by its holder.
     #[inline]
     pub(crate) fn settle(&mut self, token: u64) {

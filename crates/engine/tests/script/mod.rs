@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use sluice_engine::id::{MessageId, NamespaceId, QueueId, Receipt};
 use sluice_engine::query::State;
-use sluice_engine::{Command, Engine};
+use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 use crate::common::Driver;
 use parse::Line;
@@ -38,7 +38,7 @@ struct Player {
 pub(crate) fn play(script: &str) -> String {
     let mut player =
         Player { driver: Driver::new(), now_us: START_US, deliveries: Vec::new(), names: HashMap::new() };
-    player.driver.apply(START_US, &Command::Epoch { number: 1, behaviour: 1 });
+    player.driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
     let mut text = String::new();
     for line in script.lines().filter(|line| !line.starts_with(' ')) {
         text.push_str(line);

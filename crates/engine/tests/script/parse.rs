@@ -7,7 +7,7 @@ use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
-use sluice_engine::{BlobRef, Command, Limits};
+use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
 use super::{Player, START_US};
 
@@ -81,7 +81,7 @@ impl Player {
             ("tick", []) => self.run(&Command::Tick),
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),
-                behaviour: line.number("behaviour").unwrap_or(1) as u16,
+                behaviour: line.number("behaviour").map_or(BEHAVIOUR_VERSION, |number| number as u16),
             }),
             ("configure", []) => self.run(&Command::Configure(self.limits(line))),
             ("hold", [id]) => {
