@@ -1,7 +1,7 @@
 //! The blob of a message: content type, headers and payload, written once and handed out as it is.
 //!
 //! Layout: `u16` length of the head, then the head (`u8` content type length, content type, `u8` number of headers,
-//! each `u16` + name and `u16` + value), then the payload to the end. Integers are little endian. A message without
+//! each `u16` + name and `u16` + value; a tag is one without a name), then the payload to the end. Integers are little endian. A message without
 //! content type and headers has a head of length 0.
 
 /// Heads up to this size are built without an allocation.
@@ -17,36 +17,49 @@ impl BlobHead {
     /// Builds the head into reused memory. Lengths were checked against the limits before.
     pub fn build(&mut self, content_type: &str, headers: &[(&str, &str)]) -> &[u8] {
         self.bytes.resize(BlobHead::len(content_type, headers), 0);
-        fill(&mut self.bytes, content_type, headers);
+        fill(&mut self.bytes, content_type, headers, &[]);
         &self.bytes
     }
 
     /// Builds the head, on the stack if it is small, and gives it to `take`.
-    pub(crate) fn with<T>(content_type: &str, headers: &[(&str, &str)], take: impl FnOnce(&[u8]) -> T) -> T {
-        let len = BlobHead::len(content_type, headers);
+    pub(crate) fn with<T>(
+        content_type: &str,
+        headers: &[(&str, &str)],
+        tags: &[&str],
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let len = BlobHead::len_tagged(content_type, headers, tags);
         if len == 2 {
             return take(&[0, 0]);
         }
         if len > HEAD_BYTES_SMALL {
-            return take(BlobHead::default().build(content_type, headers));
+            let mut large = vec![0; len];
+            fill(&mut large, content_type, headers, tags);
+            return take(&large);
         }
         let mut small = [0; HEAD_BYTES_SMALL];
-        fill(&mut small[..len], content_type, headers);
+        fill(&mut small[..len], content_type, headers, tags);
         take(&small[..len])
     }
 
     /// Length that [`BlobHead::build`] would give.
     pub fn len(content_type: &str, headers: &[(&str, &str)]) -> usize {
-        if content_type.is_empty() && headers.is_empty() {
+        BlobHead::len_tagged(content_type, headers, &[])
+    }
+
+    /// Length of a head with tags.
+    pub fn len_tagged(content_type: &str, headers: &[(&str, &str)], tags: &[&str]) -> usize {
+        if content_type.is_empty() && headers.is_empty() && tags.is_empty() {
             return 2;
         }
         4 + content_type.len()
             + headers.iter().map(|(name, value)| 4 + name.len() + value.len()).sum::<usize>()
+            + tags.iter().map(|tag| 4 + tag.len()).sum::<usize>()
     }
 }
 
 /// Writes a head into memory of its length.
-fn fill(mut head: &mut [u8], content_type: &str, headers: &[(&str, &str)]) {
+fn fill(mut head: &mut [u8], content_type: &str, headers: &[(&str, &str)], tags: &[&str]) {
     let len = (head.len() - 2) as u16;
     put(&mut head, &len.to_le_bytes());
     if len == 0 {
@@ -54,8 +67,10 @@ fn fill(mut head: &mut [u8], content_type: &str, headers: &[(&str, &str)]) {
     }
     put(&mut head, &[content_type.len() as u8]);
     put(&mut head, content_type.as_bytes());
-    put(&mut head, &[headers.len() as u8]);
-    for (name, value) in headers {
+    // For those who look at the bytes: readers go by the length.
+    put(&mut head, &[(headers.len() + tags.len()).min(255) as u8]);
+    let tags = tags.iter().map(|tag| ("", *tag));
+    for (name, value) in headers.iter().copied().chain(tags) {
         put(&mut head, &(name.len() as u16).to_le_bytes());
         put(&mut head, name.as_bytes());
         put(&mut head, &(value.len() as u16).to_le_bytes());
@@ -97,6 +112,15 @@ impl<'a> MessageBlob<'a> {
 
     /// Names and values, in the order sent.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.fields().filter(|(name, _)| !name.is_empty())
+    }
+
+    /// The tags that it was sent with, in the order given.
+    pub fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.fields().filter(|(name, _)| name.is_empty()).map(|(_, tag)| tag)
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let mut rest = self.headers;
         std::iter::from_fn(move || {
             let name = take_text(&mut rest)?;

@@ -1,6 +1,7 @@
 //! What can be asked of the engine. A command is borrowed from its caller, written once into the log by
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
+use crate::change::Change;
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
@@ -55,6 +56,8 @@ pub enum Command<'a> {
         /// What to extend, and what to take down.
         items: &'a [ReportItem<'a>],
     },
+    /// See [`Change`].
+    Change(Change<'a>),
     /// Creates the namespace with this number; idempotent for the same name and number.
     NamespaceCreate {
         /// `None`: the engine gives the next number (on shard 0, where placement is decided).
@@ -172,6 +175,8 @@ pub struct SendItem<'a> {
     pub content_type: &'a str,
     /// Names and values, in order; written with the payload as one blob.
     pub headers: &'a [(&'a str, &'a str)],
+    /// Words to find it by; written with the headers.
+    pub tags: &'a [&'a str],
     /// 0 to 9, higher first.
     pub priority: u8,
     /// When it becomes ready.

@@ -112,6 +112,12 @@ errors! {
     /// The lease has ended or has gone to another holder.
     LeaseLost { receipt: String } "lease_lost" Caller
         "the lease behind receipt {receipt} is over: the message was given to another consumer, or will be";
+    /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
+    Cancelled { receipt: String } "cancelled" Caller
+        "the message behind receipt {receipt} was cancelled: stop working on it and settle it in any way";
+    /// The message has changed since its version was looked at.
+    VersionMismatch { id: String } "version_mismatch" Caller
+        "message {id} has changed since its version was seen: look at it again";
     /// This receipt has settled its message before; callers take it as success.
     AlreadySettled { receipt: String } "already_settled" Caller "receipt {receipt} has settled its message already";
     /// The same idempotency key came with another request.

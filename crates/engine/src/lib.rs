@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod blob;
+pub mod change;
 pub mod command;
 mod engine;
 pub mod error;

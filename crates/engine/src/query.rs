@@ -1,5 +1,6 @@
 //! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
 
+use crate::change::Verb;
 use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
 use crate::settings::{Backoff, QueueSettings, Quotas};
@@ -74,6 +75,12 @@ pub struct Counters {
     pub dropped: u64,
     /// Results of its messages that could not be sent to the `reply_to` queue.
     pub replies_lost: u64,
+    /// Ever cancelled; one that was leased counts when it is gone.
+    pub cancelled: u64,
+    /// Ever moved here from another queue.
+    pub moved_in: u64,
+    /// Ever moved to another queue.
+    pub moved_out: u64,
 }
 
 /// A queue as seen from outside.
@@ -160,6 +167,17 @@ pub struct Progress {
     pub at_us: u64,
 }
 
+/// One change of a message for which somebody gave a name or a reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changed {
+    /// What was done.
+    pub verb: Verb,
+    /// When, in microseconds since the Unix epoch.
+    pub at_us: u64,
+    /// By whom and why: the headers `by` and `why` of an empty payload.
+    pub note: BlobRef,
+}
+
 /// What a delivery carries beside the plain fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeliveryDetails {
@@ -169,6 +187,8 @@ pub struct DeliveryDetails {
     pub reply_to: Box<str>,
     /// See [`MessageView::checkpoint`].
     pub checkpoint: Option<BlobRef>,
+    /// See [`MessageView::tags`].
+    pub tags: Option<BlobRef>,
 }
 
 /// A message as seen from outside.
@@ -224,8 +244,16 @@ pub struct MessageView {
     /// Done: until when it is kept at least, if that is known, in microseconds since the Unix epoch; it may go earlier by
     /// the queue's `retain_done_count`.
     pub kept_until_us: Option<u64>,
-    /// Where content type, headers and payload lie.
+    /// Where content type, headers, tags and payload lie.
     pub blob: BlobRef,
+    /// Its tags, if they are others than those in `blob`; laid out as a payload's.
+    pub tags: Option<BlobRef>,
+    /// Leased: whether it was cancelled, and is gone when its lease ends.
+    pub cancelled: bool,
+    /// Another one after each change of what it is and where it stands, so that a change can be made to depend on it; not 0.
+    pub version: u64,
+    /// What was changed, by whom and why, oldest first; empty in lists.
+    pub changes: Vec<Changed>,
     /// Ended attempts, oldest first; empty in lists.
     pub history: Vec<Attempt>,
 }

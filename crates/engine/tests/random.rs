@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "random/change.rs"]
+mod change;
 mod common;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -105,7 +107,8 @@ impl Run {
             55..=79 => self.settle(),
             80..=82 => self.extend(),
             83..=84 => self.report(),
-            85..=94 => self.apply(&Command::Tick),
+            85..=88 => self.change(),
+            89..=94 => self.apply(&Command::Tick),
             95..=98 => self.manage(),
             _ => self.rare(),
         }
@@ -120,6 +123,7 @@ impl Run {
         let items: Vec<SendItem<'_>> = (0..count)
             .map(|_| SendItem {
                 payload: &payload,
+                tags: if self.numbers.one_in(6) { &["red"] } else { &[] },
                 headers: if self.numbers.one_in(4) { &[("trace", "1")] } else { &[] },
                 priority: if self.numbers.one_in(2) { self.numbers.below(10) as u8 } else { 0 },
                 deliver: match self.numbers.below(6) {
@@ -162,6 +166,7 @@ impl Run {
             result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
             correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
             reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
+            hold: self.numbers.one_in(10),
             ..SendOptions::default()
         }
     }
@@ -348,6 +353,7 @@ impl Run {
 
     fn check(&self) {
         self.driver.engine.recount().unwrap();
+        self.check_listings();
         let live: BTreeSet<_> = self.driver.engine.live_blobs().collect();
         let held: BTreeSet<_> = self.driver.blobs.keys().copied().collect();
         assert_eq!(live, held, "the engine refers to exactly the blobs that it has not let go of");

@@ -1,6 +1,6 @@
 //! The engine: its state, and the door through which records come in.
 //!
-//! One file per concern: `send`, `receive`, `settle` and `dead` for messages, `queues` and `namespaces` for what holds
+//! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `timers` and `sweep` for what goes on by
 //! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
@@ -17,10 +17,12 @@
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 mod blobs;
+mod change;
 mod damage;
 mod dead;
 mod fair;
 mod lookup;
+mod moving;
 mod namespaces;
 mod ordering;
 mod own_sends;
@@ -187,8 +189,9 @@ impl Engine {
             RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
             RareRecord::LimitSet { namespace, limit, rules } => self.limit_set(namespace, limit, rules, out),
             RareRecord::LimitDelete { namespace, limit } => self.limit_delete(namespace, limit, out),
-            RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob),
+            RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob, out),
             RareRecord::Report(report) => self.report(&report, out),
+            RareRecord::Change(change) => self.change(&change, out),
         }
     }
 

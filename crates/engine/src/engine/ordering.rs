@@ -30,6 +30,19 @@ impl Engine {
         false
     }
 
+    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free.
+    pub(super) fn claim_ordering(&mut self, slot: u32) {
+        let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
+        let key = options.ordering;
+        if key == NIL {
+            return;
+        }
+        let known = self.ordering.slots.get(key);
+        if known.waiting.is_empty() && (known.active == NIL || self.is_stale(known.active)) {
+            self.ordering.slots.get_mut(key).active = slot;
+        }
+    }
+
     /// Whether a message that is delayed lets the others of its ordering key go on.
     pub(super) fn steps_aside(&self, slot: u32) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);

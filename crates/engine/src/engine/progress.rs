@@ -17,14 +17,15 @@ impl Engine {
             return Err(namespace_not_found(report.namespace));
         }
         for item in report.items(index) {
-            if let Some(slot) = self.leased_slot(report.namespace, &item.receipt) {
-                self.extend_lease(slot, item.lease_ms);
-                self.take_down(slot, &item, out);
-                out.results.push(Ok(()));
-            } else {
-                out.released.extend(item.blobs());
-                out.results.push(Err(self.why_not_held(report.namespace, &item.receipt)));
+            let extended = self.extendable_slot(report.namespace, &item.receipt);
+            match extended {
+                Ok(slot) => {
+                    self.extend_lease(slot, item.lease_ms);
+                    self.take_down(slot, &item, out);
+                }
+                Err(_) => out.released.extend(item.blobs()),
             }
+            out.results.push(extended.map(|_| ()));
         }
         Ok(())
     }

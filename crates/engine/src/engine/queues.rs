@@ -87,6 +87,7 @@ impl Engine {
         }
         queue.held = List::default();
         queue.purge_cursor = queue.all.head;
+        queue.purge_arrived = queue.arrived.first().copied().unwrap_or(0);
         queue.purge_until = self.namespaces.get(queue.namespace).last_sequence;
         self.begin_work(Work::Queue(queue_slot), out);
         out.reply = Reply::Count { messages };

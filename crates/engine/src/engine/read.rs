@@ -5,7 +5,10 @@ use std::ops::Bound;
 use super::Engine;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
-use crate::query::{Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, State};
+use crate::query::{
+    Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, State,
+};
+use crate::state::changed::Entry;
 use crate::state::message::{BlockedBy, SIBLINGS};
 use crate::store::NIL;
 
@@ -143,19 +146,37 @@ impl Engine {
     pub fn message(&self, id: MessageId) -> Result<MessageView, Error> {
         let slot = self.message_slot(id).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
         let mut view = self.message_view(slot);
-        view.history = self.extras.history(self.messages.get(slot).extras).collect();
+        let extras = self.messages.get(slot).extras;
+        view.history = self.extras.history(extras).collect();
+        if let Some(changed) = self.extras.changed(extras) {
+            let entry = |entry: &Entry| Changed { verb: entry.verb, at_us: entry.at_us, note: entry.note };
+            view.changes = changed.log.iter().map(entry).collect();
+        }
         Ok(view)
     }
 
     /// What a delivery carries beside the plain fields, as long as it lasts.
     pub fn delivery_details(&self, id: MessageId) -> Option<DeliveryDetails> {
         let slot = self.message_slot(id)?;
-        let results = self.extras.results(self.messages.get(slot).extras)?;
+        let extras = self.messages.get(slot).extras;
+        if !self.has_details(extras) {
+            return None;
+        }
+        let tags = self.extras.changed(extras).and_then(|changed| changed.tags);
+        let Some(results) = self.extras.results(extras) else {
+            return Some(DeliveryDetails { tags, ..DeliveryDetails::default() });
+        };
         Some(DeliveryDetails {
             correlation_id: results.correlation_id.clone(),
             reply_to: results.reply_to.clone(),
             checkpoint: results.checkpoint,
+            tags,
         })
+    }
+
+    /// Whether a delivery may carry more than the plain fields.
+    pub(super) fn has_details(&self, extras: u32) -> bool {
+        self.extras.options(extras).is_some_and(|options| options.results != NIL || options.changed != NIL)
     }
 
     /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`]. `cursor` is the `next`
@@ -172,27 +193,53 @@ impl Engine {
         if let Some(state @ (State::Dead | State::Held)) = state {
             return self.parked(queue_slot, state, cursor, limit);
         }
-        let mut at = match self.place_of(queue_slot, cursor) {
-            Ok(slot) => slot,
-            Err(next) => return Page { next: Some(next), ..page },
+        let (at, until) = match self.place_of(queue_slot, cursor) {
+            Ok(slot) => (slot, None),
+            Err(looked) => (NIL, Some(looked)),
         };
-        let mut examined = 0;
+        page.next = until;
         let mut last = cursor.unwrap_or(0);
-        while at != NIL {
+        for (examined, slot) in self.by_id(queue_slot, at, cursor, until).enumerate() {
             if page.items.len() >= limit.clamp(1, PAGE_ITEMS_MAX) || examined >= PAGE_EXAMINED_MAX {
                 page.next = Some(last);
                 break;
             }
-            let message = self.messages.get(at);
-            examined += 1;
+            let message = self.messages.get(slot);
             last = message.sequence;
             let wanted = state.is_none() || state == message.state;
             if wanted && !self.queues.get(queue_slot).is_stale(message) {
-                page.items.push(self.message_view(at));
+                page.items.push(self.message_view(slot));
             }
-            at = message.links[SIBLINGS].next;
         }
         page
+    }
+
+    /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those that have
+    /// arrived from elsewhere, from the cursor up to `until`.
+    fn by_id(
+        &self,
+        queue_slot: u32,
+        mut at: u32,
+        cursor: Option<u64>,
+        until: Option<u64>,
+    ) -> impl Iterator<Item = u32> + '_ {
+        let queue = self.queues.get(queue_slot);
+        let directory = &self.namespaces.get(queue.namespace).directory;
+        let after = cursor.map_or(Bound::Unbounded, Bound::Excluded);
+        let until = until.filter(|until| cursor.is_none_or(|cursor| *until >= cursor)).unwrap_or(u64::MAX);
+        let arrived = queue.arrived.range((after, Bound::Unbounded)).take_while(move |it| **it <= until);
+        let mut arrived =
+            arrived.filter_map(|&sequence| Some((sequence, directory.get(sequence)?))).peekable();
+        std::iter::from_fn(move || {
+            let linked = (at != NIL).then(|| self.messages.get(at));
+            let is_next =
+                |&(sequence, _): &(u64, u32)| linked.is_none_or(|linked| sequence < linked.sequence);
+            if let Some((_, slot)) = arrived.next_if(is_next) {
+                return Some(slot);
+            }
+            let next = linked?.links[SIBLINGS].next;
+            Some(std::mem::replace(&mut at, next))
+        })
     }
 
     /// Dead or held messages by id.
@@ -216,13 +263,16 @@ impl Engine {
         page
     }
 
-    /// The first message after a cursor (`NIL`: none), or, when the message of the cursor is gone and the next one is not
+    /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and the next one is not
     /// found soon, the cursor from which to look on.
     fn place_of(&self, queue_slot: u32, cursor: Option<u64>) -> Result<u32, u64> {
         let queue = self.queues.get(queue_slot);
         let Some(cursor) = cursor else { return Ok(queue.all.head) };
         let directory = &self.namespaces.get(queue.namespace).directory;
-        let is_here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
+        let is_here = |slot: &u32| {
+            let message = self.messages.get(*slot);
+            message.queue == queue_slot && !message.arrived
+        };
         if let Some(slot) = directory.get(cursor).filter(is_here) {
             return Ok(self.messages.get(slot).links[SIBLINGS].next);
         }
@@ -261,6 +311,7 @@ impl Engine {
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
         let results = self.extras.results(message.extras);
+        let changed = self.extras.changed(message.extras);
         MessageView {
             id,
             queue: QueueId(queue.number),
@@ -295,6 +346,10 @@ impl Engine {
             done_at_us: done.then_some(message.started_at_us),
             kept_until_us: (done && message.time_us > 0).then_some(message.time_us),
             blob: message.blob(),
+            tags: changed.and_then(|changed| changed.tags),
+            cancelled: changed.is_some_and(|changed| changed.cancelled),
+            version: self.version(slot),
+            changes: Vec::new(),
             history: Vec::new(),
         }
     }

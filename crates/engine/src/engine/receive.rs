@@ -148,7 +148,7 @@ impl Engine {
             max_attempts: queue.max_attempts(message),
             deliveries: message.deliveries,
             priority: message.priority,
-            has_details: self.extras.results(message.extras).is_some(),
+            has_details: self.has_details(message.extras),
         });
         if plant::is(Plant::DeliverTwice) && token.is_multiple_of(16) {
             self.make_ready(slot, out);

@@ -45,15 +45,18 @@ impl Engine {
     fn recount_queue(&self, slot: u32, queue: &Queue) -> Result<u64, String> {
         let (mut states, mut bytes) = ([0u64; State::COUNT], [0u64; State::COUNT]);
         let (mut count, mut last) = (0, 0);
-        for at in queue.all.iter(&self.messages) {
+        let directory = &self.namespaces.get(queue.namespace).directory;
+        for at in self.all_of(queue) {
             let message = self.messages.get(at);
             let state = message.state.ok_or("a vacant slot is listed")?;
-            if message.queue != slot || message.sequence <= last {
+            let beside = queue.arrived.contains(&message.sequence);
+            if message.queue != slot || message.arrived != beside || (!beside && message.sequence <= last) {
                 return Err(format!("message {} is listed out of place", message.sequence));
             }
-            last = message.sequence;
+            if !beside {
+                last = message.sequence;
+            }
             count += 1;
-            let directory = &self.namespaces.get(queue.namespace).directory;
             agree(
                 "directory entry",
                 directory.get(message.sequence).map_or(0, |s| u64::from(s) + 1),
@@ -79,6 +82,13 @@ impl Engine {
         let by_number = self.queue_numbers.get(u64::from(queue.number));
         agree("slot by number", by_number.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
         Ok(count)
+    }
+
+    /// Those that are linked, then those that have arrived from elsewhere.
+    fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = u32> + 'a {
+        let directory = &self.namespaces.get(queue.namespace).directory;
+        let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(NIL));
+        queue.all.iter(&self.messages).chain(arrived.filter(|&slot| slot != NIL))
     }
 
     fn recount_lists(&self, queue: &Queue) -> Result<(), String> {
@@ -108,10 +118,10 @@ impl Engine {
             list.iter(&self.messages).filter(fresh).count() as u64
         };
         let parked = |at: &u32| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
-        let counted = queue.all.iter(&self.messages).filter(parked).count();
+        let counted = self.all_of(queue).filter(parked).count();
         agree("parked", counted as u64, queue.parked.len() as u64)?;
         let retained = |at: &u32| self.messages.get(*at).is_retained();
-        let counted = queue.all.iter(&self.messages).filter(retained).count();
+        let counted = self.all_of(queue).filter(retained).count();
         agree("retained", counted as u64, queue.done.len() as u64)?;
         agree("listed held", listed(&queue.held, State::Held), queue.counters.states[State::Held as usize])?;
         agree("listed dead", listed(&queue.dead, State::Dead), queue.counters.states[State::Dead as usize])
@@ -147,13 +157,15 @@ impl Engine {
     }
 
     fn recount_extras(&self) -> Result<(), String> {
-        let (mut slots, mut entries, mut results) = (0, 0, 0);
+        let (mut slots, mut entries, mut results, mut changed) = (0, 0, 0, 0);
         for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != NIL) {
             slots += 1;
             entries += self.extras.history(message.extras).count() as u64;
             results += u64::from(self.extras.results(message.extras).is_some());
+            changed += u64::from(self.extras.changed(message.extras).is_some());
         }
         agree("extras", slots, u64::from(self.extras.slots.used()))?;
+        agree("changed", changed, u64::from(self.extras.changed.used()))?;
         agree("results", results, u64::from(self.extras.results.used()))?;
         agree("history entries", entries, u64::from(self.extras.entries.used()))
     }

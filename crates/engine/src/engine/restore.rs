@@ -90,6 +90,9 @@ impl Engine {
             if matches!(message.state, Some(State::Dead | State::Held)) {
                 queue.parked.insert(message.sequence);
             }
+            if message.arrived {
+                queue.arrived.insert(message.sequence);
+            }
             if message.is_retained() {
                 queue.done.insert((message.started_at_us, message.sequence));
             }
@@ -165,6 +168,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.shared_blobs.slots = Slab::read_head(reader)?;
         engine.lanes.slots = Slab::read_head(reader)?;
         engine.extras.results = Slab::read_head(reader)?;
+        engine.extras.changed = Slab::read_head(reader)?;
         engine.queue_limits.slots = Slab::read_head(reader)?;
         engine.queue_limits.keys.slots = Slab::read_head(reader)?;
         engine.queue_limits.lines.slots = Slab::read_head(reader)?;

@@ -121,7 +121,7 @@ impl Engine {
         Ok(())
     }
 
-    fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
+    pub(super) fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
         let (field, delay_ms) = match deliver {
             Deliver::Now => return Ok(()),
             Deliver::AfterMs(delay_ms) => ("delay_ms", delay_ms),
@@ -184,7 +184,9 @@ impl Engine {
                 Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
                 Deliver::AtUs(at_us) => at_us,
             };
-            if optional {
+            if optional && item.options.and_then(read_options).is_some_and(|options| options.hold) {
+                self.begin_held(slot, due_us);
+            } else if optional {
                 self.admit(slot, due_us, out);
             } else if due_us > self.now_us {
                 self.enter_delayed(slot, due_us);
@@ -258,6 +260,7 @@ impl Engine {
             queue: queue_slot,
             extras: NIL,
             generation: 0,
+            arrived: false,
             links: [UNLINKED; 2],
             attempts: 0,
             max_attempts,

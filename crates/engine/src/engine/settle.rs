@@ -46,6 +46,10 @@ impl Engine {
         result: Option<BlobRef>,
         out: &mut Outcome,
     ) {
+        if self.is_cancelled(slot) {
+            out.released.extend(error.into_iter().chain(result));
+            return self.remove_cancelled(slot, out);
+        }
         match settlement {
             Settlement::Ack => {
                 self.count_each(slot, |counters| counters.acked += 1);
@@ -103,12 +107,8 @@ impl Engine {
     pub(super) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         self.find_namespace(extend.namespace)?;
         for (receipt, lease_ms) in extend.items() {
-            if let Some(slot) = self.leased_slot(extend.namespace, &receipt) {
-                self.extend_lease(slot, lease_ms);
-                out.results.push(Ok(()));
-            } else {
-                out.results.push(Err(self.why_not_held(extend.namespace, &receipt)));
-            }
+            let extended = self.extendable_slot(extend.namespace, &receipt);
+            out.results.push(extended.map(|slot| self.extend_lease(slot, lease_ms)));
         }
         Ok(())
     }
@@ -121,6 +121,19 @@ impl Engine {
         self.wheel.remove(&mut self.messages, slot);
         self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
         self.wheel.insert(&mut self.messages, slot, self.now_us);
+    }
+
+    /// The message that a receipt holds now, and may go on holding.
+    pub(super) fn extendable_slot(
+        &mut self,
+        namespace: NamespaceId,
+        receipt: &Receipt,
+    ) -> Result<u32, Error> {
+        match self.leased_slot(namespace, receipt) {
+            Some(slot) if self.is_cancelled(slot) => Err(Error::Cancelled { receipt: receipt.to_string() }),
+            Some(slot) => Ok(slot),
+            None => Err(self.why_not_held(namespace, receipt)),
+        }
     }
 
     /// The message that a receipt holds now.
@@ -162,19 +175,29 @@ impl Engine {
     }
 
     /// Holds a message whose payload could not be read back, unless it is finished.
-    pub(super) fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Result<(), Error> {
+    pub(super) fn hold_damaged(
+        &mut self,
+        id: MessageId,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
         self.find_namespace(id.namespace)?;
         let Some(slot) = self.find_message(id) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
         let message = self.messages.get(slot);
-        if message.blob() == blob && !matches!(message.state, Some(State::Held | State::Done)) {
+        if message.blob() != blob || matches!(message.state, Some(State::Held | State::Done)) {
+            return Ok(());
+        }
+        if self.is_cancelled(slot) {
+            self.remove_cancelled(slot, out);
+        } else {
             self.make_held(slot, Reason::PayloadDamaged);
         }
         Ok(())
     }
 
-    fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
+    pub(super) fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
         count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
         count(&mut self.totals);
     }

@@ -61,6 +61,7 @@ impl Engine {
             return self.sweep_deleted(slot, budget, out);
         }
         let done = self.sweep_purged(slot, budget, out)
+            && self.sweep_arrived(slot, budget, out)
             && self.sweep_dead(slot, budget, out)
             && self.redrive_all(slot, budget, out)
             && self.trim_done(slot, budget, out);
@@ -80,8 +81,7 @@ impl Engine {
 
     fn sweep_deleted(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
-            let head = self.queues.get(slot).all.head;
-            if head == NIL {
+            let Some(head) = self.any_message(slot) else {
                 let queue = self.queues.remove(slot);
                 if let Some(fair) = queue.fair {
                     fair.plain
@@ -92,7 +92,7 @@ impl Engine {
                 self.queue_numbers.remove(u64::from(queue.number));
                 self.namespaces.get_mut(queue.namespace).queue_slots -= 1;
                 return true;
-            }
+            };
             *budget -= 1;
             self.sweep_message(head, out);
         }
@@ -118,6 +118,39 @@ impl Engine {
             }
         }
         false
+    }
+
+    /// The same for messages that are not on the list of all.
+    fn sweep_arrived(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let queue = self.queues.get_mut(slot);
+            if queue.purge_arrived == 0 {
+                return true;
+            }
+            let mut left =
+                queue.arrived.range(queue.purge_arrived..=queue.purge_until.max(queue.purge_arrived));
+            let Some(&sequence) = left.next().filter(|sequence| **sequence <= queue.purge_until) else {
+                queue.purge_arrived = 0;
+                return true;
+            };
+            *budget -= 1;
+            queue.purge_arrived = sequence + 1;
+            let Some(at) = self.namespaces.get(queue.namespace).directory.get(sequence) else { continue };
+            if self.is_stale(at) && self.messages.get(at).state != Some(State::Dead) {
+                self.sweep_message(at, out);
+            }
+        }
+        false
+    }
+
+    /// One of the messages of a queue, stale ones included.
+    fn any_message(&self, slot: u32) -> Option<u32> {
+        let queue = self.queues.get(slot);
+        if queue.all.head != NIL {
+            return Some(queue.all.head);
+        }
+        let sequence = *queue.arrived.first()?;
+        self.namespaces.get(queue.namespace).directory.get(sequence)
     }
 
     fn sweep_dead(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {

@@ -32,6 +32,9 @@ impl Engine {
 
     /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was its delay.
     fn expire(&mut self, slot: u32, out: &mut Outcome) {
+        if self.is_cancelled(slot) {
+            return self.remove_cancelled(slot, out);
+        }
         self.record_attempt(slot, AttemptEnd::Expired, None, out);
         let message = self.messages.get(slot);
         if !plant::is(Plant::DropCounter) {

@@ -5,6 +5,7 @@ use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, State};
 use crate::state::message::{BlockedBy, Message, Reason};
+use crate::state::options::Options;
 use crate::store::NIL;
 
 impl Engine {
@@ -61,37 +62,51 @@ impl Engine {
         if self.watching {
             self.tell_end(slot, out);
         }
+        self.give_up_keys(slot, out);
+    }
+
+    /// A message no longer stands in the way of others with its keys.
+    pub(super) fn give_up_keys(&mut self, slot: u32, out: &mut Outcome) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         if options.ordering != NIL {
             self.free_ordering(slot, options.ordering, out);
         }
     }
 
-    /// Leased to dead.
+    /// Leased or held to dead.
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
+        self.enter_dead(slot, reason, self.now_us);
+        self.count_each(slot, |counters| counters.died += 1);
+        self.give_up(slot, out);
+    }
+
+    /// Like [`Engine::enter_ready`], into the dead ones, among which it is since `since_us`.
+    pub(super) fn enter_dead(&mut self, slot: u32, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Dead);
         message.reason = reason;
-        message.time_us = self.now_us;
+        message.time_us = since_us;
         message.generation = queue.dead_generation;
         queue.parked.insert(message.sequence);
         queue.dead.push_back(&mut self.messages, slot);
-        queue.counters.died += 1;
-        self.totals.died += 1;
         self.count_in(slot);
-        self.give_up(slot, out);
     }
 
     /// Any state to held.
     pub(super) fn make_held(&mut self, slot: u32, reason: Reason) {
         self.leave(slot);
+        self.enter_held(slot, reason, self.now_us);
+    }
+
+    /// Like [`Engine::enter_ready`], into the held ones, among which it is since `since_us`.
+    pub(super) fn enter_held(&mut self, slot: u32, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Held);
         message.reason = reason;
-        message.time_us = self.now_us;
+        message.time_us = since_us;
         message.generation = queue.waiting_generation;
         queue.parked.insert(message.sequence);
         queue.held.push_back(&mut self.messages, slot);
@@ -165,15 +180,11 @@ impl Engine {
     fn free(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue_slot, extras) = (message.queue, message.extras);
-        let next = message.links[crate::state::message::SIBLINGS].next;
         self.release_blob(message.blob(), out);
-        let queue = self.queues.get_mut(queue_slot);
-        if queue.purge_cursor == slot {
-            queue.purge_cursor = next;
-        }
-        queue.all.unlink(&mut self.messages, slot);
+        self.leave_siblings(slot);
+        let namespace = self.queues.get(queue_slot).namespace;
         let message = self.messages.get(slot);
-        self.namespaces.get_mut(queue.namespace).directory.remove(message.sequence);
+        self.namespaces.get_mut(namespace).directory.remove(message.sequence);
         if extras != NIL {
             self.free_extras(extras, out);
         }
@@ -182,15 +193,7 @@ impl Engine {
 
     fn free_extras(&mut self, extras: u32, out: &mut Outcome) {
         if let Some(&options) = self.extras.options(extras) {
-            if options.ordering != NIL {
-                self.ordering.leave(options.ordering);
-            }
-            if options.fair != NIL {
-                self.lanes.leave(options.fair);
-            }
-            if options.limit != NIL {
-                self.leave_key_line(options.limit);
-            }
+            self.leave_keys(&options);
         }
         let shared = &mut self.shared_blobs;
         self.extras.remove(extras, |blob| {
@@ -198,6 +201,19 @@ impl Engine {
                 out.released.push(blob);
             }
         });
+    }
+
+    /// One message fewer has these keys.
+    pub(super) fn leave_keys(&mut self, options: &Options) {
+        if options.ordering != NIL {
+            self.ordering.leave(options.ordering);
+        }
+        if options.fair != NIL {
+            self.lanes.leave(options.fair);
+        }
+        if options.limit != NIL {
+            self.leave_key_line(options.limit);
+        }
     }
 
     /// Enters a message that was just put into its slot, or has left its state, into the ready ones.

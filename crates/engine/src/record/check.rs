@@ -1,6 +1,7 @@
 //! Everything that can be refused without looking at the state.
 
 use crate::blob::BlobHead;
+use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::command::{Command, Deliver, Receive, ReportItem, Send, SendItem, SettleItem, Settlement};
 use crate::error::Error;
 use crate::id::MessageId;
@@ -30,6 +31,7 @@ impl Command<'_> {
                 items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
             }
             Command::Report { items, .. } => check_report(items, limits),
+            Command::Change(change) => super::change::check(change),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => {
@@ -61,18 +63,18 @@ pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
     Err(Error::InvalidName { what, name: name.chars().take(NAME_BYTES_MAX + 1).collect() })
 }
 
-fn invalid(field: impl Into<String>, reason: String) -> Error {
+pub(super) fn invalid(field: impl Into<String>, reason: String) -> Error {
     Error::InvalidArgument { field: field.into(), reason }
 }
 
-fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
+pub(super) fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
     if value <= max {
         return Ok(());
     }
     Err(invalid(field, format!("{value} is too much: use at most {max}")))
 }
 
-fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
+pub(super) fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
@@ -174,9 +176,10 @@ fn check_expiry(deliver: Deliver, expires: Expires, prefix: &str) -> Result<(), 
 
 fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     check_content_type(&format!("{prefix}content_type"), item.content_type)?;
-    if item.headers.is_empty() {
+    if item.headers.is_empty() && item.tags.is_empty() {
         return Ok(0);
     }
+    check_tags(&format!("{prefix}tags"), item.tags)?;
     let count = item.headers.len() as u64;
     if count > u64::from(limits.headers) {
         return Err(Error::HeadersTooLarge {
@@ -193,8 +196,20 @@ fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u
         let limit = u64::from(limits.headers_bytes);
         return Err(Error::HeadersTooLarge { what: "bytes of names and values", size: bytes, limit });
     }
-    debug_assert!(BlobHead::len(item.content_type, item.headers) <= usize::from(u16::MAX));
-    Ok(bytes)
+    debug_assert!(BlobHead::len_tagged(item.content_type, item.headers, item.tags) <= usize::from(u16::MAX));
+    Ok(bytes + item.tags.iter().map(|tag| tag.len() as u64).sum::<u64>())
+}
+
+/// What tags must obey; `field` names them in the error.
+pub(super) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
+    at_most(&format!("number of {field}"), tags.len() as u64, TAGS_MAX as u64)?;
+    for (at, tag) in tags.iter().enumerate() {
+        between(&format!("{field}[{at}] bytes"), tag.len() as u64, 1, TAG_BYTES_MAX as u64)?;
+        if tags[..at].contains(tag) {
+            return Err(invalid(format!("{field}[{at}]"), format!("{tag:?} is given twice")));
+        }
+    }
+    Ok(())
 }
 
 /// What a backoff must obey; `field` names it in the error.
@@ -390,7 +405,7 @@ mod tests {
     fn the_defaults_pass_their_own_check() {
         assert_eq!(Limits::default().check(), Ok(()));
         // Even the largest heads fit the two bytes of their length.
-        let largest = 2 + 1 + 255 + 1 + 255 * 4 + (60 << 10);
+        let largest = 2 + 1 + 255 + 1 + 255 * 4 + (60 << 10) + TAGS_MAX * (4 + TAG_BYTES_MAX);
         assert!(largest <= usize::from(u16::MAX));
     }
 

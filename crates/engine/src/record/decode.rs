@@ -1,5 +1,6 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
+use super::change::{self, ChangeRecord};
 use super::fields;
 use super::report::{self, ReportRecord};
 use super::{LAYOUT, LAYOUT_2, kind, tag};
@@ -38,6 +39,7 @@ pub(crate) enum RareRecord<'a> {
     LimitDelete { namespace: NamespaceId, limit: &'a str },
     HoldDamaged { id: MessageId, blob: BlobRef },
     Report(ReportRecord<'a>),
+    Change(ChangeRecord<'a>),
 }
 
 #[derive(Clone, Copy)]
@@ -191,6 +193,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
+        kind::CHANGE => RareRecord::Change(change::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),
         kind::LIMIT_SET => RareRecord::LimitSet {
             namespace: NamespaceId(reader.u32()?),

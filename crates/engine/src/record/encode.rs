@@ -2,7 +2,7 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, kind, report, tag};
+use super::{LAYOUT, LAYOUT_2, change, kind, report, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -20,6 +20,7 @@ impl Command<'_> {
                 items.iter().map(of_item).sum()
             }
             Command::Report { items, .. } => report::blob_count(items),
+            Command::Change(change) => change::blob_count(change),
             _ => 0,
         }
     }
@@ -36,6 +37,7 @@ impl Command<'_> {
                 sink.body(&list_head(kind::REPORT, *namespace, items.len()));
                 report::encode_items(items, sink);
             }
+            Command::Change(change) => change::encode(change, sink),
             _ => {
                 let mut body = Vec::with_capacity(192);
                 encode_rare(self, &mut body);
@@ -63,12 +65,12 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
         encode_send_item(item, sink);
     }
     for item in send.items {
-        BlobHead::with(item.content_type, item.headers, |head| sink.blob(&[head, item.payload]));
+        BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
     }
 }
 
 fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
-    let len = BlobHead::len(item.content_type, item.headers) + item.payload.len();
+    let len = BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len();
     let (deliver, time) = match item.deliver {
         Deliver::Now => (tag::DELIVER_NOW, 0),
         Deliver::AfterMs(ms) => (tag::DELIVER_AFTER, ms),
@@ -154,7 +156,7 @@ fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut im
             sink.blob(&[item.error.as_bytes()]);
         }
         if let Some(result) = &item.result {
-            BlobHead::with(result.content_type, &[], |head| sink.blob(&[head, result.bytes]));
+            BlobHead::with(result.content_type, &[], &[], |head| sink.blob(&[head, result.bytes]));
         }
     }
 }
@@ -242,7 +244,8 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         | Command::Receive(_)
         | Command::Settle { .. }
         | Command::Extend { .. }
-        | Command::Report { .. } => {
+        | Command::Report { .. }
+        | Command::Change(_) => {
             unreachable!("hot commands are written by their own functions")
         }
     }

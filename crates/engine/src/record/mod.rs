@@ -3,8 +3,10 @@
 //! Every body begins with a kind and the version of that kind's layout. A layout is never changed: a new one gets the
 //! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), a
 //! settle for each item its error text and its result (laid out like a message's), each if
-//! there is one, a report for each item its note and its checkpoint in the same way, the others have none.
+//! there is one, a report for each item its note and its checkpoint in the same way, a change one for who and why and one for
+//! tags, the others have none.
 
+mod change;
 mod check;
 pub(crate) mod decode;
 mod encode;
@@ -13,6 +15,7 @@ mod known;
 mod options;
 mod report;
 
+pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendRecord, SettleRecord, kind_of,
@@ -47,6 +50,7 @@ mod kind {
     pub(super) const DEAD_DELETE: u8 = 15;
     pub(super) const HOLD_DAMAGED: u8 = 16;
     pub(super) const REPORT: u8 = 28;
+    pub(super) const CHANGE: u8 = 34;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
 }

@@ -43,7 +43,7 @@ pub(super) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink)
             sink.blob(&[progress.note.as_bytes()]);
         }
         if let Some(checkpoint) = item.checkpoint {
-            BlobHead::with("", &[], |head| sink.blob(&[head, checkpoint]));
+            BlobHead::with("", &[], &[], |head| sink.blob(&[head, checkpoint]));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
 
+use super::changed::{AllChanged, Changed};
 use super::options::{AllOptions, Options};
 use super::results::{AllResults, Results};
 use crate::id::BlobRef;
@@ -129,6 +130,7 @@ pub(crate) struct AllExtras {
     pub(crate) entries: Slab<Entry, 1024>,
     pub(crate) options: AllOptions,
     pub(crate) results: AllResults,
+    pub(crate) changed: AllChanged,
 }
 
 impl AllExtras {
@@ -177,6 +179,42 @@ impl AllExtras {
         slot
     }
 
+    /// Gives a message which has options others.
+    pub(crate) fn set_options(&mut self, extras: u32, options: Options) {
+        let slot = self.slots.get(extras).options;
+        *self.options.get_mut(slot) = options;
+    }
+
+    /// Puts a message which has options into another lane.
+    pub(crate) fn set_fair(&mut self, extras: u32, lane: u32) {
+        let slot = self.slots.get(extras).options;
+        self.options.get_mut(slot).fair = lane;
+    }
+
+    /// The slot of what people have changed of a message.
+    pub(crate) fn changed_slot(&self, extras: u32) -> Option<u32> {
+        self.options(extras).map(|options| options.changed).filter(|&changed| changed != NIL)
+    }
+
+    /// What people have changed of a message.
+    pub(crate) fn changed(&self, extras: u32) -> Option<&Changed> {
+        self.changed_slot(extras).map(|slot| self.changed.get(slot))
+    }
+
+    /// The slot of what people have changed of a message, which it gets if it has none.
+    pub(crate) fn enter_changed(&mut self, extras: u32) -> u32 {
+        if let Some(slot) = self.changed_slot(extras) {
+            return slot;
+        }
+        if self.slots.get(extras).options == NIL {
+            self.add_options(extras, Options::none());
+        }
+        let slot = self.changed.insert(Changed::none());
+        let options = self.slots.get(extras).options;
+        self.options.get_mut(options).changed = slot;
+        slot
+    }
+
     /// The message's own backoff.
     pub(crate) fn backoff(&self, extras: u32) -> Option<Backoff> {
         if extras == NIL { None } else { self.slots.get(extras).backoff }
@@ -219,9 +257,12 @@ impl AllExtras {
     pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
         let gone = self.slots.remove(extras);
         if gone.options != NIL {
-            let results = self.options.remove(gone.options).results;
-            if results != NIL {
-                self.results.remove(results).blobs().for_each(&mut release);
+            let options = self.options.remove(gone.options);
+            if options.results != NIL {
+                self.results.remove(options.results).blobs().for_each(&mut release);
+            }
+            if options.changed != NIL {
+                self.changed.remove(options.changed).blobs().for_each(&mut release);
             }
         }
         let mut at = gone.head;
@@ -237,7 +278,8 @@ impl AllExtras {
     /// Everything that optional fields refer to.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let errors = self.entries.iter().filter_map(|(_, entry)| entry.attempt.error);
-        errors.chain(self.results.iter().flat_map(|(_, results)| results.blobs()))
+        let of_results = self.results.iter().flat_map(|(_, results)| results.blobs());
+        errors.chain(of_results).chain(self.changed.iter().flat_map(|(_, changed)| changed.blobs()))
     }
 }
 

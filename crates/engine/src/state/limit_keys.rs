@@ -261,6 +261,11 @@ impl KeyLines {
         self.index.remove(hash(u64::from(gone.queue), &gone.key), slot);
     }
 
+    /// The limit key of a line.
+    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+        &self.slots.get(slot).key
+    }
+
     pub(crate) fn rebuild(&mut self) {
         for (slot, line) in self.slots.iter() {
             self.index.insert(hash(u64::from(line.queue), &line.key), slot);

@@ -30,11 +30,20 @@ pub(crate) enum Reason {
     MaxDeliveries,
     Rejected,
     PayloadDamaged,
+    Hold,
+    Denied,
 }
 
 impl Reason {
-    const ALL: [Reason; 5] =
-        [Reason::None, Reason::MaxAttempts, Reason::MaxDeliveries, Reason::Rejected, Reason::PayloadDamaged];
+    const ALL: [Reason; 7] = [
+        Reason::None,
+        Reason::MaxAttempts,
+        Reason::MaxDeliveries,
+        Reason::Rejected,
+        Reason::PayloadDamaged,
+        Reason::Hold,
+        Reason::Denied,
+    ];
 
     /// The word used in every API.
     pub(crate) fn name(self) -> Option<&'static str> {
@@ -44,6 +53,8 @@ impl Reason {
             Reason::MaxDeliveries => Some("max_deliveries"),
             Reason::Rejected => Some("rejected"),
             Reason::PayloadDamaged => Some("payload_damaged"),
+            Reason::Hold => Some("hold"),
+            Reason::Denied => Some("denied"),
         }
     }
 }
@@ -105,6 +116,8 @@ pub(crate) struct Message {
     pub(crate) state: Option<State>,
     pub(crate) priority: u8,
     pub(crate) reason: Reason,
+    /// Whether it stands among [`crate::state::queue::Queue::arrived`] instead of being linked to its siblings.
+    pub(crate) arrived: bool,
 }
 
 const _: () = assert!(size_of::<Message>() == 96);
@@ -163,6 +176,7 @@ impl Slot for Message {
             state: None,
             priority: 0,
             reason: Reason::None,
+            arrived: false,
         }
     }
 
@@ -201,6 +215,7 @@ impl Slot for Message {
         }
         out.u8(self.priority);
         out.u8(self.reason as u8);
+        out.bool(self.arrived);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -231,6 +246,7 @@ impl Slot for Message {
             bucket: reader.u16()?,
             priority: reader.u8()?,
             reason: *Reason::ALL.get(usize::from(reader.u8()?))?,
+            arrived: reader.format() > 1 && reader.bool()?,
         })
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) results: u32,
     /// Among [`super::limit_keys::KeyLines`].
     pub(crate) limit: u32,
+    /// Among [`super::changed::AllChanged`].
+    pub(crate) changed: u32,
     next_vacant: Option<u32>,
 }
 
@@ -32,7 +34,7 @@ impl Slot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Options { ordering: NIL, fair: NIL, limit: NIL, results: NIL, next_vacant: Some(next) }
+        Options { ordering: NIL, fair: NIL, limit: NIL, results: NIL, changed: NIL, next_vacant: Some(next) }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -49,6 +51,7 @@ impl Slot for Options {
         out.u32(self.fair);
         out.u32(self.results);
         out.u32(self.limit);
+        out.u32(self.changed);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -60,6 +63,7 @@ impl Slot for Options {
             fair: reader.u32()?,
             results: reader.u32()?,
             limit: reader.u32()?,
+            changed: reader.u32()?,
             next_vacant: None,
         })
     }

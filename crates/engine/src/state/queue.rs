@@ -59,6 +59,9 @@ pub(crate) struct Queue {
     pub(crate) dead: List<PLACE>,
     /// All messages by id, the leftovers of a purge included.
     pub(crate) all: List<SIBLINGS>,
+    /// Sequences of those that have come from other queues later than messages with higher ids; they are not on that list.
+    /// Derived.
+    pub(crate) arrived: BTreeSet<u64>,
     /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
     pub(crate) parked: BTreeSet<u64>,
     /// End and sequence of the finished messages that are kept for the queue's sake. Derived.
@@ -75,6 +78,8 @@ pub(crate) struct Queue {
     pub(crate) purge_cursor: u32,
     /// The last id that a running purge looks at.
     pub(crate) purge_until: u64,
+    /// From which id on a running purge looks at those that have arrived; 0: at none.
+    pub(crate) purge_arrived: u64,
     /// Whether sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) deleted: bool,
@@ -100,6 +105,7 @@ impl Queue {
             lines_cursor: NIL,
             dead: List::default(),
             all: List::default(),
+            arrived: BTreeSet::new(),
             parked: BTreeSet::new(),
             done: BTreeSet::new(),
             waiting_generation: 0,
@@ -108,6 +114,7 @@ impl Queue {
             dead_redriven_below: 0,
             purge_cursor: NIL,
             purge_until: 0,
+            purge_arrived: 0,
             working: false,
             deleted: false,
             next_vacant: None,
@@ -180,6 +187,7 @@ impl Slot for Queue {
         self.dead.write(out);
         self.all.write(out);
         out.u64(self.purge_until);
+        out.u64(self.purge_arrived);
         out.bool(self.working);
         out.bool(self.deleted);
         self.blocked_by.iter().for_each(|&count| out.u64(count));
@@ -216,6 +224,7 @@ impl Slot for Queue {
         queue.dead = List::read(reader)?;
         queue.all = List::read(reader)?;
         queue.purge_until = reader.u64()?;
+        queue.purge_arrived = if reader.format() == 1 { 0 } else { reader.u64()? };
         queue.working = reader.bool()?;
         queue.deleted = reader.bool()?;
         if reader.format() >= 2 {
@@ -252,6 +261,9 @@ pub(crate) fn write_counters(out: &mut Vec<u8>, counters: &Counters) {
         c.redriven,
         c.dropped,
         c.replies_lost,
+        c.cancelled,
+        c.moved_in,
+        c.moved_out,
     ] {
         out.u64(count);
     }
@@ -272,6 +284,9 @@ pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
         redriven: reader.u64()?,
         dropped: reader.u64()?,
         replies_lost: if reader.format() == 1 { 0 } else { reader.u64()? },
+        cancelled: if reader.format() == 1 { 0 } else { reader.u64()? },
+        moved_in: if reader.format() == 1 { 0 } else { reader.u64()? },
+        moved_out: if reader.format() == 1 { 0 } else { reader.u64()? },
     })
 }
 

@@ -1,5 +1,6 @@
 //! From lines to commands.
 
+use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
     Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
@@ -78,6 +79,7 @@ impl Player {
                 self.driver.engine.watch_ends(*what == "on");
                 Vec::new()
             }
+            ("change", [verb, ids @ ..]) => self.change(line, verb, ids),
             ("tick", []) => self.run(&Command::Tick),
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),
@@ -138,19 +140,14 @@ impl Player {
     fn send(&mut self, line: &Line<'_>, queue: &str, payloads: &[&str]) -> Vec<String> {
         let sized = line.number("size").map(|size| vec![b'x'; size as usize]);
         let header = line.get("header").map(|header| [header.split_once(':').unwrap_or((header, ""))]);
-        let deliver = match (line.number("delay_ms"), line.get("at_ms")) {
-            (Some(delay_ms), _) => Deliver::AfterMs(delay_ms),
-            (_, Some(at_ms)) => {
-                Deliver::AtUs(START_US.saturating_add_signed(at_ms.parse::<i64>().unwrap() * 1_000))
-            }
-            _ => Deliver::Now,
-        };
+        let tags: Vec<&str> = line.get("tags").map(words).unwrap_or_default();
         let options = options(line);
         let item = SendItem {
             content_type: line.get("type").unwrap_or(""),
+            tags: &tags,
             headers: header.as_ref().map_or(&[], |header| header),
             priority: line.number("priority").unwrap_or(0) as u8,
-            deliver,
+            deliver: deliver(line).unwrap_or_default(),
             max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
             backoff: line.get("backoff").map(backoff),
             payload: sized.as_deref().unwrap_or(b""),
@@ -231,6 +228,40 @@ impl Player {
         self.run(&Command::Report { namespace: self.namespace(line), items: &items })
     }
 
+    /// `change VERB ID...`; each with the version of another message by `version=ID`.
+    fn change(&mut self, line: &Line<'_>, verb: &str, ids: &[&str]) -> Vec<String> {
+        let version = line.get("version").map_or(0, |id| {
+            let view = self.driver.engine.message(self.message_id(id));
+            view.map_or(1, |view| view.version)
+        });
+        let items: Vec<_> = ids.iter().map(|id| (self.message_id(id), version)).collect();
+        let tags = line.get("tags").map(words);
+        let fields = NewFields {
+            priority: line.number("priority").map(|priority| priority as u8),
+            deliver: deliver(line),
+            max_attempts: line.number("max_attempts").map(|attempts| attempts as u16),
+            tags: tags.as_deref(),
+        };
+        let action = match verb {
+            "cancel" => ChangeAction::Cancel,
+            "hold" => ChangeAction::Hold,
+            "approve" => ChangeAction::Approve,
+            "deny" => ChangeAction::Deny,
+            "retry" => ChangeAction::Retry,
+            "move" => ChangeAction::Move { to: line.get("to").expect("to=QUEUE") },
+            _ => ChangeAction::Set(fields),
+        };
+        let why = line.get("why").unwrap_or("").replace('_', " ");
+        let by = line.get("by").unwrap_or("");
+        self.run(&Command::Change(Change {
+            namespace: self.namespace(line),
+            items: &items,
+            action,
+            by,
+            why: &why,
+        }))
+    }
+
     fn limits(&self, line: &Line<'_>) -> Limits {
         let mut limits = self.driver.engine.limits().clone();
         let small =
@@ -266,6 +297,21 @@ impl Player {
     }
 }
 
+/// A list of words, separated by commas.
+fn words(text: &str) -> Vec<&str> {
+    text.split(',').filter(|word| !word.is_empty()).collect()
+}
+
+fn deliver(line: &Line<'_>) -> Option<Deliver> {
+    match (line.number("delay_ms"), line.get("at_ms")) {
+        (Some(delay_ms), _) => Some(Deliver::AfterMs(delay_ms)),
+        (_, Some(at_ms)) => {
+            Some(Deliver::AtUs(START_US.saturating_add_signed(at_ms.parse::<i64>().unwrap() * 1_000)))
+        }
+        _ => None,
+    }
+}
+
 fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
     let key = |name: &str| line.get(name).unwrap_or("").as_bytes();
     SendOptions {
@@ -275,6 +321,7 @@ fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
         correlation_id: key("correlation_id"),
         reply_to: line.get("reply_to").unwrap_or(""),
         limit_key: key("limit_key"),
+        hold: line.get("hold") == Some("true"),
         ..SendOptions::default()
     }
 }

@@ -80,6 +80,7 @@ impl Player {
         let details = self.driver.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
         text.push_str(&request(&details.correlation_id, &details.reply_to));
         text.push_str(&self.named(", checkpoint", details.checkpoint));
+        text.push_str(&self.named(", tagged", details.tags));
         text
     }
 
@@ -104,6 +105,9 @@ impl Player {
         for (name, value) in blob.headers() {
             text.push_str(&format!(" {name}:{value}"));
         }
+        for tag in blob.tags() {
+            text.push_str(&format!(" #{tag}"));
+        }
         text
     }
 
@@ -120,6 +124,9 @@ impl Player {
         }
         if let Some(reason) = view.reason {
             text.push_str(&format!(" ({reason})"));
+        }
+        if view.cancelled {
+            text.push_str(" (cancelled)");
         }
         text
     }
@@ -143,6 +150,11 @@ impl Player {
             ),
         ];
         lines.extend(self.results(view));
+        lines.extend(view.tags.map(|tags| format!("tagged {}", self.payload(&tags))));
+        lines.extend(view.changes.iter().map(|changed| {
+            let note = self.payload(&changed.note);
+            format!("{} at {}: {note}", changed.verb.name(), self.time(changed.at_us))
+        }));
         for attempt in &view.history {
             let error = attempt.error.as_ref().and_then(|error| self.driver.blobs.get(error));
             let error = error.map(|error| format!(": {:?}", String::from_utf8_lossy(error)));
@@ -274,12 +286,19 @@ pub(super) fn states(counters: &Counters) -> String {
 
 pub(super) fn counters(counters: &Counters) -> Vec<String> {
     let c = counters;
-    let lost = if c.replies_lost > 0 { format!(", replies lost {}", c.replies_lost) } else { String::new() };
+    let rare = [
+        ("replies lost", c.replies_lost),
+        ("cancelled", c.cancelled),
+        ("moved in", c.moved_in),
+        ("moved out", c.moved_out),
+    ];
+    let rare = rare.into_iter().filter(|(_, count)| *count > 0);
+    let rare: String = rare.map(|(name, count)| format!(", {name} {count}")).collect();
     vec![
         format!("{}, bytes {}", states(c), c.bytes),
         format!(
             "sent {}, delivered {}, acked {}, nacked {}, released {}, rejected {}, expired {}, died {}, redriven {}, \
-             dropped {}{lost}",
+             dropped {}{rare}",
             c.sent,
             c.delivered,
             c.acked,

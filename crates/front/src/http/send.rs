@@ -336,6 +336,7 @@ impl<'a> Batch<'a> {
             payload,
             content_type: message.content_type.map_or("", |text| text.get(&self.scratch)),
             headers: &headers[message.headers.0..message.headers.1],
+            tags: &[],
             priority: message.priority,
             deliver: message.deliver,
             max_attempts: message.max_attempts,

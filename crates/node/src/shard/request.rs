@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Delivery, Reply};
@@ -94,6 +95,7 @@ fn size_hint(command: &Command<'_>) -> usize {
             64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
         }
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
+        Command::Change(change) => 512 + change.items.len() * ITEM_BYTES,
         _ => 256,
     }
 }
@@ -102,6 +104,9 @@ fn size_hint(command: &Command<'_>) -> usize {
 pub(super) fn class_of(command: &Command<'_>) -> Class {
     match command {
         Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,
+        Command::Change(change) if change.action == ChangeAction::Cancel && command.blob_count() == 0 => {
+            Class::Draining
+        }
         Command::Tick
         | Command::Epoch { .. }
         | Command::Receive(_)

@@ -161,6 +161,7 @@ impl Item {
             payload: &self.payload,
             content_type: self.content_type,
             headers: &self.headers,
+            tags: &[],
             priority: self.priority,
             deliver: self.deliver,
             max_attempts: self.max_attempts,

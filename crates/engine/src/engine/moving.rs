@@ -1,0 +1,123 @@
+//! A message goes to another queue of its namespace. Its id stays, and so do the settings of its own; for the rest it goes by
+//! its new queue's. Its keys are the new queue's, too.
+//!
+//! The messages of a queue are listed by id, and the list of all of them runs through the messages in that order. One that
+//! comes with an earlier id than the last of them stands beside the list, in a set by id.
+
+use super::Engine;
+use crate::error::Error;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::state::message::SIBLINGS;
+use crate::store::NIL;
+
+/// The keys of a message, as bytes.
+struct Keys {
+    ordering: Option<Box<[u8]>>,
+    fair: Option<Box<[u8]>>,
+    limit: Option<Box<[u8]>>,
+}
+
+impl Engine {
+    /// The message is in a state that may move.
+    pub(super) fn move_message(&mut self, slot: u32, to: u32, out: &mut Outcome) -> Result<(), Error> {
+        let message = self.messages.get(slot);
+        let (from, extras) = (message.queue, message.extras);
+        let (state, reason, time_us) = (message.state, message.reason, message.time_us);
+        if from == to {
+            let reason = format!("the message is in queue {:?} already", self.queues.get(to).name);
+            return Err(Error::InvalidArgument { field: "to".into(), reason });
+        }
+        self.leave(slot);
+        self.give_up_keys(slot, out);
+        let keys = self.take_keys(extras);
+        self.leave_siblings(slot);
+        self.messages.get_mut(slot).queue = to;
+        self.join_siblings(slot);
+        self.count_moved(slot, from, to);
+        self.enter_keys(slot, &keys);
+        match state {
+            Some(State::Held) => {
+                self.claim_ordering(slot);
+                self.enter_held(slot, reason, time_us);
+            }
+            Some(State::Dead) => self.enter_dead(slot, reason, time_us),
+            Some(State::Delayed | State::Blocked) => self.admit(slot, time_us, out),
+            _ => self.admit(slot, 0, out),
+        }
+        Ok(())
+    }
+
+    fn count_moved(&mut self, slot: u32, from: u32, to: u32) {
+        let len = u64::from(self.messages.get(slot).blob_len);
+        let counters = &mut self.queues.get_mut(from).counters;
+        counters.bytes -= len;
+        counters.moved_out += 1;
+        let counters = &mut self.queues.get_mut(to).counters;
+        counters.bytes += len;
+        counters.moved_in += 1;
+        self.totals.moved_out += 1;
+        self.totals.moved_in += 1;
+    }
+
+    /// Takes a message, which is in no state, out of the tables of its keys.
+    fn take_keys(&mut self, extras: u32) -> Keys {
+        let Some(&options) = self.extras.options(extras) else {
+            return Keys { ordering: None, fair: None, limit: None };
+        };
+        let keys = Keys {
+            ordering: (options.ordering != NIL).then(|| self.ordering.key(options.ordering).into()),
+            fair: (options.fair != NIL).then(|| self.lanes.key(options.fair).into()),
+            limit: (options.limit != NIL).then(|| self.queue_limits.lines.key(options.limit).into()),
+        };
+        self.leave_keys(&options);
+        keys
+    }
+
+    /// Enters them into those of its new queue.
+    fn enter_keys(&mut self, slot: u32, keys: &Keys) {
+        let message = self.messages.get(slot);
+        let (queue, priority, extras) = (message.queue, message.priority, message.extras);
+        let Some(&(mut options)) = self.extras.options(extras) else { return };
+        if let Some(key) = &keys.ordering {
+            options.ordering = self.ordering.enter(queue, key);
+        }
+        if let Some(key) = &keys.fair {
+            options.fair = self.lanes.enter(queue, priority, key);
+        }
+        if let Some(key) = &keys.limit {
+            options.limit = self.queue_limits.lines.enter(queue, key);
+        }
+        self.extras.set_options(extras, options);
+    }
+
+    /// Off the list of all messages of its queue.
+    pub(super) fn leave_siblings(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let (sequence, next) = (message.sequence, message.links[SIBLINGS].next);
+        let arrived = message.arrived;
+        let queue = self.queues.get_mut(message.queue);
+        if arrived {
+            queue.arrived.remove(&sequence);
+            return;
+        }
+        if queue.purge_cursor == slot {
+            queue.purge_cursor = next;
+        }
+        queue.all.unlink(&mut self.messages, slot);
+    }
+
+    fn join_siblings(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let sequence = message.sequence;
+        let queue = self.queues.get_mut(message.queue);
+        let last = queue.all.tail;
+        let arrived = last != NIL && self.messages.get(last).sequence > sequence;
+        if arrived {
+            queue.arrived.insert(sequence);
+        } else {
+            queue.all.push_back(&mut self.messages, slot);
+        }
+        self.messages.get_mut(slot).arrived = arrived;
+    }
+}

@@ -1,0 +1,98 @@
+//! What people change of messages, at random; and that listings show each message once, in the order of ids.
+
+use sluice_engine::Command;
+use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
+use sluice_engine::command::Deliver;
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::query::{MessageView, State};
+
+use super::{QUEUES, Run};
+
+impl Run {
+    pub(super) fn change(&mut self) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let from = self.numbers.pick(&QUEUES);
+        let Some(queue) = self.driver.engine.queue_id(namespace, from) else { return };
+        let verb = self.numbers.pick(&Verb::ALL);
+        let state = if self.numbers.one_in(3) { None } else { Some(self.numbers.pick(verb.states())) };
+        let limit = 1 + self.numbers.below(8) as usize;
+        let found = self.driver.engine.messages(queue, state, None, limit).items;
+        let items: Vec<(MessageId, u64)> = found.iter().map(|view| self.item(view)).collect();
+        if items.is_empty() {
+            return;
+        }
+        let texts: [&str; 3] = ["", "ann", "it looked wrong"];
+        let (by, why) = (self.numbers.pick(&texts), self.numbers.pick(&texts));
+        let action = match verb {
+            Verb::Cancel => ChangeAction::Cancel,
+            Verb::Hold => ChangeAction::Hold,
+            Verb::Approve => ChangeAction::Approve,
+            Verb::Deny => ChangeAction::Deny,
+            Verb::Retry => ChangeAction::Retry,
+            Verb::Move => ChangeAction::Move { to: self.numbers.pick(&QUEUES) },
+            Verb::Change => ChangeAction::Set(self.new_fields()),
+        };
+        self.apply(&Command::Change(Change { namespace, items: &items, action, by, why }));
+        if self.driver.out.error.is_none() {
+            assert_eq!(self.driver.out.results.len(), items.len());
+        }
+        if items.len() == 1 && self.driver.out.results == [Ok(())] {
+            self.check_changed(&found[0], verb);
+        }
+    }
+
+    /// With its version, with that of another, or without.
+    fn item(&mut self, view: &MessageView) -> (MessageId, u64) {
+        (view.id, self.numbers.pick(&[view.version, view.version, 0, 1]))
+    }
+
+    fn new_fields(&mut self) -> NewFields<'static> {
+        let tags: [&[&str]; 3] = [&[], &["red"], &["red", "blue"]];
+        NewFields {
+            priority: self.numbers.one_in(2).then(|| self.numbers.below(10) as u8),
+            deliver: self.numbers.one_in(3).then(|| Deliver::AfterMs(self.numbers.below(60_000))),
+            max_attempts: Some(1 + self.numbers.below(4) as u16),
+            tags: self.numbers.one_in(2).then(|| self.numbers.pick(&tags)),
+        }
+    }
+
+    /// A message that was changed is another one than before, in a state that the change leads to.
+    fn check_changed(&self, before: &MessageView, verb: Verb) {
+        assert!(verb.states().contains(&before.state), "{verb:?} of {before:?}");
+        let Ok(after) = self.driver.engine.message(before.id) else {
+            assert_eq!(verb, Verb::Cancel);
+            return;
+        };
+        let expected: &[State] = match verb {
+            Verb::Cancel => &[State::Leased],
+            Verb::Hold => &[State::Held],
+            Verb::Approve | Verb::Retry => &[State::Ready, State::Delayed, State::Blocked],
+            Verb::Deny => &[State::Dead],
+            Verb::Move | Verb::Change => &State::ALL,
+        };
+        assert!(expected.contains(&after.state), "{verb:?} leads to {:?}", after.state);
+        if verb == Verb::Move {
+            assert_ne!(after.queue, before.queue);
+            assert_ne!(after.version, before.version);
+        }
+    }
+
+    pub(super) fn check_listings(&self) {
+        for queue in QUEUES {
+            let Some(id) = self.driver.engine.queue_id(NamespaceId::DEFAULT, queue) else { continue };
+            let (mut cursor, mut listed) = (None, Vec::new());
+            loop {
+                let page = self.driver.engine.messages(id, None, cursor, 7);
+                listed.extend(page.items.iter().map(|view| view.id.sequence));
+                assert!(page.next.is_none() || page.next > cursor, "the pages of {queue} do not go on");
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            assert!(listed.is_sorted_by(|one, other| one < other), "{queue} is not listed by id");
+            let kept = self.driver.engine.queue(id).unwrap().counters.states;
+            assert_eq!(listed.len() as u64, kept.iter().sum::<u64>(), "all of {queue} are listed");
+        }
+    }
+}
