@@ -29,6 +29,7 @@ mod client;
 mod encode;
 mod error;
 mod json;
+mod limits;
 mod message;
 mod retry;
 mod transport;
@@ -38,10 +39,11 @@ mod worker;
 pub use answers::{Delivered, DeliveredRef, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
+pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Settle, SettleItem, Unique};
 pub use transport::Download;
 pub use types::{
-    Attempt, Backoff, BackoffKind, Counts, ErrorBody, Namespace, Queue, QueueChange, QueueSettings,
-    QuotaChange, Quotas, Stored, StoredPage, Totals,
+    Attempt, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OrderingRetry, Queue, QueueChange,
+    QueueSettings, QuotaChange, Quotas, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

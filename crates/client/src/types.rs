@@ -67,7 +67,7 @@ pub struct ErrorBody {
 }
 
 /// Settings of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueueSettings {
     /// The lease of a receive that names none, in milliseconds.
     pub lease_ms: u64,
@@ -77,10 +77,30 @@ pub struct QueueSettings {
     pub max_deliveries: u32,
     /// Backoff of a message that names none.
     pub backoff: Backoff,
+    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fair_weights: BTreeMap<String, u16>,
+    /// What a delayed message does to the others with its ordering key.
+    #[serde(default)]
+    pub ordering_retry: OrderingRetry,
+    /// The limit that the queue follows; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub limit: String,
+}
+
+/// What a delayed message does to the others with its ordering key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderingRetry {
+    /// They wait for it.
+    #[default]
+    Block,
+    /// They go on; it comes back before those that were sent later.
+    StepAside,
 }
 
 /// A change of queue settings: what is `None` stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct QueueChange {
     /// See [`QueueSettings::lease_ms`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +114,15 @@ pub struct QueueChange {
     /// See [`QueueSettings::backoff`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
+    /// See [`QueueSettings::fair_weights`]; replaces all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fair_weights: Option<BTreeMap<String, u16>>,
+    /// See [`QueueSettings::ordering_retry`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordering_retry: Option<OrderingRetry>,
+    /// See [`QueueSettings::limit`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
 }
 
 /// Messages of a queue by state.

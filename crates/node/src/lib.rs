@@ -22,6 +22,7 @@ mod metrics;
 mod namespaces;
 mod placement;
 mod pulling;
+mod queue_limits;
 pub mod shard;
 mod start;
 

@@ -19,7 +19,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, dead, messages, namespaces, openapi, prometheus, queues, raw, receive, respond, send, settle,
+    admin, dead, limits, messages, namespaces, openapi, prometheus, queues, raw, receive, respond, send,
+    settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -175,6 +176,10 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadDelete => dead::delete(call, body).await,
+        Operation::LimitList => limits::list(call).await,
+        Operation::LimitShow => limits::show(call).await,
+        Operation::LimitPut => limits::put(call, body).await,
+        Operation::LimitDelete => limits::delete(call).await,
         Operation::NamespaceList => namespaces::list(call).await,
         Operation::NamespaceShow => namespaces::show(call).await,
         Operation::NamespacePut => namespaces::put(call, body).await,

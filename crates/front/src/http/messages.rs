@@ -171,7 +171,7 @@ fn read_state(text: &str) -> Read<State> {
     State::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| Fault::one_of(STATES, text))
 }
 
-fn read_cursor(text: Option<&str>) -> Read<Option<u64>> {
+pub(crate) fn read_cursor(text: Option<&str>) -> Read<Option<u64>> {
     match text {
         None => Ok(None),
         Some(text) => match integer(text, 0, u64::MAX) {
@@ -196,6 +196,16 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     }
     if let Some(receipt) = &view.receipt {
         o.ascii("receipt", &receipt.to_text());
+    }
+    for (name, key) in
+        [("ordering_key", &view.ordering_key), ("fair_key", &view.fair_key), ("limit_key", &view.limit_key)]
+    {
+        if !key.is_empty() {
+            o.text(name, &String::from_utf8_lossy(key));
+        }
+    }
+    if let Some(blocked_by) = view.blocked_by {
+        o.text("blocked_by", blocked_by);
     }
     if let Some(reason) = view.reason {
         o.text("reason", reason);

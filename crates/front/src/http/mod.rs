@@ -22,6 +22,7 @@ mod errors;
 pub mod fuzzing;
 mod in_flight;
 mod json;
+mod limits;
 mod messages;
 mod metrics;
 mod namespaces;

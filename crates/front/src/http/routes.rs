@@ -47,6 +47,10 @@ operations! {
     DeadList "dead_list" GET Namespaced ["queues" / "{queue}" / "dead"];
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
+    LimitList "limit_list" GET Namespaced ["limits"];
+    LimitShow "limit_show" GET Namespaced ["limits" / "{limit}"];
+    LimitPut "limit_put" PUT Namespaced ["limits" / "{limit}"];
+    LimitDelete "limit_delete" DELETE Namespaced ["limits" / "{limit}"];
     NamespaceList "namespace_list" GET Versioned ["namespaces"];
     NamespaceShow "namespace_show" GET Versioned ["namespaces" / "{namespace}"];
     NamespacePut "namespace_put" PUT Versioned ["namespaces" / "{namespace}"];
@@ -76,6 +80,8 @@ impl Operation {
                 | O::MessagePeek
                 | O::MessageShow
                 | O::DeadList
+                | O::LimitList
+                | O::LimitShow
                 | O::NamespaceList
         )
     }
@@ -112,7 +118,7 @@ pub(crate) struct Route {
 pub(crate) struct Captured<'p> {
     /// `None`: the default namespace.
     pub(crate) namespace: Option<Cow<'p, str>>,
-    /// The queue, message id or namespace that the route is about; empty if about none.
+    /// The queue, message id, limit or namespace that the route is about; empty if about none.
     pub(crate) name: Cow<'p, str>,
 }
 

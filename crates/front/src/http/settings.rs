@@ -1,14 +1,20 @@
 //! Settings of queues and quotas of namespaces, as JSON.
 
 use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX};
-use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, QueueSettings, Quotas};
+use sluice_engine::settings::{
+    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OrderingRetry, QueuePatch,
+    QueueSettings, Quotas,
+};
 
-use super::json::{Fault, Object, Read, Reader};
+use super::json::{Fault, Object, Read, Reader, push_text};
 
 /// Fields of a backoff.
 pub(crate) const BACKOFF_FIELDS: &[&str] = &["kind", "base_ms", "cap_ms", "jitter_percent"];
 /// Fields of a queue's settings.
-pub(crate) const SETTINGS_FIELDS: &[&str] = &["lease_ms", "max_attempts", "max_deliveries", "backoff"];
+pub(crate) const SETTINGS_FIELDS: &[&str] =
+    &["lease_ms", "max_attempts", "max_deliveries", "backoff", "fair_weights", "ordering_retry", "limit"];
+/// What a delayed message does to its ordering key.
+pub(crate) const ORDERING_RETRIES: &[&str] = &["block", "step_aside"];
 /// Fields of a namespace's quotas.
 pub(crate) const QUOTA_FIELDS: &[&str] = &["queues", "messages", "bytes"];
 /// Names of the kinds of backoff.
@@ -54,12 +60,46 @@ pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
             "max_attempts" => patch.max_attempts = Some(reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16),
             "max_deliveries" => patch.max_deliveries = Some(reader.integer(1, u64::from(u16::MAX))? as u16),
             "backoff" => patch.backoff = Some(read_backoff(reader)?),
+            "fair_weights" => patch.fair_weights = Some(read_fair_weights(reader)?),
+            "ordering_retry" => patch.ordering_retry = Some(read_ordering_retry(reader)?),
+            "limit" => {
+                let name = reader.string()?;
+                patch.limit = Some(name.get(reader.scratch()).into());
+            }
             other => return Err(Fault::unknown("field", other, SETTINGS_FIELDS)),
         }
         Ok(())
     })?;
     reader.finish()?;
     Ok(patch)
+}
+
+fn read_fair_weights(reader: &mut Reader<'_>) -> Read<FairWeights> {
+    let mut weights: Vec<(Box<[u8]>, u16)> = Vec::new();
+    reader.entries(|reader, key| {
+        let key = key.get(reader.scratch()).to_owned();
+        let weight = reader.integer(1, u64::from(FAIR_WEIGHT_MAX)).map_err(|fault| fault.inside(&key))?;
+        if weights.len() > FAIR_WEIGHTS_MAX {
+            return Err(Fault::invalid(format!("too many keys: use at most {FAIR_WEIGHTS_MAX}")));
+        }
+        weights.push((key.into_bytes().into(), weight as u16));
+        Ok(())
+    })?;
+    let count = weights.len();
+    let weights = FairWeights::new(weights);
+    if weights.len() < count {
+        return Err(Fault::new("duplicate_field", "a key is given twice"));
+    }
+    Ok(weights)
+}
+
+fn read_ordering_retry(reader: &mut Reader<'_>) -> Read<OrderingRetry> {
+    let text = reader.string()?;
+    match text.get(reader.scratch()) {
+        "block" => Ok(OrderingRetry::Block),
+        "step_aside" => Ok(OrderingRetry::StepAside),
+        other => Err(Fault::one_of(ORDERING_RETRIES, other)),
+    }
 }
 
 /// Reads quotas into `quotas`; what is left out keeps its value.
@@ -118,6 +158,26 @@ pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
         o.number("max_attempts", u64::from(settings.max_attempts));
         o.number("max_deliveries", u64::from(settings.max_deliveries));
         write_backoff(o, &settings.backoff);
+        if !settings.fair_weights.is_empty() {
+            let out = o.name("fair_weights");
+            out.push(b'{');
+            for (at, (key, weight)) in settings.fair_weights.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                push_text(out, &String::from_utf8_lossy(key));
+                out.extend_from_slice(format!(":{weight}").as_bytes());
+            }
+            out.push(b'}');
+        }
+        let retry = match settings.ordering_retry {
+            OrderingRetry::Block => "block",
+            OrderingRetry::StepAside => "step_aside",
+        };
+        o.text("ordering_retry", retry);
+        if !settings.limit.is_empty() {
+            o.text("limit", &settings.limit);
+        }
     });
 }
 
@@ -145,7 +205,25 @@ mod tests {
         assert_eq!(patch.max_attempts, Some(default.max_attempts));
         assert_eq!(patch.max_deliveries, Some(default.max_deliveries));
         assert_eq!(patch.backoff, Some(default.backoff));
+        assert_eq!(patch.ordering_retry, Some(default.ordering_retry));
         assert_eq!(read_patch(b" ").unwrap(), QueuePatch::default());
+    }
+
+    #[test]
+    fn weights_and_limits_come_back_as_they_were_read() {
+        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop"}"#;
+        let mut settings = QueueSettings::default();
+        settings.change(&read_patch(body).unwrap());
+        assert_eq!((settings.fair_weights.of(b"a \""), settings.fair_weights.of(b"c")), (7, 1));
+        let mut out = Vec::new();
+        super::super::json::object(&mut out, |o| write_settings(o, &settings));
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop""#),
+            "{text}"
+        );
+        let fault = read_patch(br#"{"fair_weights":{"a":0}}"#).unwrap_err();
+        assert_eq!(fault.field, "fair_weights.a");
     }
 
     #[test]

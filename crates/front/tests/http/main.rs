@@ -5,6 +5,7 @@
 mod bounds;
 mod client;
 mod description;
+mod limits;
 mod looking;
 mod memory;
 mod mistakes;

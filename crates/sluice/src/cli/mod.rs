@@ -10,6 +10,7 @@ mod contexts;
 mod dead;
 pub(crate) mod error;
 pub(crate) mod format;
+mod limit;
 mod message;
 mod namespace;
 pub(crate) mod output;
@@ -71,6 +72,9 @@ enum Verb {
     /// Look at namespaces, and change them.
     #[command(subcommand)]
     Namespace(namespace::NamespaceVerb),
+    /// Look at limits, and set them.
+    #[command(subcommand)]
+    Limit(limit::LimitVerb),
     /// Look at messages without taking them.
     #[command(subcommand)]
     Message(message::MessageVerb),
@@ -131,6 +135,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Extend(args) => talk(args.run(out)),
         Verb::Queue(verb) => talk(queue::run(verb, out)),
         Verb::Namespace(verb) => talk(namespace::run(verb, out)),
+        Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Backoff, Queue, QueueChange};
+use sluice_client::{Backoff, OrderingRetry, Queue, QueueChange};
 
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
-use super::values::backoff;
+use super::values::{backoff, fair_weight};
 use super::{CliError, Out, Result, duration};
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +73,18 @@ pub(crate) struct SetArgs {
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Option<Backoff>,
+    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
+    #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
+    fair_weight: Vec<(String, u16)>,
+    /// Forget all weights of fair keys.
+    #[arg(long, conflicts_with = "fair_weight")]
+    no_fair_weights: bool,
+    /// What a delayed message does to the others with its ordering key.
+    #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
+    ordering_retry: Option<String>,
+    /// The limit that the queue follows; '': none.
+    #[arg(long, value_name = "NAME")]
+    limit: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -142,16 +154,22 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
 }
 
 async fn set(args: SetArgs, out: Out) -> Result<()> {
+    let weights = args.no_fair_weights || !args.fair_weight.is_empty();
     let change = QueueChange {
         lease_ms: args.lease.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         max_attempts: args.max_attempts,
         max_deliveries: args.max_deliveries,
         backoff: args.backoff,
+        fair_weights: weights.then(|| args.fair_weight.into_iter().collect()),
+        ordering_retry: args.ordering_retry.map(|how| match how.as_str() {
+            "step_aside" => OrderingRetry::StepAside,
+            _ => OrderingRetry::Block,
+        }),
+        limit: args.limit,
     };
     if change == QueueChange::default() && !args.create {
-        return Err(CliError::usage("nothing to set").hint(
-            "Name at least one of --lease, --max-attempts, --max-deliveries, --backoff; or --create.",
-        ));
+        return Err(CliError::usage("nothing to set")
+            .hint("Name at least one of the settings, see `sluice queue set --help`; or --create."));
     }
     let connection = args.server.connect()?;
     let set = connection.client.queue_set(&args.queue, &change, args.create).await;
@@ -193,6 +211,17 @@ fn settings(queue: &Queue) -> Table {
     let b = &settings.backoff;
     let text = format!("{}:{}:{}:{}%", b.kind, length(b.base_ms), length(b.cap_ms), b.jitter_percent);
     table.field("backoff", text);
+    if !settings.fair_weights.is_empty() {
+        let weights: Vec<String> =
+            settings.fair_weights.iter().map(|(key, weight)| format!("{key}={weight}")).collect();
+        table.field("fair weights", weights.join(", "));
+    }
+    if settings.ordering_retry == OrderingRetry::StepAside {
+        table.field("ordering retry", "step_aside".to_owned());
+    }
+    if !settings.limit.is_empty() {
+        table.field("limit", settings.limit.clone());
+    }
     table
 }
 
@@ -204,8 +233,8 @@ fn details(queue: &Queue) -> String {
     about.field("created", time(queue.created_at_ms));
     about.field("size", size(queue.bytes));
     about.field("oldest ready", queue.oldest_ready_age_ms.map_or_else(|| "-".to_owned(), length));
-    let mut now = Table::new(&[">READY", ">DELAYED", ">LEASED", ">HELD", ">DEAD"]);
-    now.row([c.ready, c.delayed, c.leased, c.held, c.dead].map(|n| n.to_string()));
+    let mut now = Table::new(&[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD"]);
+    now.row([c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead].map(|n| n.to_string()));
     let totals = [
         ("sent", t.sent),
         ("delivered", t.delivered),

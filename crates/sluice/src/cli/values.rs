@@ -29,6 +29,25 @@ pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     Ok((text[..at].trim().to_owned(), text[at + 1..].trim_start().to_owned()))
 }
 
+/// `COUNT/PERIOD[:BURST]`.
+pub(crate) fn rate(text: &str) -> Result<sluice_client::Rate, String> {
+    let expected = "expected COUNT/PERIOD[:BURST], such as 50/1s or 50/1s:10";
+    let (count, rest) = text.split_once('/').ok_or(expected)?;
+    let (period, burst) = match rest.split_once(':') {
+        Some((period, burst)) => (period, Some(burst.parse().map_err(|_| expected)?)),
+        None => (rest, None),
+    };
+    let period_ms = units::parse_duration(period).map_err(|_| expected)?.as_millis() as u64;
+    Ok(sluice_client::Rate { count: count.parse().map_err(|_| expected)?, period_ms, burst })
+}
+
+/// `KEY=WEIGHT`.
+pub(crate) fn fair_weight(text: &str) -> Result<(String, u16), String> {
+    let expected = "expected KEY=WEIGHT with 1 to 1000";
+    let (key, weight) = text.rsplit_once('=').ok_or(expected)?;
+    Ok((key.to_owned(), weight.parse().map_err(|_| expected)?))
+}
+
 /// `none`, or `KIND[:BASE[:CAP[:JITTER%]]]`.
 pub(crate) fn backoff(text: &str) -> Result<sluice_client::Backoff, String> {
     use sluice_client::BackoffKind;
@@ -75,6 +94,16 @@ mod tests {
         assert_eq!(header("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
         assert_eq!(header("traceparent: 00-1"), Ok(("traceparent".to_owned(), "00-1".to_owned())));
         assert!(header("a").is_err() && header("=b").is_err());
+    }
+
+    #[test]
+    fn rates_are_a_count_in_a_period() {
+        let plain = sluice_client::Rate { count: 50, period_ms: 60_000, burst: None };
+        assert_eq!(rate("50/1m"), Ok(plain));
+        assert_eq!(rate("50/1m:10"), Ok(sluice_client::Rate { burst: Some(10), ..plain }));
+        for bad in ["", "50", "x/1s", "50/1", "50/1s:x"] {
+            assert!(rate(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

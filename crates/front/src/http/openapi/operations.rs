@@ -148,6 +148,9 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::DeadList | O::DeadRedrive | O::DeadDelete => {
             Description { tag: "dead letters", ..dead(operation) }
         }
+        O::LimitList | O::LimitShow | O::LimitPut | O::LimitDelete => {
+            Description { tag: "limits", ..limits(operation) }
+        }
         O::NamespaceList | O::NamespaceShow | O::NamespacePut | O::NamespacePatch | O::NamespaceDelete => {
             Description { tag: "namespaces", ..namespaces(operation) }
         }
@@ -352,6 +355,44 @@ fn dead(operation: Operation) -> Description {
             summary: "Delete dead letters",
             request: required("DeadChoice"),
             answers: vec![ok("Deleted")],
+            ..PLAIN
+        },
+    }
+}
+
+fn limits(operation: Operation) -> Description {
+    match operation {
+        Operation::LimitList => Description {
+            summary: "List limits by name",
+            parameters: vec![query("after", Kind::Text, "`next` of the page before"), LIMIT],
+            answers: vec![ok("LimitList")],
+            ..PLAIN
+        },
+        Operation::LimitShow => Description {
+            summary: "Show a limit and what it holds back",
+            about: "With a page of its keys. A page may be short, even empty, and have a next one.",
+            parameters: vec![
+                query("key", Kind::Text, "Only this key"),
+                query("waiting", Kind::Boolean, "Only keys that hold something back; default false"),
+                CURSOR,
+                LIMIT,
+            ],
+            answers: vec![ok("LimitWithKeys")],
+            ..PLAIN
+        },
+        Operation::LimitPut => Description {
+            summary: "Create a limit, or replace what it allows",
+            about: "It acts at once. What is not named is not limited.",
+            request: optional("LimitSettings"),
+            answers: vec![
+                answer(201, "Created", Content::Json("Limit")),
+                answer(200, "Changed", Content::Json("Limit")),
+            ],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Delete a limit that no queue follows",
+            answers: vec![ok("Nothing")],
             ..PLAIN
         },
     }

@@ -1,13 +1,15 @@
 //! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
 
 use serde_json::{Map, Value, json};
+use sluice_engine::limit::{IN_FLIGHT_MAX, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
+use sluice_engine::settings::FAIR_WEIGHT_MAX;
 
 use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
 use crate::http::send_options::{ON_DUPLICATE, UNTIL};
-use crate::http::settings::BACKOFF_KINDS;
+use crate::http::settings::{BACKOFF_KINDS, ORDERING_RETRIES};
 use crate::http::settle::OUTCOMES;
 
 const ID: &str = "00000040000000g000g0";
@@ -17,7 +19,7 @@ const AT_MS: u64 = 1_767_225_600_000;
 /// All schemas by name.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for group in [sending(), receiving(), settling(), queues(), looking(), namespaces(), server()] {
+    for group in [sending(), receiving(), settling(), queues(), limits(), looking(), namespaces(), server()] {
         if let Value::Object(group) = group {
             schemas.extend(group);
         }
@@ -243,6 +245,10 @@ fn settings_fields() -> Value {
         "max_attempts": integer(1, u64::from(ATTEMPTS_MAX), "Attempts of a message that names none"),
         "max_deliveries": integer(1, u64::from(u16::MAX), "Deliveries in all before it is a dead letter"),
         "backoff": reference("Backoff"),
+        "fair_weights": {"type": "object", "additionalProperties": integer(1, FAIR_WEIGHT_MAX.into(), "Messages in each turn"),
+            "description": "By fair key, at most 1000; others give one message in their turn"},
+        "ordering_retry": one_of(ORDERING_RETRIES),
+        "limit": text("The limit that the queue follows; empty: none"),
     })
 }
 
@@ -268,20 +274,22 @@ fn queues() -> Value {
     ];
     let zeros = |names: &[&str]| numbers(names)["examples"][0].clone();
     let settings = json!({"lease_ms": 30_000, "max_attempts": 5, "max_deliveries": 100,
-        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10}});
+        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10}, "ordering_retry": "block"});
     let example = json!({
         "name": "mail", "namespace": "default", "settings": settings, "counts": zeros(STATES),
         "totals": zeros(&totals), "bytes": 0, "created_at_ms": AT_MS,
     });
     let count = |name: &str| object(&[name], json!({name: number("Messages")}), json!({name: 13}));
     json!({
-        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff"], settings_fields(), settings.clone()),
+        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff", "ordering_retry"], settings_fields(), settings.clone()),
         "QueueSettingsPatch": object(&[], settings_fields(), json!({"lease_ms": 60_000})),
         "Counts": numbers(STATES),
         "Totals": numbers(&totals),
         "Queue": object(&["name", "namespace", "settings", "counts", "totals", "bytes", "created_at_ms"], json!({
             "name": text(""), "namespace": text(""), "settings": reference("QueueSettings"),
-            "counts": reference("Counts"), "totals": reference("Totals"),
+            "counts": reference("Counts"),
+            "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number("")}), json!({"ordering_key": 3, "limit": 0})),
+            "totals": reference("Totals"),
             "bytes": number("Content types, headers and payloads"), "created_at_ms": number(""),
             "oldest_ready_age_ms": number("Since the message next in line was sent; absent when none is ready"),
         }), example.clone()),
@@ -293,12 +301,52 @@ fn queues() -> Value {
     })
 }
 
+fn limits() -> Value {
+    let rules = json!({
+        "in_flight": integer(1, IN_FLIGHT_MAX.into(), "Leased messages of all queues that follow the limit"),
+        "in_flight_per_key": integer(1, IN_FLIGHT_MAX.into(), "Leased messages of each limit key"),
+        "rate": reference("Rate"), "rate_per_key": reference("Rate"),
+    });
+    let example = json!({"in_flight": 100, "rate_per_key": {"count": 50, "period_ms": 1_000, "burst": 10}});
+    let next = number("When its rate lets the next one begin; absent when it does now");
+    let figures = json!({
+        "in_flight": number("Leased messages"), "waiting": number("Messages that it holds back"), "next_at_ms": next,
+    });
+    let limit = merged(
+        figures.clone(),
+        json!({
+            "name": text(""), "settings": reference("LimitSettings"), "queues": list(text("Queues that follow it")),
+        }),
+    );
+    let limit_example =
+        json!({"name": "shop", "settings": example, "queues": ["mail"], "in_flight": 100, "waiting": 12});
+    let key = json!({"key": "ann", "in_flight": 2, "waiting": 12, "next_at_ms": AT_MS});
+    let required = ["name", "settings", "queues", "in_flight", "waiting"];
+    json!({
+        "Rate": object(&["count", "period_ms"], json!({
+            "count": integer(1, RATE_COUNT_MAX.into(), "Deliveries in each period"),
+            "period_ms": integer(1, RATE_PERIOD_MS_MAX, "The period"),
+            "burst": integer(1, RATE_COUNT_MAX.into(), "Deliveries at once after a time without any; default: count"),
+        }), json!({"count": 50, "period_ms": 1_000, "burst": 10})),
+        "LimitSettings": object(&[], rules, example),
+        "Limit": object(&required, limit.clone(), limit_example.clone()),
+        "LimitKey": object(&["key", "in_flight", "waiting"], merged(figures, json!({"key": text("As sent")})), key.clone()),
+        "LimitWithKeys": object(&[&required[..], &["keys"]].concat(), merged(limit, json!({
+            "keys": list(reference("LimitKey")), "next": text("Cursor of the next page"),
+        })), merged(limit_example.clone(), json!({"keys": [key]}))),
+        "LimitList": object(&["limits"], json!({"limits": list(reference("Limit")), "next": text("Go on after this name")}),
+            json!({"limits": [limit_example]})),
+    })
+}
+
 fn looking() -> Value {
     let stored = json!({
         "id": text(""), "queue": text(""), "state": one_of(STATES), "priority": number(""),
         "attempts": number("Begun"), "max_attempts": number(""), "deliveries": number(""), "sent_at_ms": number(""),
         "deadline_ms": number("Delayed: ready then. Leased: the lease ends then"),
         "receipt": text("Leased: proof of the running delivery, for operators"),
+        "ordering_key": text("As sent"), "fair_key": text("As sent"), "limit_key": text("As sent"),
+        "blocked_by": one_of(&["ordering_key", "limit"]),
         "reason": text("Why it is dead or held"), "reason_at_ms": number(""),
         "backoff": reference("Backoff"), "size_bytes": number("Content type, headers and payload"),
         "history": list(reference("Attempt")),
@@ -383,7 +431,7 @@ fn server() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{dead, namespaces, receive, send, settings, settle};
+    use crate::http::{dead, limits, namespaces, receive, send, settings, settle};
 
     /// Fields of a schema, those of all its alternatives together.
     fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {
@@ -404,6 +452,8 @@ mod tests {
             ("Backoff", settings::BACKOFF_FIELDS),
             ("QueueSettingsPatch", settings::SETTINGS_FIELDS),
             ("Quotas", settings::QUOTA_FIELDS),
+            ("LimitSettings", limits::LIMIT_FIELDS),
+            ("Rate", limits::RATE_FIELDS),
             ("ReceiveRequest", receive::RECEIVE_FIELDS),
             ("ReceiveManyRequest", receive::RECEIVE_MANY_FIELDS),
             ("AckRequest", settle::ACK_FIELDS),

@@ -129,6 +129,7 @@ async fn create_queue(client: &Client) -> Result<(), String> {
         max_attempts: Some(10_000),
         max_deliveries: Some(10_000),
         backoff: Some(Backoff { kind: BackoffKind::None, base_ms: 0, cap_ms: 0, jitter_percent: 0 }),
+        ..QueueChange::default()
     };
     let created = client.queue_set(clients::QUEUE, &change, true).await;
     created.map(drop).map_err(|error| format!("cannot create a queue: {error}"))

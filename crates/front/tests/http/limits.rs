@@ -1,0 +1,39 @@
+//! Limits, and settings of queues for messages with keys.
+
+use serde_json::json;
+
+use crate::support::Server;
+
+#[tokio::test]
+async fn limits_are_set_followed_shown_and_deleted() {
+    let server = Server::start().await;
+    let rules = r#"{"in_flight":3,"in_flight_per_key":1,"rate_per_key":{"count":1,"period_ms":60000}}"#;
+    let made = server.call("PUT", "/v1/limits/shop", rules).await;
+    assert_eq!((made.status, &made.json()["queues"]), (201, &json!([])));
+    assert_eq!(made.json()["settings"]["rate_per_key"]["burst"], 1);
+    let queue = r#"{"limit":"shop","fair_weights":{"big":3},"ordering_retry":"step_aside"}"#;
+    let queue = server.call("PUT", "/v1/queues/a", queue).await.json();
+    assert_eq!(queue["settings"]["limit"], "shop");
+    assert_eq!(queue["settings"]["fair_weights"], json!({"big": 3}));
+
+    let messages =
+        r#"{"messages":[{"payload":"1","limit_key":"k"},{"payload":"2","limit_key":"k"},{"payload":"3"}]}"#;
+    assert_eq!(server.post("/v1/queues/a/messages", messages).await.status, 201);
+    assert_eq!(server.get("/v1/queues/a").await.json()["blocked_by"], json!({"ordering_key": 0, "limit": 1}));
+    let received = server.post("/v1/queues/a/receive", r#"{"max":10}"#).await.json();
+    assert_eq!(received["messages"].as_array().unwrap().len(), 2);
+    let shown = server.get("/v1/limits/shop?waiting=true").await.json();
+    assert_eq!((&shown["in_flight"], &shown["waiting"]), (&json!(2), &json!(1)));
+    assert_eq!(shown["keys"][0]["key"], "k");
+    assert!(shown["keys"][0]["next_at_ms"].as_u64().is_some());
+    assert_eq!(server.get("/v1/limits/shop?key=none").await.json()["keys"], json!([]));
+    let blocked = server.get("/v1/queues/a/messages?state=blocked").await.json();
+    assert_eq!(blocked["messages"][0]["blocked_by"], "limit");
+
+    assert_eq!(server.call("DELETE", "/v1/limits/shop", "").await.code(), "limit_in_use");
+    assert_eq!(server.call("PUT", "/v1/queues/b", r#"{"limit":"none"}"#).await.code(), "limit_not_found");
+    assert_eq!(server.call("PUT", "/v1/limits/zero", r#"{"in_flight":0}"#).await.code(), "invalid_argument");
+    server.call("PATCH", "/v1/queues/a", r#"{"limit":""}"#).await;
+    assert_eq!(server.call("DELETE", "/v1/limits/shop", "").await.json(), json!({}));
+    assert_eq!(server.get("/v1/limits/shop").await.code(), "limit_not_found");
+}
