@@ -97,6 +97,9 @@ errors! {
         "namespace {namespace:?} still holds {queues} queue(s): delete them first, or delete with force";
     /// No such queue.
     QueueNotFound { queue: String } "queue_not_found" Caller "queue {queue:?} does not exist";
+    /// The queue takes no sends.
+    QueueClosed { queue: String } "queue_closed" Caller
+        "queue {queue:?} is closed: open it, or send to another queue";
     /// No such limit.
     LimitNotFound { limit: String } "limit_not_found" Caller
         "limit {limit:?} does not exist in this namespace: create it first";

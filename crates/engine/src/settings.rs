@@ -131,6 +131,10 @@ queue_settings! {
     retain_done_ms: u64 = 0;
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
     retain_done_count: u32 = 0;
+    30 /// Whether it delivers nothing: sends go on, and leases run (default false).
+    paused: bool = false;
+    31 /// Whether it refuses sends; what it holds is delivered, and what comes back to it is taken (default false).
+    closed: bool = false;
 }
 
 impl QueueSettings {
@@ -234,6 +238,16 @@ impl Setting for FairWeights {
             Some((key, reader.u16()?.max(1)))
         };
         Some(FairWeights::new((0..count).map(read).collect::<Option<_>>()?))
+    }
+}
+
+impl Setting for bool {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(*self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.bool()
     }
 }
 

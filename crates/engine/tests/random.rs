@@ -290,6 +290,8 @@ impl Run {
                     fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
                     retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
                     retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
+                    paused: self.numbers.one_in(3).then(|| self.numbers.one_in(3)),
+                    closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
                 };
                 let create = self.numbers.one_in(2);
                 self.apply(&Command::QueueSet { namespace, queue, patch, create });

@@ -126,6 +126,7 @@ pub const TABLE: &[Code] = &[
     conflict("namespace_exists", grpc::ALREADY_EXISTS),
     conflict("namespace_not_empty", grpc::FAILED_PRECONDITION),
     not_found("queue_not_found"),
+    conflict("queue_closed", grpc::FAILED_PRECONDITION),
     not_found("limit_not_found"),
     conflict("limit_in_use", grpc::FAILED_PRECONDITION),
     not_found("message_not_found"),

@@ -101,6 +101,11 @@ pub(super) fn namespace_not_found(namespace: NamespaceId) -> Error {
     Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
 }
 
+#[cold]
+pub(super) fn queue_closed(name: &str) -> Error {
+    Error::QueueClosed { queue: name.to_owned() }
+}
+
 pub(super) fn queue_not_found(name: &str) -> Error {
     Error::QueueNotFound { queue: name.to_owned() }
 }

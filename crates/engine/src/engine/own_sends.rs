@@ -19,11 +19,13 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<MessageId, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
+        let found = self.find_queue(namespace_slot, queue);
+        self.admit_to_queue(found)?;
         let bytes = u64::from(blob.len);
         self.admit_messages(1)?;
         self.admit_to_namespace(namespace_slot, 1, bytes)?;
         let sequence = self.next_sequence(namespace_slot, 1)?;
-        let queue_slot = match self.find_queue(namespace_slot, queue) {
+        let queue_slot = match found {
             Some(slot) => slot,
             None => self.create_by_use(namespace_slot, queue.as_bytes())?,
         };

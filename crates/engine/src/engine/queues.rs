@@ -31,7 +31,11 @@ impl Engine {
         };
         let queue = self.queues.get_mut(queue_slot);
         queue.settings.change(patch);
-        out.reply = Reply::Queue { queue: QueueId(queue.number), created: found.is_none() };
+        let number = QueueId(queue.number);
+        out.reply = Reply::Queue { queue: number, created: found.is_none() };
+        if patch.paused == Some(false) && queue.ready.occupied != 0 {
+            out.ready.push(number);
+        }
         if patch.retain_done_count.is_some() || patch.retain_done_ms.is_some() {
             self.begin_work(Work::Queue(queue_slot), out);
         }

@@ -84,7 +84,7 @@ impl Engine {
     pub fn ready_count(&self, queue: QueueId) -> u64 {
         let Some(slot) = self.queue_slot(queue) else { return 0 };
         let queue = self.queues.get(slot);
-        queue.counters.states[State::Ready as usize].min(self.limit_room(queue))
+        queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue))
     }
 
     /// One queue.

@@ -103,10 +103,10 @@ impl Engine {
         budget.verdict(out)
     }
 
-    /// Whether it has something ready that its limit lets begin.
+    /// Whether it has something ready that may begin.
     fn has_ready(&self, queue_slot: u32) -> bool {
         let queue = self.queues.get(queue_slot);
-        queue.ready.occupied != 0 && self.limit_room(queue) > 0
+        queue.ready.occupied != 0 && self.room_to_begin(queue) > 0
     }
 
     /// Leases the first in line; false when the budget does not allow it.

@@ -1,6 +1,6 @@
 //! Send: all or nothing.
 
-use super::lookup::{namespace_not_found, queue_not_found};
+use super::lookup::{namespace_not_found, queue_closed, queue_not_found};
 use super::{Engine, internal};
 use crate::command::Deliver;
 use crate::error::Error;
@@ -36,6 +36,7 @@ impl Engine {
             out.released.extend(send.blobs(self.applied_index));
             return Ok(());
         }
+        self.admit_to_queue(found)?;
         let bytes = self.admit_items(namespace_slot, send)?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let first = self.next_sequence(namespace_slot, send.count)?;
@@ -58,6 +59,13 @@ impl Engine {
             return Err(queue_not_found(&name));
         }
         self.create_queue(namespace_slot, &name)
+    }
+
+    /// Refuses what is sent to a closed queue; a missing one is not.
+    #[inline]
+    pub(super) fn admit_to_queue(&self, queue_slot: Option<u32>) -> Result<(), Error> {
+        let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
+        if queue.settings.closed { Err(queue_closed(&queue.name)) } else { Ok(()) }
     }
 
     /// What an earlier send with this key gave.

@@ -340,6 +340,8 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         limit: line.get("limit").map(Into::into),
         retain_done_ms: line.number("retain_done_ms"),
         retain_done_count: line.number("retain_done_count").map(|value| value as u32),
+        paused: line.get("paused").map(|value| value == "true"),
+        closed: line.get("closed").map(|value| value == "true"),
     }
 }
 

@@ -210,6 +210,8 @@ impl Player {
         if !settings.limit.is_empty() {
             lines.push(format!("limit {}", settings.limit));
         }
+        let marks = [(settings.paused, "paused"), (settings.closed, "closed")];
+        lines.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark.to_owned()));
         lines.extend(counters(&view.counters));
         let by = [("ordering keys", view.blocked_by_ordering_key), ("limit keys", view.blocked_by_limit)];
         lines.extend(

@@ -6,10 +6,16 @@ use crate::state::queue::Queue;
 use crate::store::NIL;
 
 impl Engine {
-    /// How many messages of a queue its limit lets begin now.
+    /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline]
-    pub(in crate::engine) fn limit_room(&self, queue: &Queue) -> u64 {
-        if queue.limit == NIL { u64::MAX } else { self.queue_limits.slots.get(queue.limit).room(self.now_us) }
+    pub(in crate::engine) fn room_to_begin(&self, queue: &Queue) -> u64 {
+        if queue.settings.paused {
+            0
+        } else if queue.limit == NIL {
+            u64::MAX
+        } else {
+            self.queue_limits.slots.get(queue.limit).room(self.now_us)
+        }
     }
 
     /// The line of a message's limit key; `NIL`: it has none.
