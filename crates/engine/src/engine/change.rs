@@ -60,7 +60,9 @@ impl Engine {
         match change.action {
             ChangeStep::Plain(verb) => Ok(Step::Plain(verb)),
             ChangeStep::Move { to } => {
-                self.find_queue(namespace_slot, to).map(Step::Move).ok_or_else(|| queue_not_found(to))
+                let found = self.find_queue(namespace_slot, to);
+                self.admit_to_queue(found)?;
+                found.map(Step::Move).ok_or_else(|| queue_not_found(to))
             }
             ChangeStep::Set(fields) => {
                 let sound = fields.priority.is_none_or(|priority| priority <= PRIORITY_MAX)
