@@ -99,6 +99,11 @@ impl LogClock {
         (self.now_us, alarm)
     }
 
+    /// Monotonic time when time was last looked at.
+    pub fn monotonic_us(&self) -> u64 {
+        self.monotonic_us
+    }
+
     /// The correction that has become due; time too short for a whole microsecond is kept for the next look.
     fn slew(&mut self, monotonic_us: u64) -> i64 {
         let most = monotonic_us.saturating_sub(self.slewed_us) as i64 / SLEW_DIVISOR;

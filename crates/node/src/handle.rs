@@ -124,7 +124,7 @@ impl Node {
             room: receive.room.clone(),
             reply: PullReply::Once(sender),
         };
-        self.push(shard, Request::Pull(pull))?;
+        self.push(shard, Request::Pull(Box::new(pull)))?;
         PullGuard::new(self.clone(), shard, ticket, receiver).wait().await
     }
 

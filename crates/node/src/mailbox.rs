@@ -44,7 +44,8 @@ impl<T> Clone for Mailbox<T> {
 #[derive(Debug)]
 struct Shared<T> {
     queue: ArrayQueue<T>,
-    room: Room,
+    /// Counted where bytes are bounded; the queue itself bounds the number.
+    room: Option<Room>,
     /// What must not be refused; looked at only while the flag is up.
     sure: Mutex<VecDeque<T>>,
     has_sure: AtomicBool,
@@ -55,18 +56,22 @@ struct Shared<T> {
 }
 
 impl<T: Letter> Mailbox<T> {
-    /// A mailbox that holds up to `capacity` requests of any size, and some more that relieve.
+    /// A mailbox that holds up to `capacity` requests of any size.
     pub fn new(capacity: usize) -> Mailbox<T> {
-        Mailbox::with_bytes(capacity, u64::MAX)
+        Mailbox::bounded(capacity.max(1), None)
     }
 
     /// A mailbox that holds up to `capacity` requests of together up to `bytes` bytes, and some more that relieve. A
     /// single request fits whatever its size.
     pub fn with_bytes(capacity: usize, bytes: u64) -> Mailbox<T> {
         let room = Room::new(capacity.max(1), bytes);
+        Mailbox::bounded(room.requests_in_all(), Some(room))
+    }
+
+    fn bounded(capacity: usize, room: Option<Room>) -> Mailbox<T> {
         Mailbox {
             shared: Arc::new(Shared {
-                queue: ArrayQueue::new(room.requests_in_all()),
+                queue: ArrayQueue::new(capacity),
                 room,
                 sure: Mutex::default(),
                 has_sure: AtomicBool::new(false),
@@ -80,13 +85,15 @@ impl<T: Letter> Mailbox<T> {
     /// Puts a request in and wakes the owner if it sleeps; gives the request back when the mailbox is full. A closed
     /// mailbox takes it, and refuses it at once.
     pub fn push(&self, request: T) -> Result<(), T> {
-        let load = Load::of(request.bytes());
-        if !self.shared.room.enter(load, request.relieves()) {
-            return Err(request);
-        }
-        if let Err(request) = self.shared.queue.push(request) {
-            self.shared.room.leave(load);
-            return Err(request);
+        match &self.shared.room {
+            None => self.shared.queue.push(request)?,
+            Some(room) => {
+                let load = Load::of(request.bytes());
+                if !room.enter(load, request.relieves()) {
+                    return Err(request);
+                }
+                self.shared.queue.push(request).inspect_err(|_| room.leave(load))?;
+            }
         }
         self.wake();
         // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it sees our
@@ -173,13 +180,17 @@ impl<T: Letter> Mailbox<T> {
             return Some(request);
         }
         let request = self.shared.queue.pop()?;
-        taken.add(Load::of(request.bytes()));
+        if self.shared.room.is_some() {
+            taken.add(Load::of(request.bytes()));
+        }
         Some(request)
     }
 
     /// Frees the room of requests that were taken.
     pub fn free(&self, taken: Load) {
-        self.shared.room.leave(taken);
+        if let Some(room) = &self.shared.room {
+            room.leave(taken);
+        }
     }
 
     /// Requests that wait.
@@ -255,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_full_mailbox_gives_the_request_back() {
-        let mailbox = Mailbox::new(1);
+        let mailbox = Mailbox::with_bytes(1, u64::MAX);
         assert!(mailbox.push(note(1, false)).is_ok());
         assert_eq!(mailbox.push(note(2, false)).unwrap_err().bytes, 2);
         assert!(mailbox.push(note(3, true)).is_ok(), "what relieves has a reserve");
@@ -277,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_must_not_be_refused_comes_first() {
-        let mailbox = Mailbox::new(1);
+        let mailbox = Mailbox::with_bytes(1, u64::MAX);
         assert!(mailbox.push(note(1, false)).is_ok());
         mailbox.push_surely(note(2, false));
         mailbox.push_surely(note(3, false));

@@ -47,7 +47,7 @@ const IN_FLIGHT_BYTES: usize = 64 << 20;
 const SNAPSHOT_RETRY_US: u64 = 1_000;
 
 /// Ready messages that a pull has claimed, by queue.
-type Claims = SmallVec<[(QueueId, u64); 2]>;
+type Claims = SmallVec<[(QueueId, u32); 2]>;
 
 /// What waits for its record to be committed.
 #[derive(Debug)]
@@ -65,6 +65,9 @@ enum Pending {
     /// A pull; what it claimed of each queue's ready messages.
     Pull(Waiter, Claims),
 }
+
+/// One for each record on its way, moved several times.
+const _: () = assert!(size_of::<Pending>() <= 80);
 
 /// What a step came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -277,7 +280,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             );
         }
         self.now_us = now_us;
-        self.monotonic_us = self.clock.monotonic_us();
+        self.monotonic_us = self.log_clock.monotonic_us();
     }
 
     fn take_requests(&mut self) -> bool {

@@ -22,7 +22,7 @@ const NAMES_MAX: usize = 100_000;
 const RETRY_AFTER_MS: u64 = 1_000;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(super) fn take_pull(&mut self, pull: Pull) {
+    pub(super) fn take_pull(&mut self, pull: Box<Pull>) {
         // Its cancellation may have overtaken it.
         if pull.reply.is_closed() {
             return;
@@ -86,12 +86,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Claims up to what the pull asks for of the ready messages that nobody has claimed.
     fn claim(&mut self, waiter: &Waiter) -> Claims {
-        let mut wanted = u64::from(waiter.pull.max_messages);
+        let mut wanted = waiter.pull.max_messages;
         let mut claims = Claims::new();
         for &queue in &waiter.queues {
-            let free = self.unclaimed(queue).min(wanted);
+            let free = self.unclaimed(queue).min(wanted.into()) as u32;
             if free > 0 {
-                *self.claims.entry(queue).or_default() += free;
+                *self.claims.entry(queue).or_default() += u64::from(free);
                 claims.push((queue, free));
                 wanted -= free;
             }
@@ -105,10 +105,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Lets go of what a pull has claimed and not taken: others may wait for just these messages.
-    pub(super) fn unclaim(&mut self, claims: &[(QueueId, u64)]) {
+    pub(super) fn unclaim(&mut self, claims: &[(QueueId, u32)]) {
         for (queue, count) in claims {
             if let Some(claimed) = self.claims.get_mut(queue) {
-                *claimed -= count;
+                *claimed -= u64::from(*count);
                 if *claimed == 0 {
                     self.claims.remove(queue);
                 }
@@ -127,7 +127,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn propose_pull(&mut self, waiter: Waiter, claims: Claims) {
         let pull = &waiter.pull;
         // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
-        let max_messages = claims.iter().map(|(_, count)| count).sum::<u64>().max(1);
+        let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
         let room = pull.room.as_ref().map_or(Some(pull.max_bytes), |room| room.take(max_messages));
         let Some(room) = room else {
             self.unclaim(&claims);
@@ -151,7 +151,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// The receive has been applied: hands out what it gave, or lines the pull up again.
-    pub(super) fn finish_pull(&mut self, mut waiter: Waiter, claims: &[(QueueId, u64)]) {
+    pub(super) fn finish_pull(&mut self, mut waiter: Waiter, claims: &[(QueueId, u32)]) {
         self.unclaim(claims);
         if let Some(error) = self.outcome.error.take() {
             let _ = waiter.pull.reply.send(Err(error));

@@ -24,7 +24,7 @@ pub enum Request {
     /// Put this record into the log and tell what came of it.
     Propose(Proposal),
     /// Give messages, now or when there are some.
-    Pull(Pull),
+    Pull(Box<Pull>),
     /// The caller of this pull has gone.
     Cancel {
         /// The pull's ticket.
@@ -40,6 +40,9 @@ pub enum Request {
     /// Finish what is in flight, sync, and end the thread.
     Stop,
 }
+
+/// Requests are moved several times: what is large lies in a box.
+const _: () = assert!(size_of::<Request>() <= 80);
 
 /// A record that was encoded by its caller.
 #[derive(Debug)]

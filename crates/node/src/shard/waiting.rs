@@ -22,7 +22,7 @@ pub(super) type QueueIds = SmallVec<[QueueId; 2]>;
 #[derive(Debug)]
 pub(super) struct Waiter {
     /// What was asked.
-    pub(super) pull: Pull,
+    pub(super) pull: Box<Pull>,
     /// The numbers behind the pull's queue names, in the same order; a name that is unknown has none.
     pub(super) queues: QueueIds,
     /// Monotonic time at which it ends empty, in microseconds.
@@ -203,7 +203,11 @@ mod tests {
             room: None,
             reply: PullReply::Once(tokio::sync::oneshot::channel().0),
         };
-        Waiter { pull, queues: queues.iter().map(|queue| QueueId(*queue)).collect(), until_us }
+        Waiter {
+            pull: Box::new(pull),
+            queues: queues.iter().map(|queue| QueueId(*queue)).collect(),
+            until_us,
+        }
     }
 
     fn ticket(waiter: Option<Waiter>) -> Option<u64> {

@@ -39,7 +39,7 @@ async fn what_reaches_a_shard_after_its_end_is_told_so() {
         room: None,
         reply: PullReply::Once(sender),
     };
-    shard.push(Request::Pull(pull)).unwrap();
+    shard.push(Request::Pull(Box::new(pull))).unwrap();
     let given = timeout(SOON, given).await.expect("an answer in time").unwrap();
     assert_eq!(given.unwrap_err(), Error::ShuttingDown {});
 }

@@ -175,7 +175,7 @@ impl Rig {
             room: None,
             reply: PullReply::Once(sender),
         };
-        self.mailbox.push(Request::Pull(pull)).unwrap();
+        self.mailbox.push(Request::Pull(Box::new(pull))).unwrap();
         receiver
     }
 

@@ -180,7 +180,7 @@ impl World {
             reply,
         };
         let Some(server) = &self.lanes[self.at].server else { return };
-        if server.mailbox.push(Request::Pull(pull)).is_ok() && !gone {
+        if server.mailbox.push(Request::Pull(Box::new(pull))).is_ok() && !gone {
             self.lanes[self.at].clients.pulls.insert(tag, wanted);
         }
     }

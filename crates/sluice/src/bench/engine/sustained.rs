@@ -111,7 +111,7 @@ fn consume(shard: &Mailbox<Request>, acked: &AtomicU64, sent_in_all: &AtomicU64)
     let mut ticket = 0;
     let mut pull = || {
         ticket += 1;
-        push(shard, Request::Pull(one_message(ticket, &queues, &mail)));
+        push(shard, Request::Pull(Box::new(one_message(ticket, &queues, &mail))));
     };
     for _ in 0..IN_FLIGHT {
         pull();
