@@ -43,7 +43,9 @@ impl Maintenance {
             self.offer_segment()?;
             return Ok(true);
         }
-        if lock(&self.shared.fresh).len() >= self.ready_wanted(now_us) {
+        // Let go of before the writer's state is looked at, under which the writer takes what is ready.
+        let ready = lock(&self.shared.fresh).len();
+        if ready >= self.ready_wanted(now_us) {
             return Ok(false);
         }
         let wanted = match self.shared.options.durability {
