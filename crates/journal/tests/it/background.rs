@@ -45,6 +45,39 @@ fn the_log_goes_on_while_a_manifest_is_being_synced() {
     assert_eq!(rig.journal.status().late_segments, 0);
 }
 
+/// As in a node with durability `os`: the shard's thread writes, maintenance runs beside it. Neither may wait for what the
+/// other holds.
+#[test]
+fn writing_and_maintenance_never_wait_for_each_other_in_a_circle() {
+    const BATCHES: u32 = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    let settings =
+        Options { durability: Durability::Os, segment_bytes: 16 << 10, ..options(dir.path()) };
+    let Rig { mut journal, writer, mut maintenance, .. } = Rig::try_open(settings).unwrap();
+    let stopper = writer.clone();
+    std::thread::spawn(move || {
+        let mut now_us = 0;
+        while maintenance.wait(Some(Duration::ZERO)) {
+            now_us += 100;
+            maintenance.step(now_us);
+        }
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for at in 0..BATCHES {
+            let mut batch = Batch::new();
+            batch.record(0).body(&[7; 200]);
+            journal.propose(&mut batch, 1_000_000 + u64::from(at), Class::Growing).unwrap();
+            writer.step();
+            while journal.poll().is_some() {}
+        }
+        let _ = told.send(());
+    });
+    let ended = done.recv_timeout(Duration::from_secs(60));
+    stopper.stop();
+    assert_eq!(ended, Ok(()), "the two threads wait for each other");
+}
+
 #[test]
 fn the_next_segment_is_ready_in_time() {
     for durability in [Durability::Always, Durability::Os] {
