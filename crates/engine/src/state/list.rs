@@ -1,11 +1,26 @@
-//! Intrusive first-in-first-out lists over messages.
+//! Intrusive first-in-first-out lists over messages, or over what else lies in a slab and has links.
 
-use super::Messages;
-use super::message::Link;
 use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
 use crate::wire::{Put, Reader};
 
-/// Ends of a list that runs through one pair of links (`K`) of its messages.
+/// Neighbours in an intrusive list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Link {
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+}
+
+/// Neighbours of what is on no list.
+pub(crate) const UNLINKED: Link = Link { prev: NIL, next: NIL };
+
+/// What may stand on a list that runs through its pair of links `K`.
+pub(crate) trait Linked<const K: usize>: Slot {
+    fn link(&self) -> Link;
+    fn link_mut(&mut self) -> &mut Link;
+}
+
+/// Ends of a list that runs through one pair of links (`K`) of its items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct List<const K: usize> {
     pub(crate) head: u32,
@@ -24,13 +39,17 @@ impl<const K: usize> List<K> {
     }
 
     #[inline]
-    pub(crate) fn push_back(&mut self, messages: &mut Messages, slot: u32) {
+    pub(crate) fn push_back<T: Linked<K>, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        slot: u32,
+    ) {
         let tail = std::mem::replace(&mut self.tail, slot);
-        messages.get_mut(slot).links[K] = Link { prev: tail, next: NIL };
+        *items.get_mut(slot).link_mut() = Link { prev: tail, next: NIL };
         if tail == NIL {
             self.head = slot;
         } else {
-            messages.get_mut(tail).links[K].next = slot;
+            items.get_mut(tail).link_mut().next = slot;
         }
     }
 
@@ -53,25 +72,28 @@ impl<const K: usize> List<K> {
     }
 
     #[inline]
-    pub(crate) fn unlink(&mut self, messages: &mut Messages, slot: u32) {
-        let Link { prev, next } = messages.get(slot).links[K];
+    pub(crate) fn unlink<T: Linked<K>, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
+        let Link { prev, next } = items.get(slot).link();
         if prev == NIL {
             self.head = next;
         } else {
-            messages.get_mut(prev).links[K].next = next;
+            items.get_mut(prev).link_mut().next = next;
         }
         if next == NIL {
             self.tail = prev;
         } else {
-            messages.get_mut(next).links[K].prev = prev;
+            items.get_mut(next).link_mut().prev = prev;
         }
     }
 
-    pub(crate) fn iter<'a>(&self, messages: &'a Messages) -> impl Iterator<Item = u32> + use<'a, K> {
+    pub(crate) fn iter<'a, T: Linked<K>, const CHUNK: usize>(
+        &self,
+        items: &'a Slab<T, CHUNK>,
+    ) -> impl Iterator<Item = u32> + use<'a, K, T, CHUNK> {
         let mut at = self.head;
         std::iter::from_fn(move || {
             let slot = (at != NIL).then_some(at)?;
-            at = messages.get(slot).links[K].next;
+            at = items.get(slot).link().next;
             Some(slot)
         })
     }

@@ -1,5 +1,8 @@
 //! One message: a slot of 96 bytes that holds all that a plain message has.
 
+use super::list::Linked;
+pub(crate) use super::list::{Link, UNLINKED};
+use super::wheel::Timed;
 use crate::id::BlobRef;
 use crate::query::State;
 use crate::store::NIL;
@@ -10,16 +13,6 @@ use crate::wire::{Put, Reader};
 pub(crate) const PLACE: usize = 0;
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
-
-/// Neighbours in an intrusive list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Link {
-    pub(crate) prev: u32,
-    pub(crate) next: u32,
-}
-
-/// Neighbours of what is on no list.
-pub(crate) const UNLINKED: Link = Link { prev: NIL, next: NIL };
 
 /// Why a message is dead or held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +142,35 @@ impl Message {
 
     pub(crate) fn blob(&self) -> BlobRef {
         BlobRef { index: self.blob_index, item: self.blob_item, len: self.blob_len }
+    }
+}
+
+impl<const K: usize> Linked<K> for Message {
+    #[inline]
+    fn link(&self) -> Link {
+        self.links[K]
+    }
+
+    #[inline]
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.links[K]
+    }
+}
+
+impl Timed for Message {
+    #[inline]
+    fn due_us(&self) -> u64 {
+        self.time_us
+    }
+
+    #[inline]
+    fn bucket(&self) -> u16 {
+        self.bucket
+    }
+
+    #[inline]
+    fn set_bucket(&mut self, bucket: u16) {
+        self.bucket = bucket;
     }
 }
 

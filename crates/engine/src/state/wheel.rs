@@ -1,12 +1,12 @@
 //! The timers: a hierarchical timing wheel (Varghese and Lauck 1987) of 7 levels with 64 buckets each, at 1 ms.
 //!
-//! A timer costs no memory of its own: the message that waits is linked into its bucket. An entry lies on the level of
+//! A timer costs no memory of its own: the message (or what else is [`Timed`]) is linked into its bucket. An entry lies on the level of
 //! the highest digit (base 64) in which its tick differs from the wheel's; so the first non-empty level always holds
 //! what comes next. Taking from a bucket of level 0 fires, taking from a higher one moves the entry down.
 
-use super::Messages;
-use super::list::List;
-use super::message::{Message, PLACE};
+use super::list::{Linked, List};
+use super::message::PLACE;
+use crate::store::slab::Slab;
 use crate::wire::{Put, Reader};
 
 const LEVELS: usize = 7;
@@ -18,7 +18,17 @@ pub(crate) const FIRE_COST: usize = 4;
 /// Ticks beyond the year 2109 are one.
 const TICK_MAX: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
 
-/// Messages by the time that they wait for.
+/// What may wait for a time.
+pub(crate) trait Timed: Linked<PLACE> {
+    /// When its time has come, in microseconds since the Unix epoch; it does not change while it is in a wheel.
+    fn due_us(&self) -> u64;
+    /// Where in the wheel it is.
+    fn bucket(&self) -> u16;
+    /// Notes where in the wheel it is.
+    fn set_bucket(&mut self, bucket: u16);
+}
+
+/// Items of one slab by the time that they wait for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
     /// All earlier ticks are done.
@@ -40,51 +50,59 @@ impl Wheel {
         self.len
     }
 
-    /// Sets the timer of a message at its `time_us`; it fires up to 1 ms later, never earlier.
+    /// Sets a timer at the item's time; it fires up to 1 ms later, never earlier.
     #[inline]
-    pub(crate) fn insert(&mut self, messages: &mut Messages, slot: u32, now_us: u64) {
+    pub(crate) fn insert<T: Timed, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        slot: u32,
+        now_us: u64,
+    ) {
         if self.len == 0 {
             self.tick = self.tick.max((now_us / TICK_US).min(TICK_MAX));
         }
         self.len += 1;
-        self.place(messages, slot);
+        self.place(items, slot);
     }
 
-    fn place(&mut self, messages: &mut Messages, slot: u32) {
-        let message = messages.get_mut(slot);
-        let tick = tick_of(message).max(self.tick);
+    fn place<T: Timed, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
+        let item = items.get_mut(slot);
+        let tick = tick_of(item).max(self.tick);
         let differing = (tick ^ self.tick) | (BUCKETS as u64 - 1);
         let level = differing.ilog2() / DIGIT_BITS;
         let digit = (tick >> (level * DIGIT_BITS)) as usize % BUCKETS;
         let bucket = level as usize * BUCKETS + digit;
-        message.bucket = bucket as u16;
-        self.buckets[bucket].push_back(messages, slot);
+        item.set_bucket(bucket as u16);
+        self.buckets[bucket].push_back(items, slot);
         self.occupied[level as usize] |= 1 << digit;
     }
 
-    /// Takes a message's timer out.
+    /// Takes an item's timer out.
     #[inline]
-    pub(crate) fn remove(&mut self, messages: &mut Messages, slot: u32) {
+    pub(crate) fn remove<T: Timed, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
         self.len -= 1;
-        self.unlink(messages, slot);
+        self.unlink(items, slot);
     }
 
-    fn unlink(&mut self, messages: &mut Messages, slot: u32) {
-        let bucket = usize::from(messages.get(slot).bucket);
-        self.buckets[bucket].unlink(messages, slot);
+    fn unlink<T: Timed, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
+        let bucket = usize::from(items.get(slot).bucket());
+        self.buckets[bucket].unlink(items, slot);
         if self.buckets[bucket].is_empty() {
             self.occupied[bucket / BUCKETS] &= !(1 << (bucket % BUCKETS));
         }
     }
 
     /// When the wheel has to turn next, in microseconds; no timer fires before.
-    pub(crate) fn next_us(&self, messages: &Messages) -> Option<u64> {
+    pub(crate) fn next_us<T: Timed, const CHUNK: usize>(&self, items: &Slab<T, CHUNK>) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
         let (bucket, tick) = self.next_bucket()?;
         let List { head, tail } = self.buckets[bucket];
         // One that waits alone need not be moved down level by level; but a bucket which is being moved down holds what
         // is left of many.
         let alone = head == tail && tick > self.tick;
-        let tick = if alone { tick_of(messages.get(head)).max(tick) } else { tick };
+        let tick = if alone { tick_of(items.get(head)).max(tick) } else { tick };
         Some(tick * TICK_US)
     }
 
@@ -101,9 +119,14 @@ impl Wheel {
         Some((level * BUCKETS + digit as usize, above | u64::from(digit) << shift))
     }
 
-    /// The next message whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for it off
-    /// `budget`, and 1 for each message moved down; `None` when that is used up or nothing more is due.
-    pub(crate) fn due(&mut self, messages: &mut Messages, now_us: u64, budget: &mut usize) -> Option<u32> {
+    /// The next item whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for it off
+    /// `budget`, and 1 for each item moved down; `None` when that is used up or nothing more is due.
+    pub(crate) fn due<T: Timed, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        now_us: u64,
+        budget: &mut usize,
+    ) -> Option<u32> {
         let now_tick = (now_us / TICK_US).min(TICK_MAX);
         while *budget > 0 {
             let Some((bucket, tick)) = self.next_bucket().filter(|(_, tick)| *tick <= now_tick) else {
@@ -117,18 +140,21 @@ impl Wheel {
                 return Some(slot);
             }
             *budget -= 1;
-            self.unlink(messages, slot);
-            self.place(messages, slot);
+            self.unlink(items, slot);
+            self.place(items, slot);
         }
         None
     }
 
-    /// Messages in all buckets, with the bucket.
-    pub(crate) fn iter<'a>(&'a self, messages: &'a Messages) -> impl Iterator<Item = (usize, u32)> + 'a {
+    /// Items in all buckets, with the bucket.
+    pub(crate) fn iter<'a, T: Timed, const CHUNK: usize>(
+        &'a self,
+        items: &'a Slab<T, CHUNK>,
+    ) -> impl Iterator<Item = (usize, u32)> + 'a {
         self.buckets
             .iter()
             .enumerate()
-            .flat_map(move |(bucket, list)| list.iter(messages).map(move |slot| (bucket, slot)))
+            .flat_map(move |(bucket, list)| list.iter(items).map(move |slot| (bucket, slot)))
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -152,9 +178,9 @@ impl Wheel {
     }
 }
 
-/// The first tick at which a message's time has come.
-fn tick_of(message: &Message) -> u64 {
-    message.time_us.div_ceil(TICK_US).min(TICK_MAX)
+/// The first tick at which an item's time has come.
+fn tick_of(item: &impl Timed) -> u64 {
+    item.due_us().div_ceil(TICK_US).min(TICK_MAX)
 }
 
 #[cfg(test)]
@@ -162,6 +188,8 @@ mod tests {
     use super::*;
     use crate::hash::mix;
     use crate::query::State;
+    use crate::state::Messages;
+    use crate::state::message::Message;
     use crate::store::slab::Slot;
 
     fn timer(messages: &mut Messages, time_us: u64) -> u32 {
