@@ -37,6 +37,8 @@ pub struct SentIds<'a> {
     pub ids: Vec<Cow<'a, str>>,
     /// Whether the idempotency key had been used for this request before.
     pub duplicate: bool,
+    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first with its key.
+    pub duplicates: Vec<u32>,
 }
 
 /// The answer to a send, not yet decoded.
@@ -196,7 +198,7 @@ fn understood<T>(read: Read<T>) -> Result<T, ClientError> {
 
 fn read_sent(body: &[u8]) -> Read<SentIds<'_>> {
     let mut reader = Reader::new(body)?;
-    let (mut id, mut ids, mut duplicate) = (None, None, None);
+    let (mut id, mut ids, mut duplicate, mut duplicates) = (None, None, None, None);
     reader.object(|reader, name| match name {
         "id" => reader.field(&mut id, |reader| reader.optional(Reader::string)),
         "ids" => reader.field(&mut ids, |reader| {
@@ -205,12 +207,17 @@ fn read_sent(body: &[u8]) -> Read<SentIds<'_>> {
             Ok(list)
         }),
         "duplicate" => reader.field(&mut duplicate, Reader::boolean),
+        "duplicates" => reader.field(&mut duplicates, |reader| {
+            let mut list = Vec::new();
+            reader.array(|reader| reader.integer().map(|item: u32| list.push(item)))?;
+            Ok(list)
+        }),
         _ => reader.skip().map(drop),
     })?;
     reader.finish()?;
     let mut ids = ids.unwrap_or_default();
     ids.extend(id.flatten());
-    Ok(SentIds { ids, duplicate: duplicate.unwrap_or(false) })
+    Ok(SentIds { ids, duplicate: duplicate.unwrap_or(false), duplicates: duplicates.unwrap_or_default() })
 }
 
 fn read_received(body: &[u8]) -> Read<Vec<DeliveredRef<'_>>> {

@@ -112,6 +112,9 @@ errors! {
     /// The message is not in a state that allows this.
     WrongState { id: String, state: &'static str, expected: &'static str } "wrong_state" Caller
         "message {id} is {state}, expected {expected}";
+    /// Another message has the unique key by now.
+    UniqueKeyTaken { id: String, key: String, holder: String } "unique_key_taken" Caller
+        "message {id} stays as it is: its unique key {key:?} belongs to message {holder} by now";
     /// The lease has ended or has gone to another holder.
     LeaseLost { receipt: String } "lease_lost" Caller
         "the lease behind receipt {receipt} is over: the message was given to another consumer, or will be";

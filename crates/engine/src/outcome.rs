@@ -13,6 +13,10 @@ pub struct Outcome {
     pub reply: Reply,
     /// Settle and extend: one result per item, in order.
     pub results: Vec<Result<(), Error>>,
+    /// Send, if some items are duplicates by their unique key: the id of each item's message, in order.
+    pub ids: Vec<MessageId>,
+    /// Send: which items these are, in order; their ids are those of the first messages with their keys.
+    pub duplicates: Vec<u32>,
     /// Receive: the messages that were leased, in order.
     pub deliveries: Vec<Delivery>,
     /// Blobs that the engine has let go of.
@@ -39,7 +43,8 @@ pub enum Reply {
     /// Nothing beyond the lists of [`Outcome`].
     #[default]
     None,
-    /// Send: ids run from `first`, one per item; `duplicate` if an earlier send with this idempotency key gave them.
+    /// Send: ids run from `first`, one per item, unless [`Outcome::ids`] lists them; `duplicate` if an earlier send with
+    /// this idempotency key gave them.
     Sent {
         /// Id of the first message; the others follow in sequence.
         first: MessageId,

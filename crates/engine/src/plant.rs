@@ -12,6 +12,8 @@ pub enum Plant {
     DeliverTwice,
     /// Any token settles the message that its receipt names.
     StaleToken,
+    /// A unique key counts as free while its message is leased.
+    UniqueWhileLeased,
 }
 
 #[cfg(feature = "plant")]

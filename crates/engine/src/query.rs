@@ -222,6 +222,8 @@ pub struct MessageView {
     pub fair_key: Box<[u8]>,
     /// Its limit key; empty: none.
     pub limit_key: Box<[u8]>,
+    /// The unique key that it was sent with; empty: none.
+    pub unique_key: Box<[u8]>,
     /// Blocked: by what, as a word: `ordering_key`, `limit`.
     pub blocked_by: Option<&'static str>,
     /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,

@@ -15,7 +15,7 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::SendOptions;
+use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::query::State;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
@@ -149,8 +149,20 @@ impl Run {
         self.apply(&command);
         if let sluice_engine::outcome::Reply::Sent { first, count, duplicate: false } = self.driver.out.reply
         {
-            for n in 0..u64::from(count) {
-                let id = MessageId { sequence: first.sequence + n, ..first };
+            let out = &self.driver.out;
+            let listed = (0..count).zip(&out.ids).filter(|(item, _)| !out.duplicates.contains(item));
+            let mut fresh: Vec<MessageId> = listed.map(|(_, id)| *id).collect();
+            if out.ids.is_empty() {
+                let id = |n| MessageId { sequence: first.sequence + n, ..first };
+                fresh = (0..u64::from(count)).map(id).collect();
+            } else {
+                assert_eq!((out.ids.len(), out.ids[0]), (count as usize, first));
+                assert!(!out.duplicates.is_empty());
+                let known = |item: &u32| self.ids.contains(&out.ids[*item as usize]);
+                let in_batch = |item: &u32| fresh.contains(&out.ids[*item as usize]);
+                assert!(out.duplicates.iter().all(|item| known(item) || in_batch(item)));
+            }
+            for id in fresh {
                 assert!(self.ids.insert(id), "an id was given twice");
             }
         }
@@ -163,12 +175,27 @@ impl Run {
             ordering_key: self.numbers.pick(&keys),
             fair_key: self.numbers.pick(&keys),
             limit_key: self.numbers.pick(&keys),
+            unique: self.unique(),
             result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
             correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
             reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
             hold: self.numbers.one_in(10),
             ..SendOptions::default()
         }
+    }
+
+    fn unique(&mut self) -> Option<Unique<'static>> {
+        let keys: [&[u8]; 4] = [b"u0", b"u1", b"u2", b"u3, which does not lie in its place"];
+        self.numbers.one_in(4).then(|| Unique {
+            key: self.numbers.pick(&keys),
+            window_ms: 1 + self.numbers.below(100_000),
+            until: self.numbers.pick(&[UniqueUntil::Gone, UniqueUntil::Window]),
+            on_duplicate: self.numbers.pick(&[
+                OnDuplicate::Keep,
+                OnDuplicate::ReplacePayload,
+                OnDuplicate::Debounce,
+            ]),
+        })
     }
 
     fn backoff(&mut self) -> Backoff {

@@ -132,6 +132,7 @@ pub const TABLE: &[Code] = &[
     not_found("message_not_found"),
     conflict("wrong_state", grpc::FAILED_PRECONDITION),
     conflict("version_mismatch", grpc::ABORTED),
+    conflict("unique_key_taken", grpc::ALREADY_EXISTS),
     conflict("lease_lost", grpc::ABORTED),
     conflict("cancelled", grpc::ABORTED),
     conflict("already_settled", grpc::ALREADY_EXISTS),

@@ -51,14 +51,36 @@ pub struct Options {
 }
 
 /// What came of a send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...).
+    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...), unless there are duplicates.
     pub first: MessageId,
     /// How many.
     pub count: u32,
     /// Whether the idempotency key had been used for this request before.
     pub duplicate: bool,
+    /// What was sent before, by its unique key.
+    pub duplicates: Option<Box<Duplicates>>,
+}
+
+impl Sent {
+    /// The id of each item's message, in order.
+    pub fn ids(&self) -> impl Iterator<Item = MessageId> + '_ {
+        let listed = self.duplicates.as_deref().map(|duplicates| duplicates.ids.as_slice());
+        (0..self.count).map(move |at| match listed.and_then(|ids| ids.get(at as usize)) {
+            Some(id) => *id,
+            None => MessageId { sequence: self.first.sequence.wrapping_add(at.into()), ..self.first },
+        })
+    }
+}
+
+/// A send of which some items are duplicates by their unique key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Duplicates {
+    /// The id of each item's message, in order: a duplicate's is that of the first message with its key.
+    pub ids: Vec<MessageId>,
+    /// Which items these are, in order.
+    pub items: Vec<u32>,
 }
 
 /// A message in a consumer's hands.

@@ -97,8 +97,9 @@ impl Node {
     /// As [`Command::check`], and what the engine says of quotas, limits and idempotency.
     pub async fn send(&self, send: &Send<'_>) -> Result<Sent, Error> {
         let namespace = send.namespace;
-        match self.propose(namespace, &Command::Send(send.clone())).await?.result? {
-            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate }),
+        let Answer { result, duplicates, .. } = self.propose(namespace, &Command::Send(send.clone())).await?;
+        match result? {
+            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate, duplicates }),
             other => Err(unexpected(&other)),
         }
     }

@@ -26,5 +26,5 @@ mod queue_limits;
 pub mod shard;
 mod start;
 
-pub use api::{Delivered, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use api::{Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use handle::Node;

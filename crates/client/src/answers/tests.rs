@@ -38,6 +38,8 @@ struct SentWire {
     ids: Vec<String>,
     #[serde(default)]
     duplicate: bool,
+    #[serde(default)]
+    duplicates: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -87,7 +89,7 @@ fn compare(text: &str) -> usize {
     assert_eq!(received, expected, "{text}");
     let expected = by_serde(text, |wire: SentWire| {
         let ids = wire.ids.into_iter().chain(wire.id).map(Cow::Owned).collect();
-        Some(SentIds { ids, duplicate: wire.duplicate })
+        Some(SentIds { ids, duplicate: wire.duplicate, duplicates: wire.duplicates })
     });
     let sent = read_sent(text.as_bytes()).ok();
     assert_eq!(sent, expected, "{text}");
@@ -384,7 +386,7 @@ fn a_payload_that_is_no_text_comes_in_base64() {
 #[test]
 fn one_id_or_several() {
     let one = SentBody(Bytes::from_static(br#"{"id":"a","duplicate":true}"#));
-    assert_eq!(one.decode().unwrap(), SentIds { ids: vec!["a".into()], duplicate: true });
+    assert_eq!(one.decode().unwrap(), SentIds { ids: vec!["a".into()], duplicate: true, duplicates: vec![] });
     let two = SentBody(Bytes::from_static(br#"{"ids":["a","b"],"duplicate":false}"#));
     assert_eq!(two.decode().unwrap().ids, ["a", "b"]);
 }

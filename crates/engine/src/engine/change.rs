@@ -96,6 +96,9 @@ impl Engine {
             Step::Set(..) => Verb::Change,
         };
         self.check_state(slot, id, verb)?;
+        if verb == Verb::Retry && self.messages.get(slot).state == Some(State::Dead) {
+            self.admit_redrive(&[slot])?;
+        }
         let stays = match step {
             Step::Plain(verb) => self.change_state(slot, verb, out),
             Step::Move(to) => {
@@ -220,7 +223,13 @@ impl Engine {
     }
 
     /// Another priority or time, for a message that waits.
-    fn set_place(&mut self, slot: u32, priority: Option<u8>, due_us: Option<u64>, out: &mut Outcome) {
+    pub(super) fn set_place(
+        &mut self,
+        slot: u32,
+        priority: Option<u8>,
+        due_us: Option<u64>,
+        out: &mut Outcome,
+    ) {
         let message = self.messages.get(slot);
         let (state, time_us) = (message.state, message.time_us);
         match (state, message.blocked_by()) {

@@ -9,7 +9,8 @@ use crate::query::State;
 use crate::record::Ids;
 
 impl Engine {
-    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first.
+    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
+    /// message has by then stays dead.
     pub(super) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
@@ -27,6 +28,11 @@ impl Engine {
             out.reply = Reply::Count { messages };
             return Ok(());
         }
+        let mut slots = Vec::new();
+        for id in ids.iter() {
+            slots.push(self.dead_slot(queue_slot, namespace, id)?);
+        }
+        self.admit_redrive(&slots)?;
         self.each_dead(queue_slot, namespace, ids, out, Engine::redrive)
     }
 
@@ -99,6 +105,16 @@ impl Engine {
         message.deliveries = 0;
         self.queues.get_mut(message.queue).counters.redriven += 1;
         self.totals.redriven += 1;
+        self.retake_unique(slot);
         self.make_ready(slot, out);
+    }
+
+    /// A dead letter that cannot be redriven goes behind all others.
+    pub(super) fn stay_dead(&mut self, slot: u32) {
+        let message = self.messages.get_mut(slot);
+        let queue = self.queues.get_mut(message.queue);
+        message.generation = queue.dead_generation;
+        queue.dead.unlink(&mut self.messages, slot);
+        queue.dead.push_back(&mut self.messages, slot);
     }
 }

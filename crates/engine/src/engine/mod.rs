@@ -2,7 +2,8 @@
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `timers` and `sweep` for what goes on by
+//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `timers` and `sweep` for
+//! what goes on by
 //! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -40,6 +41,7 @@ mod snapshot;
 mod sweep;
 mod timers;
 mod transitions;
+mod unique;
 
 use std::collections::VecDeque;
 
@@ -58,6 +60,7 @@ use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
 use crate::state::shared_blobs::SharedBlobs;
 use crate::state::tokens::Tokens;
+use crate::state::unique::UniqueKeys;
 use crate::state::wheel::Wheel;
 use crate::state::{Messages, Namespaces, Queues};
 use crate::store::directory::Directory;
@@ -83,6 +86,7 @@ pub struct Engine {
     shared_blobs: SharedBlobs,
     lanes: Lanes,
     queue_limits: AllLimits,
+    unique: UniqueKeys,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -129,6 +133,8 @@ impl Engine {
         out.error = None;
         out.reply = Reply::None;
         out.results.clear();
+        out.ids.clear();
+        out.duplicates.clear();
         out.deliveries.clear();
         out.released.clear();
         out.ended.clear();
@@ -149,6 +155,8 @@ impl Engine {
                 let record = decode::send(body)?;
                 let sent = self.send(&record, out);
                 if sent.is_err() {
+                    out.ids.clear();
+                    out.duplicates.clear();
                     out.released.extend(record.blobs(self.applied_index));
                 }
                 sent
@@ -213,7 +221,9 @@ impl Engine {
         if !self.work.is_empty() {
             return Some(self.now_us);
         }
-        self.wheel.next_us(&self.messages).into_iter().chain(self.next_limit_us()).min()
+        let beside = self.unique.wheel.next_us(&self.unique.slots);
+        let others = self.next_limit_us().into_iter().chain(beside);
+        self.wheel.next_us(&self.messages).into_iter().chain(others).min()
     }
 
     /// Index of the latest record applied.

@@ -16,6 +16,8 @@ struct Keys {
     ordering: Option<Box<[u8]>>,
     fair: Option<Box<[u8]>>,
     limit: Option<Box<[u8]>>,
+    /// And whether the message has it.
+    unique: Option<(Box<[u8]>, bool)>,
 }
 
 impl Engine {
@@ -28,9 +30,11 @@ impl Engine {
             let reason = format!("the message is in queue {:?} already", self.queues.get(to).name);
             return Err(Error::InvalidArgument { field: "to".into(), reason });
         }
+        self.admit_unique_move(slot, to)?;
         self.leave(slot);
+        let unique = self.take_unique_along(slot);
         self.give_up_keys(slot, out);
-        let keys = self.take_keys(extras);
+        let keys = self.take_keys(extras, unique);
         self.leave_siblings(slot);
         self.messages.get_mut(slot).queue = to;
         self.join_siblings(slot);
@@ -61,14 +65,15 @@ impl Engine {
     }
 
     /// Takes a message, which is in no state, out of the tables of its keys.
-    fn take_keys(&mut self, extras: u32) -> Keys {
+    fn take_keys(&mut self, extras: u32, unique: Option<(Box<[u8]>, bool)>) -> Keys {
         let Some(&options) = self.extras.options(extras) else {
-            return Keys { ordering: None, fair: None, limit: None };
+            return Keys { ordering: None, fair: None, limit: None, unique: None };
         };
         let keys = Keys {
             ordering: (options.ordering != NIL).then(|| self.ordering.key(options.ordering).into()),
             fair: (options.fair != NIL).then(|| self.lanes.key(options.fair).into()),
             limit: (options.limit != NIL).then(|| self.queue_limits.lines.key(options.limit).into()),
+            unique,
         };
         self.leave_keys(&options);
         keys
@@ -87,6 +92,9 @@ impl Engine {
         }
         if let Some(key) = &keys.limit {
             options.limit = self.queue_limits.lines.enter(queue, key);
+        }
+        if let Some((key, holds)) = &keys.unique {
+            options.unique = self.enter_unique(slot, key, *holds);
         }
         self.extras.set_options(extras, options);
     }

@@ -308,6 +308,7 @@ impl Engine {
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(NIL, |options| options.ordering);
         let (fair, limit) = (self.fair_lane(message.extras), self.key_line(message.extras));
+        let unique = options.map_or(NIL, |options| options.unique);
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
         let results = self.extras.results(message.extras);
@@ -331,6 +332,7 @@ impl Engine {
             } else {
                 (*self.queue_limits.lines.slots.get(limit).key).into()
             },
+            unique_key: if unique == NIL { Box::default() } else { self.unique.key(unique).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),
             reason: message.reason.name(),
             reason_at_us: ended.then_some(message.time_us),

@@ -2,6 +2,7 @@
 
 mod fair;
 mod limits;
+mod unique;
 
 use super::Engine;
 use crate::query::{Counters, State};
@@ -38,6 +39,7 @@ impl Engine {
         self.recount_blobs()?;
         self.recount_lanes()?;
         self.recount_limits()?;
+        self.recount_unique()?;
         self.idempotency.recount()
     }
 

@@ -109,6 +109,7 @@ impl Engine {
         for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
             self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
         }
+        self.unique.rebuild();
     }
 }
 
@@ -167,6 +168,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.ordering.slots = Slab::read_head(reader)?;
         engine.shared_blobs.slots = Slab::read_head(reader)?;
         engine.lanes.slots = Slab::read_head(reader)?;
+        engine.unique.wheel = Wheel::read(reader)?;
+        engine.unique.slots = Slab::read_head(reader)?;
         engine.extras.results = Slab::read_head(reader)?;
         engine.extras.changed = Slab::read_head(reader)?;
         engine.queue_limits.slots = Slab::read_head(reader)?;

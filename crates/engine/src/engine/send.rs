@@ -5,10 +5,10 @@ use super::{Engine, internal};
 use crate::command::Deliver;
 use crate::error::Error;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId};
-use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
 use crate::options::SendOptions;
 use crate::outcome::{Outcome, Reply};
-use crate::record::{SendRecord, backoff_rule, read_options};
+use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::{Message, Reason, UNLINKED};
@@ -23,6 +23,15 @@ pub(super) struct Place {
     pub(super) sequence: u64,
 }
 
+/// What the items of a send are together.
+#[derive(Default)]
+struct Admitted {
+    /// Of their blobs.
+    bytes: u64,
+    /// Whether one has a unique key.
+    unique: bool,
+}
+
 impl Engine {
     pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let Some(namespace_slot) = self.live_namespace(send.namespace) else {
@@ -30,14 +39,17 @@ impl Engine {
         };
         let found = self.find_queue_again(namespace_slot, send.queue);
         if let Some(queue_slot) = found
-            && let Some(reply) = self.repeated(queue_slot, send)?
+            && self.repeated(queue_slot, send, out)?
         {
-            out.reply = reply;
             out.released.extend(send.blobs(self.applied_index));
             return Ok(());
         }
         self.admit_to_queue(found)?;
-        let bytes = self.admit_items(namespace_slot, send)?;
+        let Admitted { bytes, unique } = self.admit_items(namespace_slot, send)?;
+        if unique {
+            return self.send_unique(namespace_slot, found, send, out);
+        }
+        self.admit_messages(u64::from(send.count))?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
@@ -46,7 +58,7 @@ impl Engine {
         };
         self.insert_all(namespace_slot, queue_slot, first, send, out);
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
-        self.remember(queue_slot, first, send);
+        self.remember(queue_slot, first, send, out);
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
         Ok(())
@@ -69,39 +81,60 @@ impl Engine {
     }
 
     /// What an earlier send with this key gave.
-    fn repeated(&self, queue_slot: u32, send: &SendRecord<'_>) -> Result<Option<Reply>, Error> {
+    fn repeated(&self, queue_slot: u32, send: &SendRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
         if send.idempotency_key.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         let queue = self.queues.get(queue_slot).number;
         let window_us = self.limits.idempotency_window_ms * 1_000;
         let Some(earlier) = self.idempotency.find(queue, send.idempotency_key, self.now_us, window_us) else {
-            return Ok(None);
+            return Ok(false);
         };
         if earlier.request_digest != send.request_digest {
             let key = String::from_utf8_lossy(send.idempotency_key).into_owned();
             return Err(Error::IdempotencyMismatch { key });
         }
-        let first = MessageId { namespace: send.namespace, sequence: earlier.first };
-        Ok(Some(Reply::Sent { first, count: earlier.count, duplicate: true }))
+        let id = |sequence| MessageId { namespace: send.namespace, sequence };
+        if !earlier.duplicates.is_empty() {
+            out.duplicates.extend(earlier.duplicates.iter().map(|(item, _)| item));
+            out.ids.extend(earlier.sequences().map(id));
+        }
+        let first = out.ids.first().copied().unwrap_or(id(earlier.first));
+        out.reply = Reply::Sent { first, count: earlier.count, duplicate: true };
+        Ok(true)
     }
 
-    fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>) {
+    /// Refuses a send of which more duplicates would have to be remembered than there is room for.
+    pub(super) fn admit_duplicates(&mut self, send: &SendRecord<'_>, count: usize) -> Result<(), Error> {
+        if send.idempotency_key.is_empty() || count == 0 {
+            return Ok(());
+        }
+        let window_us = self.limits.idempotency_window_ms * 1_000;
+        self.idempotency.forget(self.now_us, window_us, self.limits.idempotency_keys);
+        if self.idempotency.duplicates() + count as u64 > IDEMPOTENCY_DUPLICATES_MAX {
+            let what = "duplicates remembered with idempotency keys";
+            return Err(Error::LimitExceeded { what, limit: IDEMPOTENCY_DUPLICATES_MAX });
+        }
+        Ok(())
+    }
+
+    pub(super) fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>, out: &Outcome) {
         if send.idempotency_key.is_empty() {
             return;
         }
         let queue = self.queues.get(queue_slot).number;
         let (key, request_digest, count) = (send.idempotency_key, send.request_digest, send.count);
         let window_us = self.limits.idempotency_window_ms * 1_000;
-        let sent = Sent { queue, key, request_digest, first, count };
+        let duplicates = out.duplicates.iter().map(|&item| (item, out.ids[item as usize].sequence)).collect();
+        let sent = Sent { queue, key, request_digest, first, count, duplicates };
         self.idempotency.remember(sent, self.now_us, window_us, self.limits.idempotency_keys);
     }
 
-    /// Checks the items; returns the bytes of their blobs.
-    fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<u64, Error> {
-        let mut bytes = 0;
+    /// Checks the items.
+    fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<Admitted, Error> {
+        let mut admitted = Admitted::default();
         for item in send.items() {
-            bytes += u64::from(item.blob_len);
+            admitted.bytes += u64::from(item.blob_len);
             let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
             if !sound {
                 let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
@@ -113,13 +146,13 @@ impl Engine {
             self.admit_time(item.deliver)?;
             if let Some(options) = item.options.and_then(read_options) {
                 self.admit_reply_to(namespace_slot, &options)?;
+                admitted.unique |= options.unique.is_some();
             }
         }
         if send.count == 0 {
             return Err(Error::Internal { reason: "a send record without messages".into() });
         }
-        self.admit_messages(u64::from(send.count))?;
-        Ok(bytes)
+        Ok(admitted)
     }
 
     pub(super) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
@@ -181,26 +214,50 @@ impl Engine {
     ) {
         for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
             let blob = BlobRef { index: self.applied_index, item: blob_item, len: item.blob_len };
-            let message = self.new_message(queue_slot, sequence, blob, item.priority, item.max_attempts);
-            let slot = self.place_message(Place { namespace_slot, queue_slot, sequence }, message);
-            let optional = item.backoff.is_some() || item.options.is_some();
-            if optional {
-                self.add_extras(slot, item.backoff, item.options.and_then(read_options).as_ref());
-            }
-            let due_us = match item.deliver {
-                Deliver::Now => 0,
-                Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
-                Deliver::AtUs(at_us) => at_us,
-            };
-            if optional && item.options.and_then(read_options).is_some_and(|options| options.hold) {
-                self.begin_held(slot, due_us);
-            } else if optional {
-                self.admit(slot, due_us, out);
-            } else if due_us > self.now_us {
-                self.enter_delayed(slot, due_us);
-            } else {
-                self.enter_ready(slot, out);
-            }
+            self.insert_one(Place { namespace_slot, queue_slot, sequence }, &item, blob, out);
+        }
+    }
+
+    /// A new message, which goes as far as it may.
+    #[inline]
+    pub(super) fn insert_one(
+        &mut self,
+        place: Place,
+        item: &SendItemRecord<'_>,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) {
+        let message =
+            self.new_message(place.queue_slot, place.sequence, blob, item.priority, item.max_attempts);
+        let slot = self.place_message(place, message);
+        let due_us = self.due_us(item.deliver);
+        if item.backoff.is_some() || item.options.is_some() {
+            self.insert_optional(slot, item, due_us, out);
+        } else if due_us > self.now_us {
+            self.enter_delayed(slot, due_us);
+        } else {
+            self.enter_ready(slot, out);
+        }
+    }
+
+    /// A new message that has more than the plain fields goes as far as it may.
+    fn insert_optional(&mut self, slot: u32, item: &SendItemRecord<'_>, due_us: u64, out: &mut Outcome) {
+        let options = item.options.and_then(read_options);
+        self.add_extras(slot, item.backoff, options.as_ref());
+        if options.is_some_and(|options| options.hold) {
+            self.begin_held(slot, due_us);
+        } else {
+            self.admit(slot, due_us, out);
+        }
+    }
+
+    /// When a message may become ready; 0: at once.
+    #[inline]
+    pub(super) fn due_us(&self, deliver: Deliver) -> u64 {
+        match deliver {
+            Deliver::Now => 0,
+            Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
+            Deliver::AtUs(at_us) => at_us,
         }
     }
 
@@ -237,6 +294,8 @@ impl Engine {
         if !record.limit_key.is_empty() {
             options.limit = self.queue_limits.lines.enter(message.queue, record.limit_key);
         }
+        (options.unique, options.unique_ends_us) = self.take_unique(slot, record);
+        options.unique_until = record.unique.map_or(options.unique_until, |unique| unique.until);
         self.extras.add_options(extras, options);
         if record.result_ttl_ms > 0 || !record.correlation_id.is_empty() || !record.reply_to.is_empty() {
             let results = self.extras.enter_results(extras);

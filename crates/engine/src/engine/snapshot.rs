@@ -33,6 +33,7 @@ pub(super) mod section {
     pub(in crate::engine) const LIMIT_KEYS: u8 = 12;
     pub(in crate::engine) const KEY_LINES: u8 = 13;
     pub(in crate::engine) const CHANGED: u8 = 23;
+    pub(in crate::engine) const UNIQUE: u8 = 15;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -51,6 +52,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.ordering.slots, section::ORDERING, $do);
         each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
         each_slab!(@one $slab, $section, $engine.lanes.slots, section::LANES, $do);
+        each_slab!(@one $slab, $section, $engine.unique.slots, section::UNIQUE, $do);
         each_slab!(@one $slab, $section, $engine.extras.results, section::RESULTS, $do);
         each_slab!(@one $slab, $section, $engine.extras.changed, section::CHANGED, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
@@ -129,6 +131,7 @@ impl Engine {
         add!(self.ordering.slots);
         add!(self.shared_blobs.slots);
         add!(self.lanes.slots);
+        add!(self.unique.slots);
         add!(self.extras.results);
         add!(self.extras.changed);
         add!(self.queue_limits.slots);
@@ -173,6 +176,8 @@ impl Engine {
         self.ordering.slots.write_head(out);
         self.shared_blobs.slots.write_head(out);
         self.lanes.slots.write_head(out);
+        self.unique.wheel.write(out);
+        self.unique.slots.write_head(out);
         self.extras.results.write_head(out);
         self.extras.changed.write_head(out);
         self.queue_limits.slots.write_head(out);

@@ -174,7 +174,11 @@ impl Engine {
                 return true;
             }
             *budget -= 1;
-            self.redrive(head, out);
+            if self.can_redrive(head) {
+                self.redrive(head, out);
+            } else {
+                self.stay_dead(head);
+            }
         }
         false
     }

@@ -14,6 +14,11 @@ impl Engine {
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
         }
+        while self.unique.wheel.len() > 0
+            && let Some(key) = self.unique.wheel.due(&mut self.unique.slots, self.now_us, &mut budget)
+        {
+            self.unique.end_lingering(key);
+        }
         let mut budget = budget / FIRE_COST;
         self.fire_limits(&mut budget, out);
         self.do_work(budget, out);

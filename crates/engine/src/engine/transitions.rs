@@ -68,8 +68,12 @@ impl Engine {
     /// A message no longer stands in the way of others with its keys.
     pub(super) fn give_up_keys(&mut self, slot: u32, out: &mut Outcome) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
-        if options.ordering != NIL {
-            self.free_ordering(slot, options.ordering, out);
+        let (unique, ordering) = (options.unique, options.ordering);
+        if unique != NIL {
+            self.give_back_unique(slot, unique);
+        }
+        if ordering != NIL {
+            self.free_ordering(slot, ordering, out);
         }
     }
 
@@ -213,6 +217,9 @@ impl Engine {
         }
         if options.limit != NIL {
             self.leave_key_line(options.limit);
+        }
+        if options.unique != NIL {
+            self.unique.leave(options.unique);
         }
     }
 

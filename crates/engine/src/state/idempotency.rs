@@ -19,6 +19,8 @@ pub(crate) struct Remembered {
     /// Sequence of the first message.
     pub(crate) first: u64,
     pub(crate) count: u32,
+    /// Items that were duplicates by their unique key, and the sequences of the messages that they are duplicates of.
+    pub(crate) duplicates: Box<[(u32, u64)]>,
     at_us: u64,
     /// The next younger one, or the next vacant slot.
     next: u32,
@@ -29,8 +31,17 @@ impl Slot for Remembered {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
-        let key = Box::default();
-        Remembered { queue: NIL, key, request_digest: 0, first: 0, count: 0, at_us: 0, next, vacant: true }
+        Remembered {
+            queue: NIL,
+            key: Box::default(),
+            request_digest: 0,
+            first: 0,
+            count: 0,
+            duplicates: Box::default(),
+            at_us: 0,
+            next,
+            vacant: true,
+        }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -49,6 +60,11 @@ impl Slot for Remembered {
         out.u64(self.first);
         out.u32(self.count);
         out.u64(self.at_us);
+        out.u32(self.duplicates.len() as u32);
+        for &(item, sequence) in &self.duplicates {
+            out.u32(item);
+            out.u64(sequence);
+        }
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -56,15 +72,36 @@ impl Slot for Remembered {
         if vacant {
             return Some(Remembered::vacant(next));
         }
-        Some(Remembered {
+        let mut remembered = Remembered {
             queue: reader.u32()?,
             key: reader.bytes16()?.into(),
             request_digest: reader.u64()?,
             first: reader.u64()?,
             count: reader.u32()?,
+            duplicates: Box::default(),
             at_us: reader.u64()?,
             next,
             vacant,
+        };
+        if reader.format() >= 2 {
+            let count = reader.u32()?;
+            let read = |_| Some((reader.u32()?, reader.u64()?));
+            remembered.duplicates = (0..count).map(read).collect::<Option<_>>()?;
+        }
+        Some(remembered)
+    }
+}
+
+impl Remembered {
+    /// The sequence of each item's message, in order: new ones follow each other from the first on.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> + '_ {
+        let (mut fresh, mut duplicates) = (self.first, self.duplicates.iter().peekable());
+        (0..self.count).map(move |item| match duplicates.next_if(|(at, _)| *at == item) {
+            Some((_, sequence)) => *sequence,
+            None => {
+                fresh += 1;
+                fresh - 1
+            }
         })
     }
 }
@@ -76,11 +113,19 @@ pub(crate) struct Idempotency {
     index: HashIndex,
     oldest: u32,
     newest: u32,
+    /// Duplicates that all of them remember. Derived.
+    duplicates: u64,
 }
 
 impl Default for Idempotency {
     fn default() -> Self {
-        Idempotency { slots: Slab::default(), index: HashIndex::default(), oldest: NIL, newest: NIL }
+        Idempotency {
+            slots: Slab::default(),
+            index: HashIndex::default(),
+            oldest: NIL,
+            newest: NIL,
+            duplicates: 0,
+        }
     }
 }
 
@@ -114,12 +159,14 @@ impl Idempotency {
             // The newer one takes its place in the index; the outdated one is forgotten in its turn.
             self.index.remove(hash, outdated);
         }
+        self.duplicates += sent.duplicates.len() as u64;
         let slot = self.slots.insert(Remembered {
             queue: sent.queue,
             key: sent.key.into(),
             request_digest: sent.request_digest,
             first: sent.first,
             count: sent.count,
+            duplicates: sent.duplicates,
             at_us: now_us,
             next: NIL,
             vacant: false,
@@ -133,7 +180,13 @@ impl Idempotency {
         }
     }
 
-    fn forget(&mut self, now_us: u64, window_us: u64, keys_max: u32) {
+    /// Duplicates that all keys remember together.
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Forgets a few keys that are over age or number.
+    pub(crate) fn forget(&mut self, now_us: u64, window_us: u64, keys_max: u32) {
         for _ in 0..FORGET_PER_SEND {
             if self.oldest == NIL {
                 return;
@@ -145,6 +198,7 @@ impl Idempotency {
             }
             let slot = self.oldest;
             let gone = self.slots.remove(slot);
+            self.duplicates -= gone.duplicates.len() as u64;
             self.index.remove(key_hash(gone.queue, &gone.key), slot);
             self.oldest = gone.next;
             if gone.next == NIL {
@@ -161,7 +215,7 @@ impl Idempotency {
 
     pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Idempotency> {
         let (oldest, newest) = (reader.u32()?, reader.u32()?);
-        Some(Idempotency { slots: Slab::read_head(reader)?, index: HashIndex::default(), oldest, newest })
+        Some(Idempotency { slots: Slab::read_head(reader)?, oldest, newest, ..Idempotency::default() })
     }
 
     /// Derives the index after all slots were read.
@@ -169,6 +223,7 @@ impl Idempotency {
         let mut at = self.oldest;
         while at != NIL {
             let remembered = self.slots.get(at);
+            self.duplicates += remembered.duplicates.len() as u64;
             let hash = key_hash(remembered.queue, &remembered.key);
             let outdated = self.lookup(remembered.queue, &remembered.key);
             if let Some(outdated) = outdated {
@@ -190,6 +245,11 @@ impl Idempotency {
             seen += 1;
             at = remembered.next;
         }
+        let duplicates: u64 =
+            self.slots.iter().map(|(_, remembered)| remembered.duplicates.len() as u64).sum();
+        if duplicates != self.duplicates {
+            return Err(format!("idempotency: {duplicates} duplicates, kept {}", self.duplicates));
+        }
         if seen != self.slots.used() || self.index.len() > seen {
             let (used, indexed) = (self.slots.used(), self.index.len());
             return Err(format!("idempotency: {seen} listed, {used} slots, {indexed} indexed"));
@@ -199,13 +259,13 @@ impl Idempotency {
 }
 
 /// A send to be remembered.
-#[derive(Clone, Copy)]
 pub(crate) struct Sent<'a> {
     pub(crate) queue: u32,
     pub(crate) key: &'a [u8],
     pub(crate) request_digest: u64,
     pub(crate) first: u64,
     pub(crate) count: u32,
+    pub(crate) duplicates: Box<[(u32, u64)]>,
 }
 
 #[cfg(test)]
@@ -213,7 +273,7 @@ mod tests {
     use super::*;
 
     fn sent(key: &[u8], first: u64) -> Sent<'_> {
-        Sent { queue: 1, key, request_digest: 5, first, count: 1 }
+        Sent { queue: 1, key, request_digest: 5, first, count: 1, duplicates: Box::default() }
     }
 
     #[test]

@@ -53,21 +53,30 @@ impl<const K: usize> List<K> {
         }
     }
 
-    pub(crate) fn push_front(&mut self, messages: &mut Messages, slot: u32) {
-        self.insert_before(messages, slot, self.head);
+    pub(crate) fn push_front<T: Linked<K>, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        slot: u32,
+    ) {
+        self.insert_before(items, slot, self.head);
     }
 
-    /// Puts a message before one of the list; before `NIL`: at the end.
-    pub(crate) fn insert_before(&mut self, messages: &mut Messages, slot: u32, next: u32) {
+    /// Puts an item before one of the list; before `NIL`: at the end.
+    pub(crate) fn insert_before<T: Linked<K>, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        slot: u32,
+        next: u32,
+    ) {
         if next == NIL {
-            return self.push_back(messages, slot);
+            return self.push_back(items, slot);
         }
-        let prev = std::mem::replace(&mut messages.get_mut(next).links[K].prev, slot);
-        messages.get_mut(slot).links[K] = Link { prev, next };
+        let prev = std::mem::replace(&mut items.get_mut(next).link_mut().prev, slot);
+        *items.get_mut(slot).link_mut() = Link { prev, next };
         if prev == NIL {
             self.head = slot;
         } else {
-            messages.get_mut(prev).links[K].next = slot;
+            items.get_mut(prev).link_mut().next = slot;
         }
     }
 

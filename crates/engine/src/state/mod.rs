@@ -16,6 +16,7 @@ pub(crate) mod queue;
 pub(crate) mod results;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
+pub(crate) mod unique;
 pub(crate) mod wheel;
 
 use crate::store::slab::Slab;

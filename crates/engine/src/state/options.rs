@@ -1,5 +1,6 @@
 //! Keys and times that a message was sent with: a slot of its own for those that have any.
 
+use crate::options::UniqueUntil;
 use crate::store::NIL;
 use crate::store::slab::{Slab, Slot};
 use crate::wire::{Put, Reader};
@@ -17,6 +18,12 @@ pub(crate) struct Options {
     pub(crate) limit: u32,
     /// Among [`super::changed::AllChanged`].
     pub(crate) changed: u32,
+    /// Among [`super::unique::UniqueKeys`].
+    pub(crate) unique: u32,
+    /// When the unique key no longer counts, in microseconds since the Unix epoch.
+    pub(crate) unique_ends_us: u64,
+    /// What frees the unique key before.
+    pub(crate) unique_until: UniqueUntil,
     next_vacant: Option<u32>,
 }
 
@@ -34,7 +41,17 @@ impl Slot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Options { ordering: NIL, fair: NIL, limit: NIL, results: NIL, changed: NIL, next_vacant: Some(next) }
+        Options {
+            ordering: NIL,
+            fair: NIL,
+            limit: NIL,
+            results: NIL,
+            changed: NIL,
+            unique: NIL,
+            unique_ends_us: 0,
+            unique_until: UniqueUntil::Gone,
+            next_vacant: Some(next),
+        }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -52,6 +69,9 @@ impl Slot for Options {
         out.u32(self.results);
         out.u32(self.limit);
         out.u32(self.changed);
+        out.u32(self.unique);
+        out.u64(self.unique_ends_us);
+        out.bool(self.unique_until == UniqueUntil::Window);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -64,6 +84,9 @@ impl Slot for Options {
             results: reader.u32()?,
             limit: reader.u32()?,
             changed: reader.u32()?,
+            unique: reader.u32()?,
+            unique_ends_us: reader.u64()?,
+            unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
             next_vacant: None,
         })
     }

@@ -119,6 +119,11 @@ impl Wheel {
         Some((level * BUCKETS + digit as usize, above | u64::from(digit) << shift))
     }
 
+    /// An item that comes before most others: of those that are far off, the one that was put in first.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.next_bucket().map(|(bucket, _)| self.buckets[bucket].head)
+    }
+
     /// The next item whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for it off
     /// `budget`, and 1 for each item moved down; `None` when that is used up or nothing more is due.
     pub(crate) fn due<T: Timed, const CHUNK: usize>(

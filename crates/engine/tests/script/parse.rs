@@ -6,7 +6,7 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::SendOptions;
+use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
@@ -141,7 +141,13 @@ impl Player {
         let sized = line.number("size").map(|size| vec![b'x'; size as usize]);
         let header = line.get("header").map(|header| [header.split_once(':').unwrap_or((header, ""))]);
         let tags: Vec<&str> = line.get("tags").map(words).unwrap_or_default();
-        let options = options(line);
+        // Of several unique keys each item has its own; `-`: none.
+        let keys: Vec<&str> = line.get("unique").map_or_else(Vec::new, |keys| keys.split(',').collect());
+        let all_options: Vec<SendOptions<'_>> = match keys.as_slice() {
+            [] => vec![options(line, "-")],
+            keys => keys.iter().map(|key| options(line, key)).collect(),
+        };
+        let options = all_options[0];
         let item = SendItem {
             content_type: line.get("type").unwrap_or(""),
             tags: &tags,
@@ -160,6 +166,9 @@ impl Player {
                 ..item.clone()
             })
             .collect();
+        for (item, options) in items.iter_mut().zip(&all_options) {
+            item.options = options.given();
+        }
         items.extend(std::iter::repeat_n(item, line.number("copies").unwrap_or(0) as usize));
         self.run(&Command::Send(Send {
             namespace: self.namespace(line),
@@ -312,13 +321,27 @@ fn deliver(line: &Line<'_>) -> Option<Deliver> {
     }
 }
 
-fn options<'a>(line: &Line<'a>) -> SendOptions<'a> {
+fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
     let key = |name: &str| line.get(name).unwrap_or("").as_bytes();
+    let unique = (unique != "-").then(|| Unique {
+        key: unique.as_bytes(),
+        window_ms: line.number("window_ms").unwrap_or(60_000),
+        until: match line.get("until") {
+            Some("window") => UniqueUntil::Window,
+            _ => UniqueUntil::Gone,
+        },
+        on_duplicate: match line.get("on_duplicate") {
+            Some("replace_payload") => OnDuplicate::ReplacePayload,
+            Some("debounce") => OnDuplicate::Debounce,
+            _ => OnDuplicate::Keep,
+        },
+    });
     SendOptions {
         ordering_key: key("ordering_key"),
         fair_key: key("fair_key"),
         result_ttl_ms: line.number("result_ttl_ms").unwrap_or(0),
         correlation_id: key("correlation_id"),
+        unique,
         reply_to: line.get("reply_to").unwrap_or(""),
         limit_key: key("limit_key"),
         hold: line.get("hold") == Some("true"),

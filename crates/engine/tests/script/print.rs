@@ -47,6 +47,9 @@ impl Player {
         Some(match reply {
             Reply::None => return None,
             Reply::Sent { first, count, duplicate } => {
+                if !self.driver.out.duplicates.is_empty() {
+                    return Some(self.sent_unique(duplicate));
+                }
                 let what = if duplicate { "sent before" } else { "sent" };
                 let last = MessageId { sequence: first.sequence + u64::from(count) - 1, ..first };
                 if count == 1 {
@@ -62,6 +65,17 @@ impl Player {
             Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
             Reply::Count { messages } => format!("{messages} message(s)"),
         })
+    }
+
+    /// Items that are duplicates by their unique key stand in brackets.
+    fn sent_unique(&self, repeat: bool) -> String {
+        let out = &self.driver.out;
+        let ids = (0u32..).zip(&out.ids).map(|(item, &given)| match out.duplicates.contains(&item) {
+            true => format!("({})", id(given)),
+            false => id(given),
+        });
+        let what = if repeat { "sent before" } else { "sent" };
+        format!("{what} {}", ids.collect::<Vec<_>>().join(" "))
     }
 
     fn delivery(&self, name: &str, delivery: &Delivery) -> String {

@@ -7,7 +7,6 @@ use http::response::Response;
 use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::command::{Deliver, Send, SendItem};
-use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::Backoff;
@@ -16,7 +15,7 @@ use sluice_node::Sent;
 use super::body::Body;
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::{Fault, Read, Reader, Text, object};
+use super::json::{Fault, Read, Reader, Text, object, push_number};
 use super::respond;
 use super::send_options::Options;
 use super::settings::read_backoff;
@@ -91,14 +90,12 @@ pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<S
     Ok(call.node().send(&send).await?)
 }
 
-/// `{"id"}` or `{"ids"}`.
+/// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.
 pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
     let mut out = Vec::with_capacity(64 + sent.count as usize * 23);
     object(&mut out, |o| {
         if is_list {
-            let ids = (0..u64::from(sent.count))
-                .map(|offset| MessageId { sequence: sent.first.sequence.wrapping_add(offset), ..sent.first });
-            o.list("ids", ids, |out, id| {
+            o.list("ids", sent.ids(), |out, id| {
                 out.push(b'"');
                 out.extend_from_slice(&id.to_text());
                 out.push(b'"');
@@ -106,7 +103,10 @@ pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
         } else {
             o.ascii("id", &sent.first.to_text());
         }
-        o.boolean("duplicate", sent.duplicate);
+        o.boolean("duplicate", sent.duplicate || (!is_list && sent.duplicates.is_some()));
+        if is_list && let Some(duplicates) = &sent.duplicates {
+            o.list("duplicates", duplicates.items.iter(), |out, item| push_number(out, u64::from(*item)));
+        }
     });
     respond::json(StatusCode::CREATED, out)
 }

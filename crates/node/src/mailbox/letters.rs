@@ -32,7 +32,7 @@ impl Letter for Request {
     fn refuse(self, why: &Error) {
         match self {
             Request::Propose(proposal) => {
-                proposal.reply.send(Answer { result: Err(why.clone()), results: Vec::new() });
+                proposal.reply.send(Answer::refused(why.clone()));
             }
             Request::Pull(pull) => {
                 let _ = pull.reply.send(Err(why.clone()));

@@ -8,6 +8,7 @@ use super::proposing::refusal;
 use super::request::Answer;
 use super::store::Store;
 use super::{Pending, Shard};
+use crate::api::Duplicates;
 use crate::clock::Clock;
 
 /// Time for applying in one step: after so much of it no further record is begun.
@@ -124,6 +125,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         } else {
             Vec::new()
         };
-        Answer { result: self.outcome.error.take().map_or(Ok(self.outcome.reply), Err), results }
+        let duplicates = (!self.outcome.duplicates.is_empty()).then(|| {
+            let ids = std::mem::take(&mut self.outcome.ids);
+            Box::new(Duplicates { ids, items: std::mem::take(&mut self.outcome.duplicates) })
+        });
+        let result = self.outcome.error.take().map_or(Ok(self.outcome.reply), Err);
+        Answer { result, results, duplicates }
     }
 }

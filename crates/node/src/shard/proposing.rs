@@ -107,9 +107,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// do no harm when they come twice.
     fn refuse(&mut self, pending: Pending, error: &Error) {
         match pending {
-            Pending::Reply(reply) | Pending::Removal(reply) => {
-                reply.send(Answer { result: Err(error.clone()), results: Vec::new() })
-            }
+            Pending::Reply(reply) | Pending::Removal(reply) => reply.send(Answer::refused(error.clone())),
             Pending::Pull(waiter, claims) => {
                 self.unclaim(&claims);
                 let _ = waiter.pull.reply.send(Err(error.clone()));

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::ShardFigures;
 use super::store::Store;
-use crate::api::Room;
+use crate::api::{Duplicates, Room};
 use crate::mailbox::Mailbox;
 
 /// Bytes that an item about takes in a record, beside payload and headers.
@@ -142,6 +142,15 @@ pub struct Answer {
     pub result: Result<Reply, Error>,
     /// Item by item where the command has items; empty when every item went well.
     pub results: Vec<Result<(), Error>>,
+    /// Send: what was sent before, by its unique key.
+    pub duplicates: Option<Box<Duplicates>>,
+}
+
+impl Answer {
+    /// The command as a whole was refused.
+    pub(crate) fn refused(error: Error) -> Answer {
+        Answer { result: Err(error), results: Vec::new(), duplicates: None }
+    }
 }
 
 /// Where an answer goes.

@@ -10,7 +10,7 @@ mod writer;
 
 pub(crate) use fault::{Fault, Read};
 pub(crate) use reader::{Kind, Reader, Text};
-pub(crate) use writer::{Object, key, more_fields, object, push_list, push_text};
+pub(crate) use writer::{Object, key, more_fields, object, push_list, push_number, push_text};
 
 #[cfg(test)]
 mod tests;

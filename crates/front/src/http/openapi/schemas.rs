@@ -104,7 +104,11 @@ fn sending() -> Value {
     );
     let sent_many = object(
         &["ids", "duplicate"],
-        json!({"ids": list(text("Id")), "duplicate": {"type": "boolean"}}),
+        json!({
+            "ids": list(text("Id")),
+            "duplicate": {"type": "boolean"},
+            "duplicates": list(number("Which messages, from 0, are duplicates by their unique key; absent: none")),
+        }),
         json!({"ids": [ID], "duplicate": true}),
     );
     json!({

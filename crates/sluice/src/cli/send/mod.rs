@@ -176,14 +176,17 @@ impl Sender<'_> {
         self.sent += sent.ids.len() as u64;
         if sent.duplicate {
             self.duplicates += sent.ids.len() as u64;
+        } else {
+            self.duplicates += sent.duplicates.len() as u64;
         }
         if self.args.quiet {
             return Ok(());
         }
-        let line = |id: &Cow<'_, str>| match self.out.json {
-            true => format!("{}\n", json!({"id": id, "duplicate": sent.duplicate})),
+        let repeated = |item: u32| sent.duplicate || sent.duplicates.binary_search(&item).is_ok();
+        let line = |(item, id): (u32, &Cow<'_, str>)| match self.out.json {
+            true => format!("{}\n", json!({"id": id, "duplicate": repeated(item)})),
             false => format!("{id}\n"),
         };
-        self.out.text(&sent.ids.iter().map(line).collect::<String>())
+        self.out.text(&(0u32..).zip(&sent.ids).map(line).collect::<String>())
     }
 }

@@ -1,0 +1,299 @@
+//! Unique messages: of those of a queue that were sent with the same key, one is there at a time.
+//!
+//! A send of a batch is planned before anything is changed: what each item becomes, a message of its own or a duplicate of
+//! which one, so that what is refused changes nothing. A key is free when its message is done, dead, purged or deleted,
+//! or, if the sender chose so, at the end of its window alone; at the end of the window in any case. A purge frees at once,
+//! although the messages are swept later.
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::command::Deliver;
+use crate::error::Error;
+use crate::id::{BlobRef, MessageId};
+use crate::limits::UNIQUE_KEYS_LINGERING_MAX;
+use crate::options::{OnDuplicate, SendOptions, UniqueUntil};
+use crate::outcome::{Outcome, Reply};
+use crate::plant::{self, Plant};
+use crate::query::State;
+use crate::record::{SendItemRecord, SendRecord, read_options};
+use crate::state::message::BlockedBy;
+use crate::store::NIL;
+
+/// Who has a unique key.
+#[derive(Clone, Copy)]
+struct Holder {
+    sequence: u64,
+    /// `NIL`: it is gone, and the window goes on.
+    slot: u32,
+}
+
+/// What a send will need.
+#[derive(Default)]
+struct Needs {
+    messages: u64,
+    bytes: u64,
+}
+
+impl Engine {
+    /// A send in which some messages are unique.
+    pub(super) fn send_unique(
+        &mut self,
+        namespace_slot: u32,
+        found: Option<u32>,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let first = self.next_sequence(namespace_slot, send.count)?;
+        let needs = self.plan_unique(found, first, send, out);
+        self.admit_messages(needs.messages)?;
+        self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
+        self.admit_duplicates(send, out.duplicates.len())?;
+        let queue_slot = match found {
+            Some(slot) => slot,
+            None => self.create_by_use(namespace_slot, send.queue)?,
+        };
+        let mut duplicates = 0;
+        for (n, item) in (0u32..).zip(send.items()) {
+            let blob = BlobRef { index: self.applied_index, item: n, len: item.blob_len };
+            let sequence = out.ids[n as usize].sequence;
+            if out.duplicates.get(duplicates) == Some(&n) {
+                duplicates += 1;
+                self.meet_duplicate(namespace_slot, sequence, &item, blob, out);
+            } else {
+                let place = super::send::Place { namespace_slot, queue_slot, sequence };
+                self.count_sent(namespace_slot, queue_slot, 1, u64::from(item.blob_len));
+                self.insert_one(place, &item, blob, out);
+            }
+        }
+        self.remember(queue_slot, first, send, out);
+        let reply = Reply::Sent { first: out.ids[0], count: send.count, duplicate: false };
+        out.reply = reply;
+        if out.duplicates.is_empty() {
+            out.ids.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes ids and duplicates into `out`, and changes nothing else.
+    fn plan_unique(&self, found: Option<u32>, first: u64, send: &SendRecord<'_>, out: &mut Outcome) -> Needs {
+        let mut needs = Needs::default();
+        let mut seen = BTreeMap::new();
+        for (n, item) in (0u32..).zip(send.items()) {
+            let unique = item.options.and_then(read_options).and_then(|options| options.unique);
+            let earlier = unique.and_then(|unique| {
+                let here = seen.get(unique.key).map(|&sequence| Holder { sequence, slot: NIL });
+                here.or_else(|| self.holder_of_name(found?, unique.key))
+            });
+            let sequence = earlier.map_or(first + needs.messages, |holder| holder.sequence);
+            out.ids.push(MessageId { namespace: send.namespace, sequence });
+            let bytes = u64::from(item.blob_len);
+            if let Some(holder) = earlier {
+                out.duplicates.push(n);
+                let replaces =
+                    unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload);
+                if replaces {
+                    let freed = if holder.slot == NIL { 0 } else { self.messages.get(holder.slot).blob_len };
+                    needs.bytes += bytes.saturating_sub(u64::from(freed));
+                }
+                continue;
+            }
+            needs.messages += 1;
+            needs.bytes += bytes;
+            if let Some(unique) = unique
+                && send.count > 1
+            {
+                seen.insert(unique.key, sequence);
+            }
+        }
+        needs
+    }
+
+    fn holder_of_name(&self, queue_slot: u32, key: &[u8]) -> Option<Holder> {
+        self.holder_of(self.unique.find(self.queues.get(queue_slot).number, key)?)
+    }
+
+    /// Who has a key now; `None`: it is free.
+    fn holder_of(&self, key: u32) -> Option<Holder> {
+        let known = self.unique.slots.get(key);
+        if known.ends_us <= self.now_us {
+            return None;
+        }
+        let slot = known.holder;
+        if slot == NIL || self.is_stale(slot) {
+            let lingers = known.lingers || (slot != NIL && known.until == UniqueUntil::Window);
+            return lingers.then_some(Holder { sequence: known.first, slot: NIL });
+        }
+        if plant::is(Plant::UniqueWhileLeased) && self.messages.get(slot).state == Some(State::Leased) {
+            return None;
+        }
+        Some(Holder { sequence: known.first, slot })
+    }
+
+    /// A new message takes the key that it was sent with, which is free.
+    pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
+        let Some(unique) = &options.unique else { return (NIL, 0) };
+        let message = self.messages.get(slot);
+        let (sequence, ends_us) = (message.sequence, self.now_us + unique.window_ms * 1_000);
+        let key = self.unique.enter(self.queues.get(message.queue).number, unique.key);
+        self.unique.take(key, slot, sequence, unique.until, ends_us);
+        (key, ends_us)
+    }
+
+    /// A message is gone, dead or finished: its key is given back if it has it still.
+    pub(super) fn give_back_unique(&mut self, slot: u32, key: u32) {
+        if self.unique.slots.get(key).holder == slot {
+            self.unique.give_back(key, self.now_us, UNIQUE_KEYS_LINGERING_MAX);
+        }
+    }
+
+    /// What a message that is sent once more brings to the first one, if that one still waits.
+    fn meet_duplicate(
+        &mut self,
+        namespace_slot: u32,
+        sequence: u64,
+        item: &SendItemRecord<'_>,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) {
+        let first = self.namespaces.get(namespace_slot).directory.get(sequence);
+        let waits = |slot: &u32| {
+            let state = self.messages.get(*slot).state;
+            let waiting = matches!(state, Some(State::Delayed | State::Ready | State::Blocked | State::Held));
+            waiting && !self.is_stale(*slot)
+        };
+        let unique = item.options.and_then(read_options).and_then(|options| options.unique);
+        match (first.filter(waits), unique.map(|unique| unique.on_duplicate)) {
+            (Some(slot), Some(OnDuplicate::ReplacePayload)) => self.replace_blob(slot, blob, out),
+            (Some(slot), Some(OnDuplicate::Debounce)) => {
+                out.released.push(blob);
+                self.put_off(slot, item.deliver, out);
+            }
+            _ => out.released.push(blob),
+        }
+    }
+
+    /// A message that waits takes over another payload.
+    fn replace_blob(&mut self, slot: u32, blob: BlobRef, out: &mut Outcome) {
+        let message = self.messages.get_mut(slot);
+        let old = message.blob();
+        (message.blob_index, message.blob_item, message.blob_len) = (blob.index, blob.item, blob.len);
+        let Some(state) = message.state else { return };
+        let queue = self.queues.get_mut(message.queue);
+        let namespace = self.namespaces.get_mut(queue.namespace);
+        for bytes in [
+            &mut queue.bytes[state as usize],
+            &mut queue.counters.bytes,
+            &mut self.totals.bytes,
+            &mut namespace.bytes,
+        ] {
+            *bytes = *bytes + u64::from(blob.len) - u64::from(old.len);
+        }
+        self.release_blob(old, out);
+    }
+
+    /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its place.
+    fn put_off(&mut self, slot: u32, deliver: Deliver, out: &mut Outcome) {
+        let due_us = self.due_us(deliver);
+        let message = self.messages.get(slot);
+        let could_be_ready =
+            message.state == Some(State::Ready) || message.blocked_by() == Some(BlockedBy::Limit);
+        if !could_be_ready || due_us > self.now_us {
+            self.set_place(slot, None, Some(due_us), out);
+        }
+    }
+
+    /// The message that has the unique key which a dead one would need again; `None`: nothing is in its way.
+    fn rival(&self, slot: u32) -> Option<u64> {
+        let key = self.needed_key(slot)?;
+        let holder = self.holder_of(key)?;
+        (holder.sequence != self.messages.get(slot).sequence).then_some(holder.sequence)
+    }
+
+    /// The unique key that a message has to take when it is redriven: its own until the end of its window.
+    fn needed_key(&self, slot: u32) -> Option<u32> {
+        let options = self.extras.options(self.messages.get(slot).extras)?;
+        (options.unique != NIL && options.unique_ends_us > self.now_us).then_some(options.unique)
+    }
+
+    /// Whether a dead letter can be redriven as far as its unique key is concerned.
+    pub(super) fn can_redrive(&self, slot: u32) -> bool {
+        self.rival(slot).is_none()
+    }
+
+    /// Refuses to redrive dead letters of which one's unique key is another's, or would be.
+    pub(super) fn admit_redrive(&self, slots: &[u32]) -> Result<(), Error> {
+        let mut taken = BTreeMap::new();
+        for &slot in slots {
+            let Some(key) = self.needed_key(slot) else { continue };
+            let sequence = self.messages.get(slot).sequence;
+            let other = *taken.entry(key).or_insert(sequence);
+            let rival = self.rival(slot).or((other != sequence).then_some(other));
+            if let Some(rival) = rival {
+                return Err(self.unique_key_taken(slot, key, rival));
+            }
+        }
+        Ok(())
+    }
+
+    fn unique_key_taken(&self, slot: u32, key: u32, rival: u64) -> Error {
+        let message = self.messages.get(slot);
+        let id = self.id_of(message, self.queues.get(message.queue));
+        Error::UniqueKeyTaken {
+            id: id.to_string(),
+            key: String::from_utf8_lossy(self.unique.key(key)).into_owned(),
+            holder: MessageId { sequence: rival, ..id }.to_string(),
+        }
+    }
+
+    /// Whether a message has the unique key that it was sent with.
+    fn holds_unique(&self, slot: u32) -> bool {
+        let key = self.extras.options(self.messages.get(slot).extras).map_or(NIL, |options| options.unique);
+        key != NIL && self.unique.slots.get(key).holder == slot
+    }
+
+    /// Refuses to move a message to a queue where another one has its unique key.
+    pub(super) fn admit_unique_move(&self, slot: u32, to: u32) -> Result<(), Error> {
+        let Some(key) = self.needed_key(slot).filter(|_| self.holds_unique(slot)) else { return Ok(()) };
+        match self.holder_of_name(to, self.unique.key(key)) {
+            Some(rival) => Err(self.unique_key_taken(slot, key, rival.sequence)),
+            None => Ok(()),
+        }
+    }
+
+    /// The unique key that a message which moves takes along, and whether it has it.
+    pub(super) fn take_unique_along(&mut self, slot: u32) -> Option<(Box<[u8]>, bool)> {
+        let key = self.extras.options(self.messages.get(slot).extras)?.unique;
+        if key == NIL {
+            return None;
+        }
+        let holds = self.holds_unique(slot);
+        if holds {
+            self.unique.slots.get_mut(key).holder = NIL;
+        }
+        Some((self.unique.key(key).into(), holds))
+    }
+
+    /// Enters the unique key of a message that has moved; returns its slot.
+    pub(super) fn enter_unique(&mut self, slot: u32, key: &[u8], holds: bool) -> u32 {
+        let message = self.messages.get(slot);
+        let (sequence, extras) = (message.sequence, message.extras);
+        let entered = self.unique.enter(self.queues.get(message.queue).number, key);
+        if let Some(options) = self.extras.options(extras)
+            && holds
+            && options.unique_ends_us > self.now_us
+        {
+            self.unique.take(entered, slot, sequence, options.unique_until, options.unique_ends_us);
+        }
+        entered
+    }
+
+    /// A dead letter that comes back takes its unique key again.
+    pub(super) fn retake_unique(&mut self, slot: u32) {
+        let Some(key) = self.needed_key(slot) else { return };
+        let message = self.messages.get(slot);
+        let Some(options) = self.extras.options(message.extras) else { return };
+        let (until, ends_us) = (options.unique_until, options.unique_ends_us);
+        self.unique.take(key, slot, message.sequence, until, ends_us);
+    }
+}

@@ -1,0 +1,289 @@
+//! Unique keys: which message of a queue has a key, or had it in a window that goes on.
+
+use super::key::Key;
+use super::list::{Link, Linked, UNLINKED};
+use super::message::PLACE;
+use super::wheel::{Timed, Wheel};
+use crate::hash::hash;
+use crate::options::UniqueUntil;
+use crate::store::NIL;
+use crate::store::hash_index::HashIndex;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// One key of one queue, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct UniqueKey {
+    /// Number of its queue: a key may outlive its messages, and never means another queue.
+    queue: u32,
+    key: Key,
+    /// Messages that name it, in whichever state.
+    members: u32,
+    /// The message that has it; `NIL`: none.
+    pub(crate) holder: u32,
+    /// Sequence of the message that has it or had it last.
+    pub(crate) first: u64,
+    /// What frees it.
+    pub(crate) until: UniqueUntil,
+    /// When it is free in any case, in microseconds since the Unix epoch.
+    pub(crate) ends_us: u64,
+    /// Whether it counts although no message has it: then it waits in the wheel for its end.
+    pub(crate) lingers: bool,
+    link: Link,
+    bucket: u16,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for UniqueKey {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        UniqueKey {
+            queue: NIL,
+            key: Key::default(),
+            members: 0,
+            holder: NIL,
+            first: 0,
+            until: UniqueUntil::Gone,
+            ends_us: 0,
+            lingers: false,
+            link: UNLINKED,
+            bucket: 0,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.queue);
+        self.key.write(out);
+        out.u32(self.members);
+        out.u32(self.holder);
+        out.u64(self.first);
+        out.bool(self.until == UniqueUntil::Window);
+        out.u64(self.ends_us);
+        out.bool(self.lingers);
+        out.u32(self.link.prev);
+        out.u32(self.link.next);
+        out.u16(self.bucket);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(UniqueKey::vacant(reader.u32()?));
+        }
+        Some(UniqueKey {
+            queue: reader.u32()?,
+            key: Key::read(reader)?,
+            members: reader.u32()?,
+            holder: reader.u32()?,
+            first: reader.u64()?,
+            until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
+            ends_us: reader.u64()?,
+            lingers: reader.bool()?,
+            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            bucket: reader.u16()?,
+            next_vacant: None,
+        })
+    }
+}
+
+impl Linked<PLACE> for UniqueKey {
+    fn link(&self) -> Link {
+        self.link
+    }
+
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl Timed for UniqueKey {
+    fn due_us(&self) -> u64 {
+        self.ends_us
+    }
+
+    fn bucket(&self) -> u16 {
+        self.bucket
+    }
+
+    fn set_bucket(&mut self, bucket: u16) {
+        self.bucket = bucket;
+    }
+}
+
+impl UniqueKey {
+    /// Messages that name it, in whichever state.
+    pub(crate) fn members(&self) -> u32 {
+        self.members
+    }
+}
+
+/// The unique keys of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct UniqueKeys {
+    pub(crate) slots: Slab<UniqueKey, 1024>,
+    /// Those that linger, by their end.
+    pub(crate) wheel: Wheel,
+    /// By queue and key. Derived.
+    index: HashIndex,
+}
+
+fn key_hash(queue: u32, key: &[u8]) -> u64 {
+    hash(u64::from(queue), key)
+}
+
+impl UniqueKeys {
+    /// The slot of a key that is known.
+    pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<u32> {
+        self.index.find(key_hash(queue, key), |slot| {
+            let known = self.slots.get(slot);
+            known.queue == queue && *known.key == *key
+        })
+    }
+
+    /// The slot of a key, for one more message that names it.
+    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
+        if let Some(slot) = self.find(queue, key) {
+            self.slots.get_mut(slot).members += 1;
+            return slot;
+        }
+        let slot = self.slots.insert(UniqueKey {
+            queue,
+            key: Key::new(key),
+            members: 1,
+            next_vacant: None,
+            ..UniqueKey::vacant(NIL)
+        });
+        self.index.insert(key_hash(queue, key), slot);
+        slot
+    }
+
+    /// One message fewer names it.
+    pub(crate) fn leave(&mut self, slot: u32) {
+        self.slots.get_mut(slot).members -= 1;
+        self.forget_unused(slot);
+    }
+
+    /// A message takes a key that is free.
+    pub(crate) fn take(&mut self, slot: u32, holder: u32, first: u64, until: UniqueUntil, ends_us: u64) {
+        if self.slots.get(slot).lingers {
+            self.wheel.remove(&mut self.slots, slot);
+        }
+        let key = self.slots.get_mut(slot);
+        (key.lingers, key.holder, key.first) = (false, holder, first);
+        (key.until, key.ends_us) = (until, ends_us);
+    }
+
+    /// The message that had a key has left. If the key counts to the end of its window it lingers; of more than `most` that
+    /// do, one that would end next is free before its time.
+    pub(crate) fn give_back(&mut self, slot: u32, now_us: u64, most: u32) {
+        let key = self.slots.get_mut(slot);
+        key.holder = NIL;
+        if key.until == UniqueUntil::Gone || key.ends_us <= now_us {
+            return self.forget_unused(slot);
+        }
+        key.lingers = true;
+        self.wheel.insert(&mut self.slots, slot, now_us);
+        if self.wheel.len() > most
+            && let Some(first) = self.wheel.first()
+        {
+            self.end_lingering(first);
+        }
+    }
+
+    /// A key that lingers is free.
+    pub(crate) fn end_lingering(&mut self, slot: u32) {
+        self.wheel.remove(&mut self.slots, slot);
+        self.slots.get_mut(slot).lingers = false;
+        self.forget_unused(slot);
+    }
+
+    fn forget_unused(&mut self, slot: u32) {
+        let key = self.slots.get(slot);
+        if key.members == 0 && !key.lingers {
+            let gone = self.slots.remove(slot);
+            self.index.remove(key_hash(gone.queue, &gone.key), slot);
+        }
+    }
+
+    /// The key itself.
+    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+        &self.slots.get(slot).key
+    }
+
+    /// Derives the index after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        for (slot, key) in self.slots.iter() {
+            self.index.insert(key_hash(key.queue, &key.key), slot);
+        }
+    }
+
+    /// Compares index and slots.
+    pub(crate) fn recount(&self) -> Result<(), String> {
+        for (slot, key) in self.slots.iter() {
+            if self.find(key.queue, &key.key) != Some(slot) {
+                return Err(format!("unique key {slot} is not in the index"));
+            }
+            if key.members == 0 && !key.lingers {
+                return Err(format!("unique key {slot} is kept, and nobody needs it"));
+            }
+        }
+        let lingering = self.slots.iter().filter(|(_, key)| key.lingers).count();
+        let listed = self.wheel.iter(&self.slots).filter(|&(bucket, slot)| {
+            let key = self.slots.get(slot);
+            key.lingers && usize::from(key.bucket) == bucket && key.holder == NIL
+        });
+        let figures = (lingering, listed.count(), self.wheel.len() as usize, self.slots.used());
+        if (figures.0, figures.0, self.index.len()) != (figures.1, figures.2, figures.3) {
+            return Err(format!("unique keys that linger, listed, timers, slots: {figures:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_linger_are_bounded_in_number_and_those_that_end_first_go_first() {
+        let mut keys = UniqueKeys::default();
+        for n in 0..100u64 {
+            let slot = keys.enter(1, &n.to_le_bytes());
+            keys.take(slot, 7, n + 1, UniqueUntil::Window, 1_000_000 + (n ^ 5) * 5_000_000);
+            keys.give_back(slot, 0, 10);
+            keys.leave(slot);
+            keys.recount().unwrap();
+        }
+        assert_eq!((keys.slots.used(), keys.wheel.len()), (10, 10));
+        assert!(keys.find(1, &3u64.to_le_bytes()).is_none());
+        assert!(keys.find(1, &99u64.to_le_bytes()).is_some());
+        assert!(keys.find(2, &99u64.to_le_bytes()).is_none(), "it belongs to its queue");
+        let mut budget = 10_000;
+        while let Some(slot) = keys.wheel.due(&mut keys.slots, 600_000_000, &mut budget) {
+            keys.end_lingering(slot);
+        }
+        assert_eq!(keys.slots.used(), 0);
+        keys.recount().unwrap();
+    }
+
+    #[test]
+    fn a_key_that_its_messages_alone_need_goes_with_them() {
+        let mut keys = UniqueKeys::default();
+        let slot = keys.enter(1, b"k");
+        keys.take(slot, 7, 1, UniqueUntil::Gone, 1_000);
+        keys.give_back(slot, 5, 10);
+        assert_eq!(keys.slots.get(slot).holder, NIL);
+        keys.leave(slot);
+        assert_eq!(keys.slots.used(), 0);
+    }
+}
