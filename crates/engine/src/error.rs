@@ -109,6 +109,9 @@ errors! {
     /// No message with this id: it was never sent, or has left the queue.
     MessageNotFound { id: String } "message_not_found" Caller
         "message {id} is not here: it was never sent, or was settled, purged or deleted";
+    /// No bulk with this id.
+    BulkNotFound { bulk: String } "bulk_not_found" Caller
+        "bulk {bulk} is not known: it never was, ended more than an hour ago, or before a restart";
     /// The message is not in a state that allows this.
     WrongState { id: String, state: &'static str, expected: &'static str } "wrong_state" Caller
         "message {id} is {state}, expected {expected}";

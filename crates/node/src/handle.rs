@@ -15,6 +15,7 @@ use sluice_journal::{Backups, RecoveryReport};
 use tokio::sync::{oneshot, watch};
 
 use crate::api::{Delivered, Options, ReceiveOptions, Sent, StartError};
+use crate::bulk::Bulks;
 use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub(crate) tickets: AtomicU64,
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
+    pub(crate) bulks: Bulks,
     pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
     /// Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,
@@ -286,7 +288,11 @@ impl Node {
         self.begin_proposal(shard, command)?.await.map_err(|_| Error::OutcomeUnknown {})
     }
 
-    fn begin_proposal(&self, shard: u32, command: &Command<'_>) -> Result<oneshot::Receiver<Answer>, Error> {
+    pub(crate) fn begin_proposal(
+        &self,
+        shard: u32,
+        command: &Command<'_>,
+    ) -> Result<oneshot::Receiver<Answer>, Error> {
         let (sender, receiver) = oneshot::channel();
         self.push(shard, Request::Propose(Proposal::new(command, ReplyTo::Once(sender))))?;
         Ok(receiver)
@@ -366,7 +372,7 @@ fn check_receive(receive: &ReceiveOptions<'_>, limits: &Limits) -> Result<(), Er
     command.check(limits)
 }
 
-fn item_results(answer: Answer, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
+pub(crate) fn item_results(answer: Answer, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
     answer.result?;
     Ok(if answer.results.is_empty() { vec![Ok(()); items] } else { answer.results })
 }

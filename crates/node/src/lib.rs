@@ -5,13 +5,15 @@
 //!
 //! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
 //! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`,
-//! `namespaces`, `metrics` and [`backup`] what callers can ask, [`api`] the types that they see.
+//! `namespaces`, `metrics`, [`bulk`] and [`backup`] what callers can ask, [`api`] the types that they see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
 pub mod backup;
 mod blobs;
+pub mod bulk;
+mod changing;
 pub mod clock;
 pub mod directory;
 mod driver;

@@ -13,6 +13,7 @@ use sluice_journal::{
 use tokio::sync::watch;
 
 use crate::api::{Durability, Options, StartError};
+use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock};
 use crate::directory::{Directory, SHARDS_MAX, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
@@ -71,6 +72,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
         failure,
+        bulks: Bulks::default(),
         namespace_changes: Arc::default(),
     };
     Ok(Node { inner: Arc::new(inner) })

@@ -69,6 +69,11 @@ impl Engine {
         }
     }
 
+    /// The high end of the ids that a namespace has given so far.
+    pub fn last_sequence(&self, namespace: NamespaceId) -> Option<u64> {
+        self.namespace_slot(namespace).map(|slot| self.namespaces.get(slot).last_sequence)
+    }
+
     /// The number behind a queue's name.
     pub fn queue_id(&self, namespace: NamespaceId, name: &str) -> Option<QueueId> {
         let slot = self.find_queue(self.namespace_slot(namespace)?, name)?;

@@ -1,0 +1,271 @@
+//! Bulks: one change to all messages of a queue that match a filter, made in the background.
+//!
+//! A bulk goes through the messages of its queue by id, a page at a time. It looks at a page between two batches of the shard, reads the
+//! bytes that its filter needs off the shard's thread, and proposes a change of what matches as one record, with the version of
+//! each message, so that what has changed meanwhile is left alone. It never has more than one record in flight, and
+//! rests between pages. It lives in the node only: a restart ends it, after whichever page was changed last.
+
+mod filter;
+mod run;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sluice_engine::Error;
+use sluice_engine::change::{ChangeAction, NewFields, Verb};
+use sluice_engine::command::Deliver;
+use sluice_engine::id::NamespaceId;
+use tokio::sync::watch;
+
+use crate::handle::Node;
+pub use filter::{Filter, HeaderIs};
+
+/// Bulks of a node that run at once.
+pub const BULKS_RUNNING_MAX: usize = 8;
+/// Bulks of a node that are remembered after their end.
+pub const BULKS_ENDED_MAX: usize = 100;
+/// How long a bulk is remembered after its end.
+const ENDED_TIME: Duration = Duration::from_secs(3600);
+/// Wait after which a caller may come back who found too many running.
+const RETRY_AFTER_MS: u64 = 5_000;
+
+/// What a bulk is to do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulkRequest {
+    /// Namespace of the queue.
+    pub namespace: NamespaceId,
+    /// To which messages.
+    pub filter: Filter,
+    /// What becomes of each.
+    pub action: BulkAction,
+    /// Who wants it; may be empty.
+    pub by: String,
+    /// Why; may be empty.
+    pub why: String,
+    /// Whether nothing is changed, and only counted what would be.
+    pub dry_run: bool,
+}
+
+/// A [`ChangeAction`] that owns its texts.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BulkAction {
+    /// One that has no fields: cancel, hold, approve, deny or retry.
+    Plain(Verb),
+    /// To another queue.
+    Move {
+        /// Its name.
+        to: String,
+    },
+    /// Other fields.
+    Set {
+        /// See [`NewFields::priority`].
+        priority: Option<u8>,
+        /// See [`NewFields::deliver`].
+        deliver: Option<Deliver>,
+        /// See [`NewFields::max_attempts`].
+        max_attempts: Option<u16>,
+        /// See [`NewFields::tags`].
+        tags: Option<Vec<String>>,
+    },
+}
+
+impl BulkAction {
+    /// Its name.
+    pub fn verb(&self) -> Verb {
+        match self {
+            BulkAction::Plain(verb) => *verb,
+            BulkAction::Move { .. } => Verb::Move,
+            BulkAction::Set { .. } => Verb::Change,
+        }
+    }
+
+    /// Gives the action as the engine takes it.
+    fn lend<T>(&self, take: impl FnOnce(ChangeAction<'_>) -> T) -> T {
+        match self {
+            BulkAction::Plain(verb) => take(match verb {
+                Verb::Hold => ChangeAction::Hold,
+                Verb::Approve => ChangeAction::Approve,
+                Verb::Deny => ChangeAction::Deny,
+                Verb::Retry => ChangeAction::Retry,
+                // The others are variants of their own.
+                Verb::Cancel | Verb::Move | Verb::Change => ChangeAction::Cancel,
+            }),
+            BulkAction::Move { to } => take(ChangeAction::Move { to }),
+            BulkAction::Set { priority, deliver, max_attempts, tags } => {
+                let tags: Option<Vec<&str>> =
+                    tags.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
+                take(ChangeAction::Set(NewFields {
+                    priority: *priority,
+                    deliver: *deliver,
+                    max_attempts: *max_attempts,
+                    tags: tags.as_deref(),
+                }))
+            }
+        }
+    }
+}
+
+/// How far a bulk is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BulkState {
+    /// It goes on.
+    Running,
+    /// It has come to the end.
+    Done,
+    /// Somebody has ended it.
+    Cancelled,
+    /// It could not go on: see [`BulkView::error`].
+    Failed,
+}
+
+impl BulkState {
+    /// The word used in every API.
+    pub fn name(self) -> &'static str {
+        match self {
+            BulkState::Running => "running",
+            BulkState::Done => "done",
+            BulkState::Cancelled => "cancelled",
+            BulkState::Failed => "failed",
+        }
+    }
+}
+
+/// A bulk as seen from outside. What it counts is exact when it has ended: of the messages that matched, each is
+/// either changed or skipped.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulkView {
+    /// Names it; never given twice.
+    pub id: u64,
+    /// What it is to do.
+    pub request: Arc<BulkRequest>,
+    /// How far it is.
+    pub state: BulkState,
+    /// Messages that were in the queue when it began, in the state of its filter.
+    pub total: u64,
+    /// Messages that it has looked at.
+    pub scanned: u64,
+    /// Those of them that match the filter.
+    pub matched: u64,
+    /// Those of them that are changed; of a dry run: that would be.
+    pub changed: u64,
+    /// Those of them that are not, since their state does not allow it, or because they have changed or gone meanwhile.
+    pub skipped: u64,
+    /// When it began, in microseconds since the Unix epoch.
+    pub started_at_us: u64,
+    /// When it ended.
+    pub ended_at_us: Option<u64>,
+    /// Why it has failed.
+    pub error: Option<Error>,
+}
+
+/// One bulk, shared by its task and those who look.
+#[derive(Debug)]
+struct Bulk {
+    view: Mutex<BulkView>,
+    cancelled: AtomicBool,
+    /// When it ended.
+    ended: watch::Sender<Option<Instant>>,
+}
+
+impl Bulk {
+    fn view(&self) -> MutexGuard<'_, BulkView> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self) -> Option<Instant> {
+        *self.ended.borrow()
+    }
+}
+
+/// All bulks of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Bulks {
+    by_id: Mutex<BTreeMap<u64, Arc<Bulk>>>,
+}
+
+impl Bulks {
+    /// All that are remembered; the oldest of those that have ended are forgotten first.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Bulk>>> {
+        let mut all = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, bulk| bulk.ended().is_none_or(|ended| ended.elapsed() < ENDED_TIME));
+        let mut ended: Vec<_> = all.iter().filter_map(|(id, bulk)| Some((bulk.ended()?, *id))).collect();
+        ended.sort_unstable();
+        for (_, id) in ended.iter().take(ended.len().saturating_sub(BULKS_ENDED_MAX)) {
+            all.remove(id);
+        }
+        all
+    }
+
+    /// Enters a bulk that begins now; its id is its time, so that none is given twice, across restarts too.
+    fn begin(&self, mut view: BulkView) -> Result<Arc<Bulk>, Error> {
+        let mut all = self.lock();
+        if all.values().filter(|bulk| bulk.ended().is_none()).count() >= BULKS_RUNNING_MAX {
+            return Err(Error::Overloaded { what: "bulks", retry_after_ms: RETRY_AFTER_MS });
+        }
+        let last = all.last_key_value().map_or(0, |(id, _)| *id);
+        view.id = view.started_at_us.max(last + 1);
+        let id = view.id;
+        let bulk = Arc::new(Bulk {
+            view: Mutex::new(view),
+            cancelled: AtomicBool::new(false),
+            ended: watch::Sender::new(None),
+        });
+        all.insert(id, Arc::clone(&bulk));
+        Ok(bulk)
+    }
+
+    fn find(&self, namespace: NamespaceId, id: u64) -> Result<Arc<Bulk>, Error> {
+        let found = self.lock().get(&id).cloned();
+        found
+            .filter(|bulk| bulk.view().request.namespace == namespace)
+            .ok_or_else(|| Error::BulkNotFound { bulk: id.to_string() })
+    }
+}
+
+impl Node {
+    /// Begins a bulk; it goes on whatever becomes of its caller. Only messages that are there now are changed.
+    ///
+    /// # Errors
+    /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot match, or
+    /// fields out of range; `overloaded` when too many run.
+    pub async fn bulk_start(&self, request: BulkRequest) -> Result<BulkView, Error> {
+        run::check(&request, self.limits())?;
+        let shard = self.inner.placement.shard_of(request.namespace)?;
+        let request = Arc::new(request);
+        let begun = run::begin(self, shard, &request).await?;
+        let bulk = self.inner.bulks.begin(begun.view)?;
+        let view = bulk.view().clone();
+        tokio::spawn(run::run(self.clone(), shard, bulk, begun.last));
+        Ok(view)
+    }
+
+    /// How far a bulk is.
+    ///
+    /// # Errors
+    /// `bulk_not_found` when there was none with this id, or it ended long ago or before a restart.
+    pub fn bulk(&self, namespace: NamespaceId, id: u64) -> Result<BulkView, Error> {
+        Ok(self.inner.bulks.find(namespace, id)?.view().clone())
+    }
+
+    /// The bulks of a namespace, oldest first.
+    pub fn bulks(&self, namespace: NamespaceId) -> Vec<BulkView> {
+        let all = self.inner.bulks.lock();
+        let views = all.values().map(|bulk| bulk.view().clone());
+        views.filter(|view| view.request.namespace == namespace).collect()
+    }
+
+    /// Ends a bulk: what it has not come to stays as it is. Waits until it has ended; one that had is left as it is.
+    ///
+    /// # Errors
+    /// As [`Node::bulk`].
+    pub async fn bulk_cancel(&self, namespace: NamespaceId, id: u64) -> Result<BulkView, Error> {
+        let bulk = self.inner.bulks.find(namespace, id)?;
+        bulk.cancelled.store(true, Ordering::Relaxed);
+        // It cannot close while the bulk is here.
+        let _ = bulk.ended.subscribe().wait_for(Option::is_some).await;
+        let view = bulk.view().clone();
+        Ok(view)
+    }
+}

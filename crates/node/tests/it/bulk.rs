@@ -1,0 +1,152 @@
+//! Bulks: they change what matches and nothing else, and count exactly.
+
+use std::time::Duration;
+
+use sluice_engine::Error;
+use sluice_engine::change::Verb;
+use sluice_engine::command::{SendItem, Settlement};
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::State;
+use sluice_node::Node;
+use sluice_node::bulk::{BulkAction, BulkRequest, BulkState, BulkView, Filter, HeaderIs};
+
+use crate::support::{memory, receive, send, sending, settle};
+
+fn filter(queue: &str) -> Filter {
+    Filter { queue: queue.to_owned(), ..Filter::default() }
+}
+
+fn moving(filter: Filter) -> BulkRequest {
+    BulkRequest {
+        namespace: NamespaceId::DEFAULT,
+        filter,
+        action: BulkAction::Move { to: "b".to_owned() },
+        by: String::new(),
+        why: String::new(),
+        dry_run: false,
+    }
+}
+
+async fn ended(node: &Node, begun: BulkView) -> BulkView {
+    loop {
+        let view = node.bulk(NamespaceId::DEFAULT, begun.id).unwrap();
+        if view.state != BulkState::Running {
+            assert_eq!(view.matched, view.changed + view.skipped);
+            return view;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn figures(view: &BulkView) -> [u64; 4] {
+    [view.scanned, view.matched, view.changed, view.skipped]
+}
+
+async fn states(node: &Node, queue: &str) -> [u64; State::COUNT] {
+    node.queue(NamespaceId::DEFAULT, queue).await.unwrap().counters.states
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_is_there_moves_and_what_comes_later_does_not() {
+    let node = memory();
+    send(&node, "b", &[b"there"]).await;
+    let payloads: Vec<&[u8]> = vec![b"x"; 1_000];
+    send(&node, "a", &payloads).await;
+    let leased = receive(&node, "a", 10, 0).await.unwrap();
+    let begun = node.bulk_start(moving(filter("a"))).await.unwrap();
+    send(&node, "a", &[b"later"]).await;
+    assert_eq!((begun.state, begun.total), (BulkState::Running, 1_000));
+    let view = ended(&node, begun).await;
+    assert_eq!((view.state, figures(&view)), (BulkState::Done, [1_000, 1_000, 990, 10]));
+    assert_eq!(states(&node, "a").await[State::Ready as usize], 1);
+    assert_eq!(states(&node, "b").await[State::Ready as usize], 991);
+    assert!(settle(&node, &leased, Settlement::Ack).await.iter().all(Result::is_ok));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_looks_at_tags_headers_errors_and_numbers() {
+    let node = memory();
+    send(&node, "b", &[b"there"]).await;
+    let items = [
+        SendItem { payload: b"1", tags: &["red"], headers: &[("to", "ann")], ..SendItem::default() },
+        SendItem { payload: b"2", tags: &["blue", "red"], headers: &[("to", "bob")], ..SendItem::default() },
+        SendItem { payload: b"3", headers: &[("red", "red")], ..SendItem::default() },
+    ];
+    node.send(&sending(NamespaceId::DEFAULT, "a", &items)).await.unwrap();
+    let count = async |change: fn(&mut Filter)| {
+        let mut filter = filter("a");
+        change(&mut filter);
+        let request = BulkRequest { dry_run: true, ..moving(filter) };
+        let view = ended(&node, node.bulk_start(request).await.unwrap()).await;
+        view.changed
+    };
+    assert_eq!(count(|_| {}).await, 3);
+    assert_eq!(count(|filter| filter.tag = Some("red".to_owned())).await, 2);
+    assert_eq!(
+        count(|filter| filter.header = Some(HeaderIs { name: "to".into(), value: "bob".into() })).await,
+        1
+    );
+    assert_eq!(count(|filter| filter.attempts_min = Some(1)).await, 0);
+    assert_eq!(count(|filter| filter.sent_before_ms = Some(1)).await, 0);
+    let taken = receive(&node, "a", 1, 0).await.unwrap();
+    let failed = Settlement::Nack { delay_ms: Some(60_000) };
+    let item = sluice_engine::command::SettleItem {
+        receipt: taken[0].delivery.receipt,
+        settlement: failed,
+        error: "smtp: 451 try later",
+        result: None,
+    };
+    node.settle(NamespaceId::DEFAULT, &[item]).await.unwrap();
+    assert_eq!(count(|filter| filter.error_contains = Some("451".to_owned())).await, 1);
+    assert_eq!(count(|filter| filter.attempts_min = Some(1)).await, 1);
+    assert_eq!(count(|filter| filter.state = Some(State::Delayed)).await, 1);
+    assert_eq!(states(&node, "a").await.iter().sum::<u64>(), 3, "a dry run changes nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_is_refused_before_anything_is_done() {
+    let node = memory();
+    send(&node, "a", &[b"x"]).await;
+    let start = async |change: fn(&mut BulkRequest)| {
+        let mut request = moving(filter("a"));
+        request.action = BulkAction::Plain(Verb::Hold);
+        change(&mut request);
+        node.bulk_start(request).await.map(|_| ()).unwrap_err()
+    };
+    let named = |error: &Error, field: &str| {
+        assert!(matches!(error, Error::InvalidArgument { field: of, .. } if of == field), "{error}");
+    };
+    let error = start(|request| request.filter.state = Some(State::Dead)).await;
+    named(&error, "filter.state");
+    let error = start(|request| {
+        request.filter.sent_after_ms = Some(5);
+        request.filter.sent_before_ms = Some(5);
+    })
+    .await;
+    named(&error, "filter.sent_after_ms");
+    let error = start(|request| request.filter.queue = "nowhere".into()).await;
+    assert!(matches!(error, Error::QueueNotFound { .. }));
+    let error = start(|request| request.action = BulkAction::Move { to: "b".into() }).await;
+    assert!(matches!(error, Error::QueueNotFound { .. }));
+    named(&start(|request| request.action = BulkAction::Move { to: "a".into() }).await, "to");
+    let error = start(|request| request.filter.tag = Some(String::new())).await;
+    named(&error, "filter.tag");
+    assert!(node.bulks(NamespaceId::DEFAULT).is_empty());
+    assert!(matches!(node.bulk(NamespaceId::DEFAULT, 7), Err(Error::BulkNotFound { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_bulk_leaves_the_rest() {
+    let node = memory();
+    let payloads: Vec<&[u8]> = vec![b"x"; 10_000];
+    for _ in 0..3 {
+        send(&node, "a", &payloads).await;
+    }
+    let request = BulkRequest { action: BulkAction::Plain(Verb::Cancel), ..moving(filter("a")) };
+    let begun = node.bulk_start(request).await.unwrap();
+    let view = node.bulk_cancel(NamespaceId::DEFAULT, begun.id).await.unwrap();
+    assert_eq!(view.state, BulkState::Cancelled);
+    assert!(view.changed < 30_000, "{}", view.changed);
+    assert_eq!(states(&node, "a").await[State::Ready as usize], 30_000 - view.changed);
+    assert_eq!(node.bulks(NamespaceId::DEFAULT), [view]);
+}
