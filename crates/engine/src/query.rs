@@ -189,6 +189,10 @@ pub struct DeliveryDetails {
     pub checkpoint: Option<BlobRef>,
     /// See [`MessageView::tags`].
     pub tags: Option<BlobRef>,
+    /// See [`MessageView::from_queue`].
+    pub from_queue: Box<str>,
+    /// Why it died there, as in [`MessageView::reason`].
+    pub reason: Option<&'static str>,
 }
 
 /// A message as seen from outside.
@@ -226,10 +230,12 @@ pub struct MessageView {
     pub unique_key: Box<[u8]>,
     /// Blocked: by what, as a word: `ordering_key`, `limit`.
     pub blocked_by: Option<&'static str>,
-    /// Why it is dead or held, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
+    /// The queue in which it died, if that was another one; it may be gone. Empty: none.
+    pub from_queue: Box<str>,
+    /// Why it is dead or held, or else why it died in `from_queue`, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
     /// `payload_damaged`.
     pub reason: Option<&'static str>,
-    /// When it became dead or held, in microseconds since the Unix epoch.
+    /// When that was, in microseconds since the Unix epoch.
     pub reason_at_us: Option<u64>,
     /// What the sender gave to know a reply by; empty: nothing.
     pub correlation_id: Box<[u8]>,

@@ -135,6 +135,8 @@ queue_settings! {
     paused: bool = false;
     31 /// Whether it refuses sends; what it holds is delivered, and what comes back to it is taken (default false).
     closed: bool = false;
+    32 /// Name of the queue that its dead letters move to, where they are ready again; empty: they stay.
+    dead_letter_queue: Box<str> = Box::default();
 }
 
 impl QueueSettings {

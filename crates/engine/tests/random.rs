@@ -20,7 +20,7 @@ use sluice_engine::query::State;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 
-const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "buried"];
 /// The last one is none.
 const LIMITS: [&str; 4] = ["l", "m", "n", ""];
 const START_US: u64 = 1_700_000_000_000_000;
@@ -318,6 +318,10 @@ impl Run {
                     retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
                     retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
                     paused: self.numbers.one_in(3).then(|| self.numbers.one_in(3)),
+                    dead_letter_queue: self
+                        .numbers
+                        .one_in(3)
+                        .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
                     closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
                 };
                 let create = self.numbers.one_in(2);

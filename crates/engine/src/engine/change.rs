@@ -270,11 +270,8 @@ impl Engine {
 
     /// What people have changed of a message; it gets the place for it if it has none.
     fn changed_mut(&mut self, slot: u32) -> &mut Changed {
-        let message = self.messages.get_mut(slot);
-        if message.extras == NIL {
-            message.extras = self.extras.add(None);
-        }
-        let changed = self.extras.enter_changed(message.extras);
+        let extras = self.extras_slot(slot);
+        let changed = self.extras.enter_changed(extras);
         self.extras.changed.get_mut(changed)
     }
 

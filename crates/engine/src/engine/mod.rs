@@ -22,6 +22,7 @@ mod change;
 mod damage;
 mod dead;
 mod fair;
+mod forwarding;
 mod lookup;
 mod moving;
 mod namespaces;

@@ -24,22 +24,14 @@ impl Engine {
     /// The message is in a state that may move.
     pub(super) fn move_message(&mut self, slot: u32, to: u32, out: &mut Outcome) -> Result<(), Error> {
         let message = self.messages.get(slot);
-        let (from, extras) = (message.queue, message.extras);
         let (state, reason, time_us) = (message.state, message.reason, message.time_us);
-        if from == to {
+        if message.queue == to {
             let reason = format!("the message is in queue {:?} already", self.queues.get(to).name);
             return Err(Error::InvalidArgument { field: "to".into(), reason });
         }
         self.admit_unique_move(slot, to)?;
         self.leave(slot);
-        let unique = self.take_unique_along(slot);
-        self.give_up_keys(slot, out);
-        let keys = self.take_keys(extras, unique);
-        self.leave_siblings(slot);
-        self.messages.get_mut(slot).queue = to;
-        self.join_siblings(slot);
-        self.count_moved(slot, from, to);
-        self.enter_keys(slot, &keys);
+        self.change_queue(slot, to, out);
         match state {
             Some(State::Held) => {
                 self.claim_ordering(slot);
@@ -50,6 +42,20 @@ impl Engine {
             _ => self.admit(slot, 0, out),
         }
         Ok(())
+    }
+
+    /// Gives a message that is in no state to another queue, where it is in none, either.
+    pub(super) fn change_queue(&mut self, slot: u32, to: u32, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        let (from, extras) = (message.queue, message.extras);
+        let unique = self.take_unique_along(slot);
+        self.give_up_keys(slot, out);
+        let keys = self.take_keys(extras, unique);
+        self.leave_siblings(slot);
+        self.messages.get_mut(slot).queue = to;
+        self.join_siblings(slot);
+        self.count_moved(slot, from, to);
+        self.enter_keys(slot, &keys);
     }
 
     fn count_moved(&mut self, slot: u32, from: u32, to: u32) {

@@ -23,6 +23,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
         self.check_limit(namespace_slot, patch)?;
+        if let Some(target) = &patch.dead_letter_queue {
+            self.check_dead_letter_queue(namespace_slot, name, target)?;
+        }
         let found = self.find_queue(namespace_slot, name);
         let queue_slot = match found {
             Some(slot) => slot,

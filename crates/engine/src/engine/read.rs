@@ -10,6 +10,7 @@ use crate::query::{
 };
 use crate::state::changed::Entry;
 use crate::state::message::{BlockedBy, SIBLINGS};
+use crate::state::options::Options;
 use crate::store::NIL;
 
 /// Most entries of one page of any listing.
@@ -167,21 +168,26 @@ impl Engine {
         if !self.has_details(extras) {
             return None;
         }
-        let tags = self.extras.changed(extras).and_then(|changed| changed.tags);
-        let Some(results) = self.extras.results(extras) else {
-            return Some(DeliveryDetails { tags, ..DeliveryDetails::default() });
+        let mut details = DeliveryDetails {
+            tags: self.extras.changed(extras).and_then(|changed| changed.tags),
+            ..DeliveryDetails::default()
         };
-        Some(DeliveryDetails {
-            correlation_id: results.correlation_id.clone(),
-            reply_to: results.reply_to.clone(),
-            checkpoint: results.checkpoint,
-            tags,
-        })
+        if let Some(results) = self.extras.results(extras) {
+            details.correlation_id = results.correlation_id.clone();
+            details.reply_to = results.reply_to.clone();
+            details.checkpoint = results.checkpoint;
+        }
+        if let Some(origin) = self.extras.origin(extras) {
+            details.from_queue = origin.queue.clone();
+            details.reason = origin.reason.name();
+        }
+        Some(details)
     }
 
     /// Whether a delivery may carry more than the plain fields.
     pub(super) fn has_details(&self, extras: u32) -> bool {
-        self.extras.options(extras).is_some_and(|options| options.results != NIL || options.changed != NIL)
+        let beside = |options: &Options| [options.results, options.changed, options.origin] != [NIL; 3];
+        self.extras.options(extras).is_some_and(beside)
     }
 
     /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`]. `cursor` is the `next`
@@ -318,6 +324,7 @@ impl Engine {
         let done = state == State::Done;
         let results = self.extras.results(message.extras);
         let changed = self.extras.changed(message.extras);
+        let origin = self.extras.origin(message.extras);
         MessageView {
             id,
             queue: QueueId(queue.number),
@@ -339,8 +346,9 @@ impl Engine {
             },
             unique_key: if unique == NIL { Box::default() } else { self.unique.key(unique).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),
-            reason: message.reason.name(),
-            reason_at_us: ended.then_some(message.time_us),
+            from_queue: origin.map_or_else(Box::default, |origin| origin.queue.clone()),
+            reason: message.reason.name().or(origin.and_then(|origin| origin.reason.name())),
+            reason_at_us: ended.then_some(message.time_us).or(origin.map(|origin| origin.died_at_us)),
             correlation_id: results.map_or_else(Box::default, |results| results.correlation_id.clone()),
             reply_to: results.map_or_else(Box::default, |results| results.reply_to.clone()),
             progress: results.and_then(|results| results.progress).map(|progress| Progress {

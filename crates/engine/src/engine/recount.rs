@@ -159,15 +159,17 @@ impl Engine {
     }
 
     fn recount_extras(&self) -> Result<(), String> {
-        let (mut slots, mut entries, mut results, mut changed) = (0, 0, 0, 0);
+        let (mut slots, mut entries, mut results, mut changed, mut origins) = (0, 0, 0, 0, 0);
         for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != NIL) {
             slots += 1;
             entries += self.extras.history(message.extras).count() as u64;
             results += u64::from(self.extras.results(message.extras).is_some());
             changed += u64::from(self.extras.changed(message.extras).is_some());
+            origins += u64::from(self.extras.origin(message.extras).is_some());
         }
         agree("extras", slots, u64::from(self.extras.slots.used()))?;
         agree("changed", changed, u64::from(self.extras.changed.used()))?;
+        agree("origins", origins, u64::from(self.extras.origins.used()))?;
         agree("results", results, u64::from(self.extras.results.used()))?;
         agree("history entries", entries, u64::from(self.extras.entries.used()))
     }

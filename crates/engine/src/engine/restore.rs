@@ -175,6 +175,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.queue_limits.slots = Slab::read_head(reader)?;
         engine.queue_limits.keys.slots = Slab::read_head(reader)?;
         engine.queue_limits.lines.slots = Slab::read_head(reader)?;
+        engine.extras.origins = Slab::read_head(reader)?;
     }
     Some(engine)
 }

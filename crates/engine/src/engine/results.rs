@@ -174,11 +174,8 @@ impl Engine {
 
     /// The slot of what a message has of results, which it gets if it has none.
     pub(super) fn results_slot(&mut self, slot: u32) -> u32 {
-        let message = self.messages.get_mut(slot);
-        if message.extras == NIL {
-            message.extras = self.extras.add(None);
-        }
-        self.extras.enter_results(message.extras)
+        let extras = self.extras_slot(slot);
+        self.extras.enter_results(extras)
     }
 
     fn id_of_slot(&self, slot: u32) -> MessageId {

@@ -34,6 +34,7 @@ pub(super) mod section {
     pub(in crate::engine) const KEY_LINES: u8 = 13;
     pub(in crate::engine) const CHANGED: u8 = 23;
     pub(in crate::engine) const UNIQUE: u8 = 15;
+    pub(in crate::engine) const ORIGINS: u8 = 25;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -58,6 +59,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.keys.slots, section::LIMIT_KEYS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
+        each_slab!(@one $slab, $section, $engine.extras.origins, section::ORIGINS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -137,6 +139,7 @@ impl Engine {
         add!(self.queue_limits.slots);
         add!(self.queue_limits.keys.slots);
         add!(self.queue_limits.lines.slots);
+        add!(self.extras.origins);
         digest
     }
 
@@ -183,5 +186,6 @@ impl Engine {
         self.queue_limits.slots.write_head(out);
         self.queue_limits.keys.slots.write_head(out);
         self.queue_limits.lines.slots.write_head(out);
+        self.extras.origins.write_head(out);
     }
 }

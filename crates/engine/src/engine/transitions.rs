@@ -77,11 +77,14 @@ impl Engine {
         }
     }
 
-    /// Leased or held to dead.
+    /// Any state to dead, or to ready in the queue that takes the dead letters of its own.
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
-        self.enter_dead(slot, reason, self.now_us);
         self.count_each(slot, |counters| counters.died += 1);
+        if self.forward(slot, reason, out) {
+            return;
+        }
+        self.enter_dead(slot, reason, self.now_us);
         self.give_up(slot, out);
     }
 
@@ -368,6 +371,15 @@ impl Engine {
         }
     }
 
+    /// The slot of a message's optional fields, which it gets if it has none.
+    pub(super) fn extras_slot(&mut self, slot: u32) -> u32 {
+        let message = self.messages.get_mut(slot);
+        if message.extras == NIL {
+            message.extras = self.extras.add(None);
+        }
+        message.extras
+    }
+
     /// Writes the end of the running attempt into the history.
     pub(super) fn record_attempt(
         &mut self,
@@ -376,10 +388,8 @@ impl Engine {
         error: Option<BlobRef>,
         out: &mut Outcome,
     ) {
-        let message = self.messages.get_mut(slot);
-        if message.extras == NIL {
-            message.extras = self.extras.add(None);
-        }
+        let extras = self.extras_slot(slot);
+        let message = self.messages.get(slot);
         let attempt = Attempt {
             number: message.attempts,
             end,
@@ -387,7 +397,7 @@ impl Engine {
             ended_at_us: self.now_us.min(message.time_us),
             error,
         };
-        if let Some(forgotten) = self.extras.record(message.extras, attempt) {
+        if let Some(forgotten) = self.extras.record(extras, attempt) {
             self.release_blob(forgotten, out);
         }
     }

@@ -314,6 +314,9 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     if let Some(limit) = patch.limit.as_deref().filter(|limit| !limit.is_empty()) {
         name_rule("limit", limit)?;
     }
+    if let Some(name) = patch.dead_letter_queue.as_deref().filter(|name| !name.is_empty()) {
+        name_rule("dead_letter_queue", name)?;
+    }
     if let Some(weights) = &patch.fair_weights {
         check_fair_weights(weights)?;
     }

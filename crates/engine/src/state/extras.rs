@@ -2,6 +2,7 @@
 
 use super::changed::{AllChanged, Changed};
 use super::options::{AllOptions, Options};
+use super::origin::{AllOrigins, Origin};
 use super::results::{AllResults, Results};
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
@@ -131,6 +132,7 @@ pub(crate) struct AllExtras {
     pub(crate) options: AllOptions,
     pub(crate) results: AllResults,
     pub(crate) changed: AllChanged,
+    pub(crate) origins: AllOrigins,
 }
 
 impl AllExtras {
@@ -155,6 +157,31 @@ impl AllExtras {
         (slot != NIL).then(|| self.options.get(slot))
     }
 
+    /// Where a message comes from, if it died elsewhere.
+    pub(crate) fn origin(&self, extras: u32) -> Option<&Origin> {
+        let slot = self.options(extras)?.origin;
+        (slot != NIL).then(|| self.origins.get(slot))
+    }
+
+    /// Remembers where a message has died last.
+    pub(crate) fn set_origin(&mut self, extras: u32, origin: Origin) {
+        let options = self.enter_options(extras);
+        let known = self.options.get(options).origin;
+        if known == NIL {
+            self.options.get_mut(options).origin = self.origins.insert(origin);
+        } else {
+            *self.origins.get_mut(known) = origin;
+        }
+    }
+
+    /// The slot of a message's options, which it gets if it has none.
+    fn enter_options(&mut self, extras: u32) -> u32 {
+        if self.slots.get(extras).options == NIL {
+            self.add_options(extras, Options::none());
+        }
+        self.slots.get(extras).options
+    }
+
     /// The slot of what a message has of results.
     pub(crate) fn results_slot(&self, extras: u32) -> Option<u32> {
         self.options(extras).map(|options| options.results).filter(|&results| results != NIL)
@@ -170,11 +197,8 @@ impl AllExtras {
         if let Some(slot) = self.results_slot(extras) {
             return slot;
         }
-        if self.slots.get(extras).options == NIL {
-            self.add_options(extras, Options::none());
-        }
         let slot = self.results.insert(Results::none());
-        let options = self.slots.get(extras).options;
+        let options = self.enter_options(extras);
         self.options.get_mut(options).results = slot;
         slot
     }
@@ -206,11 +230,8 @@ impl AllExtras {
         if let Some(slot) = self.changed_slot(extras) {
             return slot;
         }
-        if self.slots.get(extras).options == NIL {
-            self.add_options(extras, Options::none());
-        }
         let slot = self.changed.insert(Changed::none());
-        let options = self.slots.get(extras).options;
+        let options = self.enter_options(extras);
         self.options.get_mut(options).changed = slot;
         slot
     }
@@ -260,6 +281,9 @@ impl AllExtras {
             let options = self.options.remove(gone.options);
             if options.results != NIL {
                 self.results.remove(options.results).blobs().for_each(&mut release);
+            }
+            if options.origin != NIL {
+                self.origins.remove(options.origin);
             }
             if options.changed != NIL {
                 self.changed.remove(options.changed).blobs().for_each(&mut release);

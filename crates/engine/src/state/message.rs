@@ -28,7 +28,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Reason; 7] = [
+    pub(crate) const ALL: [Reason; 7] = [
         Reason::None,
         Reason::MaxAttempts,
         Reason::MaxDeliveries,

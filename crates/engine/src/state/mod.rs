@@ -12,6 +12,7 @@ pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod ordering;
+pub(crate) mod origin;
 pub(crate) mod queue;
 pub(crate) mod results;
 pub(crate) mod shared_blobs;

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) unique_ends_us: u64,
     /// What frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
+    /// Among [`super::origin::AllOrigins`].
+    pub(crate) origin: u32,
     next_vacant: Option<u32>,
 }
 
@@ -50,6 +52,7 @@ impl Slot for Options {
             unique: NIL,
             unique_ends_us: 0,
             unique_until: UniqueUntil::Gone,
+            origin: NIL,
             next_vacant: Some(next),
         }
     }
@@ -72,6 +75,7 @@ impl Slot for Options {
         out.u32(self.unique);
         out.u64(self.unique_ends_us);
         out.bool(self.unique_until == UniqueUntil::Window);
+        out.u32(self.origin);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -87,6 +91,7 @@ impl Slot for Options {
             unique: reader.u32()?,
             unique_ends_us: reader.u64()?,
             unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
+            origin: reader.u32()?,
             next_vacant: None,
         })
     }

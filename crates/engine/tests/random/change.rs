@@ -67,6 +67,8 @@ impl Run {
             Verb::Cancel => &[State::Leased],
             Verb::Hold => &[State::Held],
             Verb::Approve | Verb::Retry => &[State::Ready, State::Delayed, State::Blocked],
+            // A dead letter may go on in the queue that takes those of its own.
+            Verb::Deny if after.queue != before.queue => &[State::Ready, State::Blocked],
             Verb::Deny => &[State::Dead],
             Verb::Move | Verb::Change => &State::ALL,
         };

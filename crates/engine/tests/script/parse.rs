@@ -364,6 +364,7 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         retain_done_ms: line.number("retain_done_ms"),
         retain_done_count: line.number("retain_done_count").map(|value| value as u32),
         paused: line.get("paused").map(|value| value == "true"),
+        dead_letter_queue: line.get("dead_letter_queue").map(Into::into),
         closed: line.get("closed").map(|value| value == "true"),
     }
 }

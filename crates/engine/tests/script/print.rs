@@ -94,6 +94,9 @@ impl Player {
         let details = self.driver.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
         text.push_str(&request(&details.correlation_id, &details.reply_to));
         text.push_str(&self.named(", checkpoint", details.checkpoint));
+        if let Some(reason) = details.reason {
+            text.push_str(&format!(", died in {} ({reason})", details.from_queue));
+        }
         text.push_str(&self.named(", tagged", details.tags));
         text
     }
@@ -138,6 +141,9 @@ impl Player {
         }
         if let Some(reason) = view.reason {
             text.push_str(&format!(" ({reason})"));
+        }
+        if !view.from_queue.is_empty() {
+            text.push_str(&format!(" from {}", view.from_queue));
         }
         if view.cancelled {
             text.push_str(" (cancelled)");
@@ -223,6 +229,9 @@ impl Player {
         }
         if !settings.limit.is_empty() {
             lines.push(format!("limit {}", settings.limit));
+        }
+        if !settings.dead_letter_queue.is_empty() {
+            lines.push(format!("dead letters to {}", settings.dead_letter_queue));
         }
         let marks = [(settings.paused, "paused"), (settings.closed, "closed")];
         lines.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark.to_owned()));
