@@ -142,6 +142,35 @@ pub enum Command<'a> {
         /// Name of the limit.
         limit: &'a str,
     },
+    /// See [`SchedulePut`].
+    SchedulePut(SchedulePut<'a>),
+    /// Deletes a schedule; what it has sent stays.
+    ScheduleDelete {
+        /// Namespace of the schedule.
+        namespace: NamespaceId,
+        /// Name of the schedule.
+        schedule: &'a str,
+    },
+    /// Pauses a schedule, or resumes it; nothing changes if it is so already.
+    SchedulePause {
+        /// Namespace of the schedule.
+        namespace: NamespaceId,
+        /// Name of the schedule.
+        schedule: &'a str,
+        /// Whether it is to be paused.
+        paused: bool,
+        /// Resumed: when it fires next, in microseconds since the Unix epoch; 0: not at all.
+        next_at_us: u64,
+    },
+    /// See [`ScheduleFire`]; proposed by the node.
+    ScheduleFire(ScheduleFire),
+    /// Sends a schedule's message now; its instants stay as they are.
+    ScheduleTrigger {
+        /// Namespace of the schedule.
+        namespace: NamespaceId,
+        /// Name of the schedule.
+        schedule: &'a str,
+    },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {
         /// Which.
@@ -187,6 +216,38 @@ pub struct SendItem<'a> {
     pub backoff: Option<Backoff>,
     /// Keys and other optional fields; `None`: none.
     pub options: Option<&'a SendOptions<'a>>,
+}
+
+/// Creates a schedule, or replaces what it does. Its counters stay; it stays paused, if it is; and with the same `spec` its
+/// next instant stays.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SchedulePut<'a> {
+    /// Namespace of the schedule, and of the queue.
+    pub namespace: NamespaceId,
+    /// Name of the schedule.
+    pub schedule: &'a str,
+    /// Name of the queue that it sends to; created by the first message, like by any send.
+    pub queue: &'a str,
+    /// When it fires, in the words of who computes the instants; opaque here.
+    pub spec: &'a [u8],
+    /// Its first instant, in microseconds since the Unix epoch; 0: it never fires.
+    pub next_at_us: u64,
+    /// What it sends; not at a fixed time.
+    pub item: &'a SendItem<'a>,
+}
+
+/// An instant of a schedule has come. Nothing happens unless it is the one that the schedule waits for, so it may be
+/// proposed more than once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScheduleFire {
+    /// Which, as [`crate::Engine::schedules_by_time`] tells.
+    pub number: u64,
+    /// The instant, in microseconds since the Unix epoch.
+    pub instant_us: u64,
+    /// Whether the message is sent; else the instant goes by.
+    pub send: bool,
+    /// The next instant, after this one; 0: there is none.
+    pub next_at_us: u64,
 }
 
 /// When a sent message becomes ready.

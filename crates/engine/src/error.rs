@@ -106,6 +106,9 @@ errors! {
     /// The limit is followed by queues.
     LimitInUse { limit: String, queues: String } "limit_in_use" Caller
         "limit {limit:?} is followed by queues: {queues}: give them another limit, or none, first";
+    /// No such schedule.
+    ScheduleNotFound { schedule: String } "schedule_not_found" Caller
+        "schedule {schedule:?} does not exist in this namespace";
     /// No message with this id: it was never sent, or has left the queue.
     MessageNotFound { id: String } "message_not_found" Caller
         "message {id} is not here: it was never sent, or was settled, purged or deleted";

@@ -23,6 +23,12 @@ pub const CHECKPOINT_BYTES_MAX: usize = 256 << 10;
 pub const PROGRESS_NOTE_BYTES_MAX: usize = 1024;
 /// Finished messages that a queue may keep by number.
 pub const RETAIN_DONE_COUNT_MAX: u32 = 10_000_000;
+/// Most schedules of one namespace.
+pub const SCHEDULES_MAX: u32 = 10_000;
+/// Most schedules of one shard.
+pub const SHARD_SCHEDULES_MAX: u32 = 1_000_000;
+/// Longest description of when a schedule fires, in bytes.
+pub const SCHEDULE_SPEC_BYTES_MAX: usize = 1024;
 /// Attempts that a message's history remembers; of more, the first and the latest stay.
 pub const HISTORY_ATTEMPTS_MAX: usize = 32;
 /// Attempts that a message may be allowed.

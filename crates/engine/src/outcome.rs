@@ -44,7 +44,7 @@ pub enum Reply {
     #[default]
     None,
     /// Send: ids run from `first`, one per item, unless [`Outcome::ids`] lists them; `duplicate` if an earlier send with
-    /// this idempotency key gave them.
+    /// this idempotency key gave them. What a schedule sends: `duplicate` if `first` had its unique key already.
     Sent {
         /// Id of the first message; the others follow in sequence.
         first: MessageId,
@@ -62,6 +62,11 @@ pub enum Reply {
     },
     /// Limit set: whether it is new.
     Limit {
+        /// Whether this command created it.
+        created: bool,
+    },
+    /// Schedule put: whether it is new.
+    Schedule {
         /// Whether this command created it.
         created: bool,
     },

@@ -10,6 +10,8 @@ pub enum Plant {
     DropCounter,
     /// Now and then a leased message is ready at the same time.
     DeliverTwice,
+    /// Now and then a schedule fires again at the same instant.
+    FireTwice,
     /// Any token settles the message that its receipt names.
     StaleToken,
     /// A unique key counts as free while its message is leased.

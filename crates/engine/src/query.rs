@@ -1,8 +1,11 @@
 //! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
 
 use crate::change::Verb;
+use crate::command::SendItem;
 use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
+use crate::options::SendOptions;
+use crate::record::{read_options, read_template};
 use crate::settings::{Backoff, QueueSettings, Quotas};
 
 /// Where a message stands.
@@ -295,6 +298,76 @@ pub struct LimitKeyView {
     pub waiting: u64,
     /// When its rate lets the next one begin, if it lets none now; in microseconds since the Unix epoch.
     pub next_at_us: Option<u64>,
+}
+
+/// A schedule as seen from outside.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScheduleView {
+    /// Its name.
+    pub name: String,
+    /// When it fires, as it was put.
+    pub spec: Box<[u8]>,
+    /// Name of the queue that it sends to.
+    pub queue: String,
+    /// What it sends, beside the blob.
+    pub message: MessageTemplate,
+    /// Where content type, headers and payload lie.
+    pub blob: BlobRef,
+    /// When it fires next, in microseconds since the Unix epoch; `None`: it is paused, or has no instant left.
+    pub next_at_us: Option<u64>,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// When it was created, in microseconds since the Unix epoch.
+    pub created_at_us: u64,
+    /// Instants at which it sent its message.
+    pub fired: u64,
+    /// Instants at which a message with its unique key was there already.
+    pub duplicates: u64,
+    /// Instants at which its message was refused.
+    pub refused: u64,
+    /// The latest instant at which it sent, or was refused, in microseconds since the Unix epoch.
+    pub last_at_us: Option<u64>,
+    /// The latest message that it sent.
+    pub last_id: Option<MessageId>,
+    /// Code of the error with which its latest message was refused; `None`: it was sent.
+    pub last_error: Option<String>,
+}
+
+/// The fields of what a schedule sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MessageTemplate {
+    bytes: Box<[u8]>,
+}
+
+impl MessageTemplate {
+    pub(crate) fn new(bytes: &[u8]) -> MessageTemplate {
+        MessageTemplate { bytes: bytes.into() }
+    }
+
+    /// The fields, without content type, headers and payload, which lie in the blob; and the optional ones.
+    pub fn fields(&self) -> (SendItem<'static>, SendOptions<'_>) {
+        let read = read_template(&self.bytes);
+        let options = read.and_then(|item| item.options).and_then(read_options).unwrap_or_default();
+        let item = read.map_or_else(SendItem::default, |item| SendItem {
+            priority: item.priority,
+            deliver: item.deliver,
+            max_attempts: item.max_attempts,
+            backoff: item.backoff,
+            ..SendItem::default()
+        });
+        (item, options)
+    }
+}
+
+/// A schedule that waits for an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DueSchedule<'a> {
+    /// Names it until it does something else.
+    pub number: u64,
+    /// The instant, in microseconds since the Unix epoch.
+    pub instant_us: u64,
+    /// When it fires, as it was put.
+    pub spec: &'a [u8],
 }
 
 /// A page of a listing.

@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use common::Driver;
 use sluice_engine::command::{
-    Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+    Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, SchedulePut, Send, SendItem, SettleItem,
+    Settlement,
 };
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
@@ -54,6 +55,8 @@ struct Run {
     receipts: VecDeque<Receipt>,
     tokens: BTreeSet<u64>,
     ids: BTreeSet<MessageId>,
+    /// A firing that comes twice.
+    again: Option<ScheduleFire>,
 }
 
 impl Run {
@@ -67,6 +70,7 @@ impl Run {
             receipts: VecDeque::new(),
             tokens: BTreeSet::new(),
             ids: BTreeSet::new(),
+            again: None,
         };
         run.begin_epoch();
         for (limit, queue) in LIMITS.into_iter().zip(&QUEUES).take(3) {
@@ -97,6 +101,11 @@ impl Run {
     }
 
     fn step(&mut self) {
+        if let Some(fire) = self.again.take() {
+            self.apply(&Command::ScheduleFire(fire));
+            assert_eq!(self.driver.out, Outcome::default(), "an instant counts once");
+            return;
+        }
         if !self.numbers.one_in(3) {
             let reach = self.numbers.pick(&[10, 5_000, 1_000_000, 60_000_000]);
             self.now_us += self.numbers.below(reach);
@@ -108,7 +117,8 @@ impl Run {
             80..=82 => self.extend(),
             83..=84 => self.report(),
             85..=88 => self.change(),
-            89..=94 => self.apply(&Command::Tick),
+            89..=91 => self.apply(&Command::Tick),
+            92..=94 => self.schedule(),
             95..=98 => self.manage(),
             _ => self.rare(),
         }
@@ -277,6 +287,58 @@ impl Run {
             });
         }
         self.apply(&Command::Report { namespace: items[0].receipt.id.namespace, items: &items });
+    }
+
+    fn schedule(&mut self) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let schedule = self.numbers.pick(&["s", "t", "u"]);
+        let queue = self.numbers.pick(&QUEUES);
+        let next_at_us = self.now_us + 1 + self.numbers.below(100_000);
+        match self.numbers.below(12) {
+            0 => self.apply(&Command::ScheduleDelete { namespace, schedule }),
+            1 | 2 => {
+                let paused = self.numbers.one_in(2);
+                self.apply(&Command::SchedulePause { namespace, schedule, paused, next_at_us });
+            }
+            3 => {
+                self.apply(&Command::ScheduleTrigger { namespace, schedule });
+                self.know_scheduled();
+            }
+            4 | 5 => {
+                let options = self.options();
+                let item = SendItem {
+                    payload: b"again",
+                    deliver: if self.numbers.one_in(3) { Deliver::AfterMs(700) } else { Deliver::Now },
+                    backoff: self.numbers.one_in(3).then(|| self.backoff()),
+                    options: options.given(),
+                    ..SendItem::default()
+                };
+                let spec = self.numbers.pick::<&[u8]>(&[b"one", b"two"]);
+                let put = SchedulePut { namespace, schedule, queue, spec, next_at_us, item: &item };
+                self.apply(&Command::SchedulePut(put));
+            }
+            _ => self.fire(),
+        }
+    }
+
+    fn know_scheduled(&mut self) {
+        if let sluice_engine::outcome::Reply::Sent { first, duplicate, .. } = self.driver.out.reply {
+            assert_eq!(self.ids.insert(first), !duplicate, "an id was given twice, or is of nobody");
+        }
+    }
+
+    /// Instants come early, late and twice, of schedules that are there and that are not.
+    fn fire(&mut self) {
+        let at = self.numbers.below(4) as usize;
+        let due = self.driver.engine.schedules_by_time().nth(at).map(|due| (due.number, due.instant_us));
+        let Some((number, instant_us)) = due else { return };
+        let next_at_us =
+            if self.numbers.one_in(8) { 0 } else { instant_us + 1 + self.numbers.below(2_000_000) };
+        let number = if self.numbers.one_in(10) { number - 1 } else { number };
+        let fire = ScheduleFire { number, instant_us, send: !self.numbers.one_in(4), next_at_us };
+        self.apply(&Command::ScheduleFire(fire));
+        self.know_scheduled();
+        self.again = self.numbers.one_in(3).then_some(fire);
     }
 
     fn manage(&mut self) {

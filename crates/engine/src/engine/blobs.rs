@@ -24,7 +24,8 @@ impl Engine {
     /// Every reference to a blob: as many times as it has owners.
     pub(super) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let of_messages = self.messages.iter().map(|(_, message)| message.blob());
-        of_messages.chain(self.extras.blobs()).filter(|blob| *blob != BlobRef::EMPTY)
+        let of_schedules = self.schedules.slots.iter().map(|(_, schedule)| schedule.blob);
+        of_messages.chain(self.extras.blobs()).chain(of_schedules).filter(|blob| *blob != BlobRef::EMPTY)
     }
 
     /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after a restart.

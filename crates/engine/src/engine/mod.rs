@@ -2,9 +2,8 @@
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `timers` and `sweep` for
-//! what goes on by
-//! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `schedules` for what is sent
+//! at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -36,6 +35,7 @@ mod receive;
 mod recount;
 mod restore;
 mod results;
+mod schedules;
 mod send;
 mod settle;
 mod snapshot;
@@ -47,7 +47,7 @@ mod unique;
 use std::collections::VecDeque;
 
 use crate::error::Error;
-use crate::id::{EPOCH_SHIFT, NamespaceId};
+use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
@@ -59,6 +59,7 @@ use crate::state::idempotency::Idempotency;
 use crate::state::limit::AllLimits;
 use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
+use crate::state::schedule::Schedules;
 use crate::state::shared_blobs::SharedBlobs;
 use crate::state::tokens::Tokens;
 use crate::state::unique::UniqueKeys;
@@ -88,6 +89,7 @@ pub struct Engine {
     lanes: Lanes,
     queue_limits: AllLimits,
     unique: UniqueKeys,
+    schedules: Schedules,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -199,6 +201,24 @@ impl Engine {
             RareRecord::LimitSet { namespace, limit, rules } => self.limit_set(namespace, limit, rules, out),
             RareRecord::LimitDelete { namespace, limit } => self.limit_delete(namespace, limit, out),
             RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob, out),
+            RareRecord::SchedulePut(put) => {
+                let done = self.schedule_put(&put, out);
+                if done.is_err() {
+                    let blob = BlobRef { index: self.applied_index, item: 0, len: put.item.blob_len };
+                    out.released.push(blob);
+                }
+                done
+            }
+            RareRecord::ScheduleDelete { namespace, schedule } => {
+                self.schedule_delete(namespace, schedule, out)
+            }
+            RareRecord::SchedulePause { namespace, schedule, paused, next_at_us } => {
+                self.schedule_pause(namespace, schedule, paused, next_at_us)
+            }
+            RareRecord::ScheduleFire(fire) => self.schedule_fire(&fire, out),
+            RareRecord::ScheduleTrigger { namespace, schedule } => {
+                self.schedule_trigger(namespace, schedule, out)
+            }
             RareRecord::Report(report) => self.report(&report, out),
             RareRecord::Change(change) => self.change(&change, out),
         }

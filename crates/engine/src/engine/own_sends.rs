@@ -1,41 +1,103 @@
-//! Messages that the engine itself sends, as a consequence of another record: replies.
+//! Messages that the engine itself sends, as a consequence of another record: replies, and what schedules send.
 
 use super::Engine;
 use super::send::Place;
+use crate::command::Deliver;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::record::{SendItemRecord, read_options};
+
+/// One message that the engine sends; its blob lies in the log already.
+#[derive(Clone, Copy)]
+pub(super) struct OwnSend<'a> {
+    /// Name of the queue.
+    pub(super) queue: &'a str,
+    /// Content type, headers and payload; the message's own from then on.
+    pub(super) blob: BlobRef,
+    /// The other fields.
+    pub(super) item: SendItemRecord<'a>,
+    /// Its correlation id, if the item brings none.
+    pub(super) correlation_id: &'a [u8],
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnSent {
+    pub(super) id: MessageId,
+    /// Whether that message was there already, with the same unique key.
+    pub(super) duplicate: bool,
+}
+
+impl<'a> OwnSend<'a> {
+    /// One that is ready at once, and follows its queue's settings.
+    pub(super) fn plain(queue: &'a str, blob: BlobRef, correlation_id: &'a [u8]) -> OwnSend<'a> {
+        let item = SendItemRecord {
+            blob_len: blob.len,
+            priority: 0,
+            max_attempts: 0,
+            deliver: Deliver::Now,
+            backoff: None,
+            options: None,
+        };
+        OwnSend { queue, blob, item, correlation_id }
+    }
+
+    fn options(&self) -> SendOptions<'a> {
+        let mut options = self.item.options.and_then(read_options).unwrap_or_default();
+        if options.correlation_id.is_empty() {
+            options.correlation_id = self.correlation_id;
+        }
+        options
+    }
+}
 
 impl Engine {
-    /// Sends one message, ready at once, whose blob lies in the log already; the blob is the message's from then on. All
-    /// limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
+    /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
     pub(super) fn send_of_engine(
         &mut self,
         namespace: NamespaceId,
-        queue: &str,
-        blob: BlobRef,
-        options: &SendOptions<'_>,
+        send: &OwnSend<'_>,
         out: &mut Outcome,
-    ) -> Result<MessageId, Error> {
+    ) -> Result<OwnSent, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        let found = self.find_queue(namespace_slot, queue);
+        let found = self.find_queue(namespace_slot, send.queue);
         self.admit_to_queue(found)?;
-        let bytes = u64::from(blob.len);
+        let options = send.options();
+        self.admit_reply_to(namespace_slot, &options)?;
+        if let (Some(queue), Some(unique)) = (found, &options.unique)
+            && let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, out)?
+        {
+            return Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: true });
+        }
+        let bytes = u64::from(send.blob.len);
         self.admit_messages(1)?;
         self.admit_to_namespace(namespace_slot, 1, bytes)?;
         let sequence = self.next_sequence(namespace_slot, 1)?;
         let queue_slot = match found {
             Some(slot) => slot,
-            None => self.create_by_use(namespace_slot, queue.as_bytes())?,
+            None => self.create_by_use(namespace_slot, send.queue.as_bytes())?,
         };
-        let message = self.new_message(queue_slot, sequence, blob, 0, 0);
-        let slot = self.place_message(Place { namespace_slot, queue_slot, sequence }, message);
-        if let Some(options) = options.given() {
-            self.add_extras(slot, None, Some(options));
-        }
-        self.admit(slot, 0, out);
+        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, out);
         self.count_sent(namespace_slot, queue_slot, 1, bytes);
-        Ok(MessageId { namespace, sequence })
+        Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: false })
+    }
+
+    fn insert_own(&mut self, place: Place, send: &OwnSend<'_>, options: &SendOptions<'_>, out: &mut Outcome) {
+        let item = &send.item;
+        let message =
+            self.new_message(place.queue_slot, place.sequence, send.blob, item.priority, item.max_attempts);
+        let slot = self.place_message(place, message);
+        let given = options.given();
+        if given.is_some() || item.backoff.is_some() {
+            self.add_extras(slot, item.backoff, given);
+        }
+        let due_us = self.due_us(item.deliver);
+        if options.hold {
+            self.begin_held(slot, due_us);
+        } else {
+            self.admit(slot, due_us, out);
+        }
     }
 }

@@ -40,6 +40,7 @@ impl Engine {
         self.recount_lanes()?;
         self.recount_limits()?;
         self.recount_unique()?;
+        self.recount_schedules()?;
         self.idempotency.recount()
     }
 

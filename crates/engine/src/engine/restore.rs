@@ -106,6 +106,10 @@ impl Engine {
         for (slot, limit) in self.queue_limits.slots.iter().filter(|(_, limit)| !limit.deleted) {
             self.namespaces.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
         }
+        self.schedules.rebuild();
+        for (slot, schedule) in self.schedules.slots.iter() {
+            self.namespaces.get_mut(schedule.namespace).schedules.insert(schedule.name.clone(), slot);
+        }
         for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
             self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
         }
@@ -176,6 +180,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.queue_limits.keys.slots = Slab::read_head(reader)?;
         engine.queue_limits.lines.slots = Slab::read_head(reader)?;
         engine.extras.origins = Slab::read_head(reader)?;
+        engine.schedules.slots = Slab::read_head(reader)?;
+        engine.schedules.last_number = reader.u64()?;
     }
     Some(engine)
 }

@@ -5,6 +5,7 @@
 //! stay for the queue's sake count.
 
 use super::Engine;
+use super::own_sends::OwnSend;
 use super::sweep::Work;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -85,8 +86,8 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
-        let options = SendOptions { correlation_id: &reply.correlation_id, ..SendOptions::default() };
-        if self.send_of_engine(namespace, &reply.to, blob, &options, out).is_err() {
+        let send = OwnSend::plain(&reply.to, blob, &reply.correlation_id);
+        if self.send_of_engine(namespace, &send, out).is_err() {
             self.queues.get_mut(from).counters.replies_lost += 1;
             self.totals.replies_lost += 1;
             self.release_blob(blob, out);

@@ -35,6 +35,7 @@ pub(super) mod section {
     pub(in crate::engine) const CHANGED: u8 = 23;
     pub(in crate::engine) const UNIQUE: u8 = 15;
     pub(in crate::engine) const ORIGINS: u8 = 25;
+    pub(in crate::engine) const SCHEDULES: u8 = 31;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -60,6 +61,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.queue_limits.keys.slots, section::LIMIT_KEYS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
         each_slab!(@one $slab, $section, $engine.extras.origins, section::ORIGINS, $do);
+        each_slab!(@one $slab, $section, $engine.schedules.slots, section::SCHEDULES, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -140,6 +142,7 @@ impl Engine {
         add!(self.queue_limits.keys.slots);
         add!(self.queue_limits.lines.slots);
         add!(self.extras.origins);
+        add!(self.schedules.slots);
         digest
     }
 
@@ -187,5 +190,7 @@ impl Engine {
         self.queue_limits.keys.slots.write_head(out);
         self.queue_limits.lines.slots.write_head(out);
         self.extras.origins.write_head(out);
+        self.schedules.slots.write_head(out);
+        out.u64(self.schedules.last_number);
     }
 }

@@ -43,7 +43,7 @@ impl Engine {
             budget -= 1;
             let done = match work {
                 Work::Queue(slot) => self.work_on_queue(slot, &mut budget, out),
-                Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget),
+                Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget, out),
                 Work::OrderingKey(slot) => self.work_on_ordering_key(slot, &mut budget, out),
                 Work::Limit(slot) => self.work_on_limit(slot, &mut budget, out),
                 Work::LimitKey(slot) => self.work_on_limit_key(slot, &mut budget, out),
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// Deletes the queues of a deleted namespace, and the namespace after all of them are swept.
-    fn work_on_namespace(&mut self, slot: u32, budget: &mut usize) -> bool {
+    fn work_on_namespace(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let Some((_, &queue_slot)) = self.namespaces.get(slot).queues.first_key_value() else {
                 break;
@@ -194,7 +194,9 @@ impl Engine {
             self.list_work(Work::Queue(queue_slot));
         }
         let namespace = self.namespaces.get(slot);
-        let done = namespace.queue_slots == 0 && self.drop_limits_of(slot, budget);
+        let done = namespace.queue_slots == 0
+            && self.drop_limits_of(slot, budget)
+            && self.drop_schedules_of(slot, budget, out);
         let namespace = self.namespaces.get(slot);
         if done {
             self.namespace_numbers.remove(u64::from(namespace.number));

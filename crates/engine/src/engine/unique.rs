@@ -12,7 +12,7 @@ use crate::command::Deliver;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
 use crate::limits::UNIQUE_KEYS_LINGERING_MAX;
-use crate::options::{OnDuplicate, SendOptions, UniqueUntil};
+use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
@@ -147,6 +147,26 @@ impl Engine {
         }
     }
 
+    /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes what it is to
+    /// take over from the new one; returns its sequence.
+    pub(super) fn meet_unique(
+        &mut self,
+        queue_slot: u32,
+        unique: &Unique<'_>,
+        item: &SendItemRecord<'_>,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) -> Result<Option<u64>, Error> {
+        let Some(holder) = self.holder_of_name(queue_slot, unique.key) else { return Ok(None) };
+        let namespace_slot = self.queues.get(queue_slot).namespace;
+        if unique.on_duplicate == OnDuplicate::ReplacePayload && holder.slot != NIL {
+            let freed = self.messages.get(holder.slot).blob_len;
+            self.admit_to_namespace(namespace_slot, 0, u64::from(blob.len.saturating_sub(freed)))?;
+        }
+        self.meet_duplicate(namespace_slot, holder.sequence, item, blob, out);
+        Ok(Some(holder.sequence))
+    }
+
     /// What a message that is sent once more brings to the first one, if that one still waits.
     fn meet_duplicate(
         &mut self,
@@ -166,10 +186,10 @@ impl Engine {
         match (first.filter(waits), unique.map(|unique| unique.on_duplicate)) {
             (Some(slot), Some(OnDuplicate::ReplacePayload)) => self.replace_blob(slot, blob, out),
             (Some(slot), Some(OnDuplicate::Debounce)) => {
-                out.released.push(blob);
+                self.release_blob(blob, out);
                 self.put_off(slot, item.deliver, out);
             }
-            _ => out.released.push(blob),
+            _ => self.release_blob(blob, out),
         }
     }
 

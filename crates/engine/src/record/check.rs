@@ -2,14 +2,16 @@
 
 use crate::blob::BlobHead;
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
-use crate::command::{Command, Deliver, Receive, ReportItem, Send, SendItem, SettleItem, Settlement};
+use crate::command::{
+    Command, Deliver, Receive, ReportItem, SchedulePut, Send, SendItem, SettleItem, Settlement,
+};
 use crate::error::Error;
 use crate::id::MessageId;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{
     ATTEMPTS_MAX, CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX,
-    RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX,
+    RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX, SCHEDULE_SPEC_BYTES_MAX,
 };
 use crate::options::{Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::settings::{Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
@@ -21,7 +23,14 @@ impl Command<'_> {
     /// The error names the field, its value, and what would be right.
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         match self {
-            Command::Epoch { .. } | Command::Tick | Command::HoldDamaged { .. } => Ok(()),
+            Command::Epoch { .. }
+            | Command::Tick
+            | Command::HoldDamaged { .. }
+            | Command::ScheduleFire(_) => Ok(()),
+            Command::SchedulePut(put) => check_schedule(put, limits),
+            Command::ScheduleDelete { schedule, .. }
+            | Command::SchedulePause { schedule, .. }
+            | Command::ScheduleTrigger { schedule, .. } => name_rule("schedule", schedule),
             Command::Configure(limits) => limits.check(),
             Command::Send(send) => check_send(send, limits),
             Command::Receive(receive) => check_receive(receive, limits),
@@ -242,6 +251,23 @@ fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
         return Err(invalid("weight", reason));
     }
     Ok(())
+}
+
+fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
+    name_rule("schedule", put.schedule)?;
+    name_rule("queue", put.queue)?;
+    at_most("spec bytes", put.spec.len() as u64, SCHEDULE_SPEC_BYTES_MAX as u64)?;
+    let instead = |field: &str, other: &str| {
+        let reason = format!("a schedule sends again and again: use {other}");
+        Err(invalid(format!("message.{field}"), reason))
+    };
+    if matches!(put.item.deliver, Deliver::AtUs(_)) {
+        return instead("deliver_at_ms", "delay_ms");
+    }
+    if put.item.options.is_some_and(|options| matches!(options.expires, Expires::AtUs(_))) {
+        return instead("expires_at_ms", "ttl_ms");
+    }
+    check_send_item(put.item, "message.", limits).map(|_| ())
 }
 
 fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {

@@ -3,8 +3,9 @@
 use super::change::{self, ChangeRecord};
 use super::fields;
 use super::report::{self, ReportRecord};
+use super::schedule::{self, SchedulePutRecord};
 use super::{LAYOUT, LAYOUT_2, kind, tag};
-use crate::command::{Deliver, Settlement};
+use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limit::LimitRules;
@@ -40,6 +41,11 @@ pub(crate) enum RareRecord<'a> {
     HoldDamaged { id: MessageId, blob: BlobRef },
     Report(ReportRecord<'a>),
     Change(ChangeRecord<'a>),
+    SchedulePut(SchedulePutRecord<'a>),
+    ScheduleDelete { namespace: NamespaceId, schedule: &'a str },
+    SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 },
+    ScheduleFire(ScheduleFire),
+    ScheduleTrigger { namespace: NamespaceId, schedule: &'a str },
 }
 
 #[derive(Clone, Copy)]
@@ -203,6 +209,20 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::LIMIT_DELETE => {
             RareRecord::LimitDelete { namespace: NamespaceId(reader.u32()?), limit: reader.name()? }
         }
+        kind::SCHEDULE_PUT => RareRecord::SchedulePut(schedule::decode_put(reader)?),
+        kind::SCHEDULE_FIRE => RareRecord::ScheduleFire(schedule::decode_fire(reader)?),
+        kind::SCHEDULE_DELETE => {
+            RareRecord::ScheduleDelete { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
+        }
+        kind::SCHEDULE_TRIGGER => {
+            RareRecord::ScheduleTrigger { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
+        }
+        kind::SCHEDULE_PAUSE => RareRecord::SchedulePause {
+            namespace: NamespaceId(reader.u32()?),
+            schedule: reader.name()?,
+            paused: reader.bool()?,
+            next_at_us: reader.u64()?,
+        },
         _ => decode_of_queue(kind, layout, reader)?,
     })
 }
@@ -254,7 +274,7 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
 }
 
 #[inline]
-fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
+pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
     let fixed = reader.array::<8>()?;
     let flags = fixed[5];
     let deliver = match flags & tag::DELIVER_MASK {

@@ -2,14 +2,15 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, change, kind, report, tag};
+use super::{LAYOUT, LAYOUT_2, change, kind, report, schedule, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
 use crate::wire::Put;
 
 impl Command<'_> {
-    /// How many blobs the record has: a send one per item, a settle and a report one per text, result and checkpoint.
+    /// How many blobs the record has: a send one per item, a settle and a report one per text, result and checkpoint,
+    /// a schedule one.
     pub fn blob_count(&self) -> u32 {
         match self {
             Command::Send(send) => send.items.len() as u32,
@@ -21,6 +22,7 @@ impl Command<'_> {
             }
             Command::Report { items, .. } => report::blob_count(items),
             Command::Change(change) => change::blob_count(change),
+            Command::SchedulePut(_) => 1,
             _ => 0,
         }
     }
@@ -38,6 +40,7 @@ impl Command<'_> {
                 report::encode_items(items, sink);
             }
             Command::Change(change) => change::encode(change, sink),
+            Command::SchedulePut(put) => schedule::encode_put(put, sink),
             _ => {
                 let mut body = Vec::with_capacity(192);
                 encode_rare(self, &mut body);
@@ -69,7 +72,7 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
     }
 }
 
-fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+pub(super) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     let len = BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len();
     let (deliver, time) = match item.deliver {
         Deliver::Now => (tag::DELIVER_NOW, 0),
@@ -234,6 +237,21 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             begin(kind::LIMIT_DELETE);
             queue_into(out, *namespace, limit);
         }
+        Command::ScheduleDelete { namespace, schedule } => {
+            begin(kind::SCHEDULE_DELETE);
+            queue_into(out, *namespace, schedule);
+        }
+        Command::SchedulePause { namespace, schedule, paused, next_at_us } => {
+            begin(kind::SCHEDULE_PAUSE);
+            queue_into(out, *namespace, schedule);
+            out.bool(*paused);
+            out.u64(*next_at_us);
+        }
+        Command::ScheduleFire(fire) => schedule::encode_fire(fire, out),
+        Command::ScheduleTrigger { namespace, schedule } => {
+            begin(kind::SCHEDULE_TRIGGER);
+            queue_into(out, *namespace, schedule);
+        }
         Command::HoldDamaged { id, blob } => {
             begin(kind::HOLD_DAMAGED);
             id_into(out, id);
@@ -245,8 +263,9 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         | Command::Settle { .. }
         | Command::Extend { .. }
         | Command::Report { .. }
-        | Command::Change(_) => {
-            unreachable!("hot commands are written by their own functions")
+        | Command::Change(_)
+        | Command::SchedulePut(_) => {
+            unreachable!("hot commands, and those with blobs, are written by their own functions")
         }
     }
 }

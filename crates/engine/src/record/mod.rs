@@ -4,7 +4,7 @@
 //! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), a
 //! settle for each item its error text and its result (laid out like a message's), each if
 //! there is one, a report for each item its note and its checkpoint in the same way, a change one for who and why and one for
-//! tags, the others have none.
+//! tags, a schedule what it sends, the others have none.
 
 mod change;
 mod check;
@@ -14,6 +14,7 @@ mod fields;
 mod known;
 mod options;
 mod report;
+mod schedule;
 
 pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
@@ -25,6 +26,7 @@ pub(crate) use known::check_behaviour;
 pub use known::check_known;
 pub(crate) use options::read_options;
 pub(crate) use report::{ReportItemRecord, ReportRecord};
+pub(crate) use schedule::{SchedulePutRecord, read_template};
 
 /// The first version of every layout.
 const LAYOUT: u8 = 1;
@@ -51,6 +53,11 @@ mod kind {
     pub(super) const HOLD_DAMAGED: u8 = 16;
     pub(super) const REPORT: u8 = 28;
     pub(super) const CHANGE: u8 = 34;
+    pub(super) const SCHEDULE_PUT: u8 = 50;
+    pub(super) const SCHEDULE_DELETE: u8 = 51;
+    pub(super) const SCHEDULE_PAUSE: u8 = 52;
+    pub(super) const SCHEDULE_FIRE: u8 = 53;
+    pub(super) const SCHEDULE_TRIGGER: u8 = 54;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
 }

@@ -15,6 +15,7 @@ pub(crate) mod ordering;
 pub(crate) mod origin;
 pub(crate) mod queue;
 pub(crate) mod results;
+pub(crate) mod schedule;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
 pub(crate) mod unique;

@@ -29,6 +29,8 @@ pub(crate) struct Namespace {
     pub(crate) queues: BTreeMap<Box<str>, u32>,
     /// Slots of limits by name. Derived.
     pub(crate) limits: BTreeMap<Box<str>, u32>,
+    /// Slots of schedules by name. Derived.
+    pub(crate) schedules: BTreeMap<Box<str>, u32>,
     /// Slots of messages by sequence. Derived.
     pub(crate) directory: Directory,
     next_vacant: Option<u32>,
@@ -49,6 +51,7 @@ impl Namespace {
             deleted: false,
             queues: BTreeMap::new(),
             limits: BTreeMap::new(),
+            schedules: BTreeMap::new(),
             directory: Directory::default(),
             next_vacant: None,
         }

@@ -17,7 +17,7 @@ mod print;
 use std::collections::HashMap;
 
 use sluice_engine::id::{MessageId, NamespaceId, QueueId, Receipt};
-use sluice_engine::query::State;
+use sluice_engine::query::{DueSchedule, State};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 use crate::common::Driver;
@@ -65,7 +65,7 @@ pub(crate) fn play(script: &str) -> String {
 impl Player {
     fn play(&mut self, line: &Line<'_>) -> Vec<String> {
         match line.verb {
-            "show" | "list" | "peek" | "deadline" => self.look(line),
+            "show" | "list" | "peek" | "deadline" | "due" => self.look(line),
             "ticks" => self.ticks(),
             "restart" => self.restart(),
             "raw" => self.raw(line),
@@ -153,6 +153,22 @@ impl Player {
                 lines.extend(page.items.iter().map(|key| print::limit_key(key, |us| self.time(us))));
                 lines.extend(page.next.map(|next| format!("next cursor={next}")));
                 lines
+            }
+            ("show", ["schedules"]) => {
+                let found = engine.schedules(namespace, line.get("after"), limit);
+                found.iter().map(|view| view.name.clone()).collect()
+            }
+            ("show", ["schedule", name]) => match engine.schedule(namespace, name) {
+                Some(view) => self.schedule_view(&view),
+                None => vec!["no such schedule".into()],
+            },
+            ("due", []) => {
+                let found = engine.schedules_by_time().take(limit);
+                let text = |due: DueSchedule<'_>| {
+                    let spec = String::from_utf8_lossy(due.spec);
+                    format!("schedule {} at {}: {spec}", due.number, self.time(due.instant_us))
+                };
+                found.map(text).collect()
             }
             ("show", ["totals"]) => print::counters(&engine.totals()),
             ("peek", [name]) => {

@@ -2,7 +2,8 @@
 
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
-    Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+    Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, SchedulePut, Send, SendItem, SettleItem,
+    Settlement,
 };
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
@@ -113,6 +114,7 @@ impl Player {
                     _ => Command::DeadDelete { namespace, queue, ids },
                 })
             }
+            ("schedule", [what, words @ ..]) => self.schedule(line, what, words),
             ("limit", ["delete", limit]) => self.run(&Command::LimitDelete { namespace, limit }),
             ("limit", ["set", limit]) => {
                 self.run(&Command::LimitSet { namespace, limit, rules: rules(line) })
@@ -177,6 +179,47 @@ impl Player {
             request_digest: line.number("digest").unwrap_or(0),
             items: &items,
         }))
+    }
+
+    /// Times are milliseconds since the beginning; `fire NUMBER at=... next=...`, `sent=no` lets the instant go by.
+    fn schedule(&mut self, line: &Line<'_>, what: &str, words: &[&str]) -> Vec<String> {
+        let namespace = self.namespace(line);
+        let time = |key: &str| line.number(key).map_or(0, |ms| START_US + ms * 1_000);
+        let next_at_us = time("next");
+        match (what, words) {
+            ("put", [schedule, queue, payload]) => {
+                let options = options(line, line.get("unique").unwrap_or("-"));
+                let item = SendItem {
+                    payload: payload.as_bytes(),
+                    priority: line.number("priority").unwrap_or(0) as u8,
+                    deliver: match (line.number("delay_ms"), line.number("at_ms")) {
+                        (Some(delay_ms), _) => Deliver::AfterMs(delay_ms),
+                        (_, Some(at_ms)) => Deliver::AtUs(START_US + at_ms * 1_000),
+                        _ => Deliver::Now,
+                    },
+                    max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
+                    backoff: line.get("backoff").map(backoff),
+                    options: options.given(),
+                    ..SendItem::default()
+                };
+                let spec = line.get("spec").unwrap_or("each").as_bytes();
+                let put = SchedulePut { namespace, schedule, queue, spec, next_at_us, item: &item };
+                self.run(&Command::SchedulePut(put))
+            }
+            ("fire", [number]) => self.run(&Command::ScheduleFire(ScheduleFire {
+                number: number.parse().unwrap(),
+                instant_us: time("at"),
+                send: line.get("sent") != Some("no"),
+                next_at_us,
+            })),
+            ("delete", [schedule]) => self.run(&Command::ScheduleDelete { namespace, schedule }),
+            ("trigger", [schedule]) => self.run(&Command::ScheduleTrigger { namespace, schedule }),
+            ("pause" | "resume", [schedule]) => {
+                let paused = what == "pause";
+                self.run(&Command::SchedulePause { namespace, schedule, paused, next_at_us })
+            }
+            _ => panic!("{line:?} is no command"),
+        }
     }
 
     fn receive(&mut self, line: &Line<'_>, queues: &[&str]) -> Vec<String> {

@@ -1,9 +1,12 @@
 //! From outcomes and views to lines.
 
 use sluice_engine::blob::MessageBlob;
+use sluice_engine::command::Deliver;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
 use sluice_engine::outcome::{Delivery, Ended, Reply};
-use sluice_engine::query::{Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, State};
+use sluice_engine::query::{
+    Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, ScheduleView, State,
+};
 use sluice_engine::settings::Backoff;
 
 use super::{Player, START_US};
@@ -62,6 +65,7 @@ impl Player {
                 format!("{} queue {}", if created { "created" } else { "set" }, queue.0)
             }
             Reply::Limit { created } => if created { "created limit" } else { "set limit" }.into(),
+            Reply::Schedule { created } => if created { "created schedule" } else { "set schedule" }.into(),
             Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
             Reply::Count { messages } => format!("{messages} message(s)"),
         })
@@ -188,6 +192,29 @@ impl Player {
             ));
         }
         lines
+    }
+
+    pub(super) fn schedule_view(&self, view: &ScheduleView) -> Vec<String> {
+        let (item, options) = view.message.fields();
+        let mut message =
+            format!("{} to {}, priority {}", self.payload(&view.blob), view.queue, item.priority);
+        if item.deliver != Deliver::Now {
+            message.push_str(&format!(", {:?}", item.deliver));
+        }
+        message.push_str(&request(options.correlation_id, options.reply_to));
+        let mut text = format!("spec {:?}", String::from_utf8_lossy(&view.spec));
+        text.push_str(if view.paused { ", paused" } else { "" });
+        let next = view.next_at_us.map(|at| format!(", next at {}", self.time(at)));
+        text.push_str(&next.unwrap_or_default());
+        let mut done = format!("fired {}, refused {}", view.fired, view.refused);
+        if view.duplicates > 0 {
+            done.push_str(&format!(", duplicates {}", view.duplicates));
+        }
+        let last = view.last_at_us.map(|at| format!(", last at {}", self.time(at)));
+        done.push_str(&last.unwrap_or_default());
+        done.push_str(&view.last_id.map(|last| format!(", sent {}", id(last))).unwrap_or_default());
+        done.push_str(&view.last_error.as_ref().map(|code| format!(", error {code}")).unwrap_or_default());
+        vec![text, message, done]
     }
 
     /// What is asked and told of a message's result, in one line; none if that is nothing.

@@ -51,8 +51,7 @@ fn the_log_goes_on_while_a_manifest_is_being_synced() {
 fn writing_and_maintenance_never_wait_for_each_other_in_a_circle() {
     const BATCHES: u32 = 20_000;
     let dir = tempfile::tempdir().unwrap();
-    let settings =
-        Options { durability: Durability::Os, segment_bytes: 16 << 10, ..options(dir.path()) };
+    let settings = Options { durability: Durability::Os, segment_bytes: 16 << 10, ..options(dir.path()) };
     let Rig { mut journal, writer, mut maintenance, .. } = Rig::try_open(settings).unwrap();
     let stopper = writer.clone();
     std::thread::spawn(move || {

@@ -1,0 +1,84 @@
+//! The layout of what is done to schedules. What a schedule sends is laid out like the item of a send.
+
+use super::decode::{SendItemRecord, read_send_item};
+use super::encode::encode_send_item;
+use super::options::read_options;
+use super::{LAYOUT, kind};
+use crate::blob::BlobHead;
+use crate::command::{RecordSink, ScheduleFire, SchedulePut};
+use crate::id::NamespaceId;
+use crate::wire::{Put, Reader};
+
+/// A schedule as it was put.
+#[derive(Clone, Copy)]
+pub(crate) struct SchedulePutRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) schedule: &'a str,
+    pub(crate) queue: &'a str,
+    pub(crate) next_at_us: u64,
+    pub(crate) spec: &'a [u8],
+    /// What it sends: `item` as it is laid out.
+    pub(crate) template: &'a [u8],
+    pub(crate) item: SendItemRecord<'a>,
+}
+
+struct Gathered(Vec<u8>);
+
+impl RecordSink for Gathered {
+    fn body(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn blob(&mut self, _pieces: &[&[u8]]) {}
+}
+
+pub(super) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
+    let mut template = Gathered(Vec::with_capacity(64));
+    encode_send_item(put.item, &mut template);
+    let mut body = Vec::with_capacity(192);
+    body.raw(&[kind::SCHEDULE_PUT, LAYOUT]);
+    body.u32(put.namespace.0);
+    body.name(put.schedule);
+    body.name(put.queue);
+    body.u64(put.next_at_us);
+    body.bytes16(put.spec);
+    body.bytes16(&template.0);
+    sink.body(&body);
+    let item = put.item;
+    BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
+}
+
+pub(super) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<SchedulePutRecord<'a>> {
+    let namespace = NamespaceId(reader.u32()?);
+    let (schedule, queue) = (reader.name()?, reader.name()?);
+    let (next_at_us, spec, template) = (reader.u64()?, reader.bytes16()?, reader.bytes16()?);
+    let item = read_template(template)?;
+    Some(SchedulePutRecord { namespace, schedule, queue, next_at_us, spec, template, item })
+}
+
+/// Reads the item that a schedule sends, and sees that its options can be read.
+pub(crate) fn read_template(template: &[u8]) -> Option<SendItemRecord<'_>> {
+    let mut reader = Reader::new(template);
+    let item = read_send_item(&mut reader)?;
+    if let Some(options) = item.options {
+        read_options(options)?;
+    }
+    reader.is_empty().then_some(item)
+}
+
+pub(super) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
+    out.raw(&[kind::SCHEDULE_FIRE, LAYOUT]);
+    out.u64(fire.number);
+    out.u64(fire.instant_us);
+    out.bool(fire.send);
+    out.u64(fire.next_at_us);
+}
+
+pub(super) fn decode_fire(reader: &mut Reader<'_>) -> Option<ScheduleFire> {
+    Some(ScheduleFire {
+        number: reader.u64()?,
+        instant_us: reader.u64()?,
+        send: reader.bool()?,
+        next_at_us: reader.u64()?,
+    })
+}
