@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
-use sluice_engine::query::{Counters, MessageView};
+use sluice_engine::query::{Counters, MessageView, State};
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -40,7 +40,7 @@ pub struct Options {
     pub mailbox_requests: usize,
     /// Most bytes that they take together.
     pub mailbox_bytes: u64,
-    /// Most receives that wait for messages, per shard.
+    /// Most receives that wait for messages, and as many waits for results, per shard.
     pub waiting_receives: usize,
     /// Bytes kept free for draining a full disk.
     pub reserve_bytes: u64,
@@ -92,6 +92,58 @@ pub struct Delivered {
     pub queue: Arc<str>,
     /// Content type, headers and payload: see [`sluice_engine::blob`].
     pub blob: Bytes,
+    /// What it has beside the plain fields.
+    pub details: Option<Box<DeliveredDetails>>,
+}
+
+/// What a delivered message has beside the plain fields.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveredDetails {
+    /// What the sender knows a reply by; empty: nothing.
+    pub correlation_id: Box<[u8]>,
+    /// The queue that gets the result; empty: none.
+    pub reply_to: Box<str>,
+    /// What an earlier attempt has left to go on from; laid out as a payload.
+    pub checkpoint: Option<Bytes>,
+}
+
+/// What became of a message.
+#[derive(Clone, Debug)]
+pub enum Awaited {
+    /// Acked.
+    Done {
+        /// What the ack gave, if that is kept; laid out as a payload.
+        result: Option<Bytes>,
+        /// When, in microseconds since the Unix epoch; `None`: the message is gone already.
+        done_at_us: Option<u64>,
+        /// Until when it is kept at least, if that is known.
+        kept_until_us: Option<u64>,
+    },
+    /// A dead letter.
+    Dead {
+        /// Why.
+        reason: Option<&'static str>,
+        /// Since when, in microseconds since the Unix epoch.
+        at_us: Option<u64>,
+    },
+    /// Neither, when the time was over.
+    Pending {
+        /// Where it stands.
+        state: State,
+        /// How far its holder says that it has come.
+        progress: Option<ProgressSeen>,
+    },
+}
+
+/// How far the holder of a message says that it has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgressSeen {
+    /// 0 to 100.
+    pub percent: u8,
+    /// What it says of it.
+    pub note: Option<String>,
+    /// When, in microseconds since the Unix epoch.
+    pub at_us: u64,
 }
 
 /// A message that was looked at, not taken.
@@ -105,6 +157,12 @@ pub struct Stored {
     pub blob: Option<Bytes>,
     /// Error texts of `view.history`, one per entry.
     pub errors: Vec<Option<String>>,
+    /// The note of `view.progress`; of one message, not in lists.
+    pub note: Option<String>,
+    /// `view.checkpoint` and `view.result`, when bytes were asked for; of one message, not in lists.
+    pub checkpoint: Option<Bytes>,
+    /// See `checkpoint`.
+    pub result: Option<Bytes>,
 }
 
 /// Why a node did not start: a sentence for the operator that names cause and remedy.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Command, Receive, Send, SettleItem};
+use sluice_engine::command::{Command, Receive, ReportItem, Send, SettleItem};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::{Limits, SLICE_ITEMS};
 use sluice_engine::outcome::Reply;
@@ -153,6 +153,19 @@ impl Node {
         items: &[(Receipt, u64)],
     ) -> Result<Vec<Result<(), Error>>, Error> {
         self.propose_slices(namespace, items, |items| Command::Extend { namespace, items }).await
+    }
+
+    /// Extends leases, and takes down progress and checkpoints; one result per item, in order.
+    ///
+    /// # Errors
+    /// As [`Node::extend`]; for a note or checkpoint that is too large, and on a full disk.
+    pub async fn report(
+        &self,
+        namespace: NamespaceId,
+        items: &[ReportItem<'_>],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let answer = self.propose(namespace, &Command::Report { namespace, items }).await?;
+        item_results(answer, items.len())
     }
 
     /// Changes settings; with `create` makes a missing queue. Tells whether it is new.

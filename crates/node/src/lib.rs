@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+mod awaiting;
 pub mod backup;
 mod blobs;
 pub mod bulk;
@@ -28,5 +29,5 @@ mod queue_limits;
 pub mod shard;
 mod start;
 
-pub use api::{Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use handle::Node;

@@ -28,6 +28,8 @@ struct Seen {
     queue: String,
     blob: Option<BlobRead>,
     errors: Vec<Option<BlobRead>>,
+    /// Note, checkpoint and result.
+    told: [Option<BlobRead>; 3],
 }
 
 impl Node {
@@ -82,7 +84,7 @@ impl Node {
     pub async fn message(&self, id: MessageId, payload: bool) -> Result<Stored, Error> {
         let not_found = |_| Error::MessageNotFound { id: id.to_string() };
         let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
-        let seen = self.look(shard, move |at| Ok(see(at, at.engine.message(id)?, payload))).await??;
+        let seen = self.look(shard, move |at| Ok(see_all(at, at.engine.message(id)?, payload))).await??;
         let stored = load(vec![seen]).await?.pop();
         stored
             .filter(|stored| !payload || stored.blob.is_some())
@@ -177,20 +179,36 @@ fn missing(queue: &str) -> Error {
     Error::QueueNotFound { queue: queue.chars().take(128).collect() }
 }
 
+/// Like [`see`], with what its holders have told.
+fn see_all(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
+    let note = view.progress.and_then(|progress| progress.note);
+    let bytes = |blob: Option<BlobRef>| blob.filter(|_| payload);
+    let told = [note, bytes(view.checkpoint), bytes(view.result)];
+    let told = told.map(|blob| blob.map(|blob| store::read(at.journal, blob)));
+    Seen { told, ..see(at, view, payload) }
+}
+
 fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
     let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
-    Seen { queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(), blob, errors, view }
+    Seen {
+        queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(),
+        blob,
+        errors,
+        told: [None, None, None],
+        view,
+    }
 }
 
 async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
-    for Seen { view, queue, blob, errors } in seen {
+    for Seen { view, queue, blob, errors, told } in seen {
         let texts: Vec<bool> = errors.iter().map(Option::is_some).collect();
-        shapes.push((view, queue, blob.is_some(), texts));
-        blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()));
+        let has_told = told.each_ref().map(Option::is_some);
+        shapes.push((view, queue, blob.is_some(), texts, has_told));
+        blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()).chain(told.into_iter().flatten()));
     }
     let loaded = blobs::load(blobs).await;
     if loaded.contains(&Err(Unread::Later)) {
@@ -198,11 +216,12 @@ async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     }
     let mut loaded = loaded.into_iter().map(Result::ok);
     let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
-    let stored = shapes.into_iter().map(|(view, queue, has_blob, texts)| {
+    let stored = shapes.into_iter().map(|(view, queue, has_blob, texts, has_told)| {
         let blob = next(has_blob);
         let text = |bytes: bytes::Bytes| String::from_utf8_lossy(&bytes).into_owned();
         let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
-        Stored { view, queue: queue.into(), blob, errors }
+        let [note, checkpoint, result] = has_told.map(&mut next);
+        Stored { view, queue: queue.into(), blob, errors, note: note.map(text), checkpoint, result }
     });
     Ok(stored.collect())
 }

@@ -1,12 +1,14 @@
 //! The caller's side of a receive. Whatever happens to the caller, no message is left in nobody's hands: what was on
 //! its way to a caller that went is given back.
 
+use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::outcome::Delivery;
+use sluice_engine::query::DeliveryDetails;
 use tokio::sync::oneshot;
 
-use crate::api::Delivered;
+use crate::api::{Delivered, DeliveredDetails};
 use crate::blobs::{self, Unread};
 use crate::handle::Node;
 use crate::shard::release;
@@ -39,7 +41,7 @@ impl PullGuard {
         let given = receiver.await;
         self.receiver = None;
         let given = given.map_err(|_| Error::ShuttingDown {})??;
-        if given.iter().any(|given| !blobs::is_cached(&given.blob)) {
+        if !given.iter().all(is_cached) {
             self.outstanding.extend(given.iter().map(|given| given.delivery));
         }
         let delivered = self.load(given).await;
@@ -50,16 +52,30 @@ impl PullGuard {
     /// Reads what is not in the cache. A message whose bytes are damaged is held and left out; one whose bytes cannot be
     /// read now comes again later, and this attempt does not count.
     async fn load(&self, given: Vec<Given>) -> Vec<Delivered> {
-        let (places, blobs): (Vec<_>, Vec<_>) =
-            given.into_iter().map(|Given { delivery, queue, blob }| ((delivery, queue), blob)).unzip();
-        let loaded = blobs::load(blobs).await;
+        let mut blobs = Vec::with_capacity(given.len());
+        let mut places = Vec::with_capacity(given.len());
+        for Given { delivery, queue, blob, details } in given {
+            blobs.push(blob);
+            let details = details.map(|details| {
+                let has_checkpoint = details.checkpoint.is_some();
+                blobs.extend(details.checkpoint);
+                (details.known, has_checkpoint)
+            });
+            places.push((delivery, queue, details));
+        }
+        let mut loaded = blobs::load(blobs).await.into_iter();
+        let mut next = || loaded.next().unwrap_or(Err(Unread::Later));
         let mut delivered = Vec::with_capacity(places.len());
         let mut later = Vec::new();
-        for ((delivery, queue), blob) in places.into_iter().zip(loaded) {
-            match blob {
-                Ok(blob) => delivered.push(Delivered { delivery, queue, blob }),
-                Err(Unread::Damaged) => self.hold(&delivery),
-                Err(Unread::Later) => later.push(release_after(&delivery, READ_AGAIN_MS)),
+        for (delivery, queue, details) in places {
+            let blob = next();
+            let details = details.map(|(known, has_checkpoint)| {
+                details_of(&delivery, known, if has_checkpoint { Some(next()) } else { None })
+            });
+            match (blob, details.transpose()) {
+                (Ok(blob), Ok(details)) => delivered.push(Delivered { delivery, queue, blob, details }),
+                (Err(Unread::Damaged), _) => self.hold(&delivery),
+                _ => later.push(release_after(&delivery, READ_AGAIN_MS)),
             }
         }
         self.settle(&later);
@@ -78,6 +94,28 @@ impl PullGuard {
             self.node.push_surely(self.shard, Request::surely(&settle));
         }
     }
+}
+
+fn is_cached(given: &Given) -> bool {
+    let checkpoint = given.details.as_ref().and_then(|details| details.checkpoint.as_ref());
+    blobs::is_cached(&given.blob) && checkpoint.is_none_or(blobs::is_cached)
+}
+
+/// A damaged checkpoint is left out: without it the work begins anew.
+fn details_of(
+    delivery: &Delivery,
+    known: DeliveryDetails,
+    checkpoint: Option<Result<Bytes, Unread>>,
+) -> Result<Box<DeliveredDetails>, Unread> {
+    let checkpoint = match checkpoint.transpose() {
+        Err(Unread::Damaged) => {
+            tracing::error!(message = %delivery.receipt.id, "the stored checkpoint is damaged: it is left out");
+            None
+        }
+        other => other?,
+    };
+    let DeliveryDetails { correlation_id, reply_to, .. } = known;
+    Ok(Box::new(DeliveredDetails { correlation_id, reply_to, checkpoint }))
 }
 
 fn release_after(delivery: &Delivery, delay_ms: u64) -> SettleItem<'static> {

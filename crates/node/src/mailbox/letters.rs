@@ -17,7 +17,11 @@ impl Letter for Request {
                 Request::Propose(proposal) => proposal.record.bytes(),
                 Request::Pull(pull) => pull.queues.len() * PULL_QUEUE_BYTES,
                 Request::Surely(record) => record.bytes(),
-                Request::Cancel { .. } | Request::Read(_) | Request::Drain | Request::Stop => 0,
+                Request::Await(_)
+                | Request::Cancel { .. }
+                | Request::Read(_)
+                | Request::Drain
+                | Request::Stop => 0,
             }
     }
 
@@ -25,7 +29,7 @@ impl Letter for Request {
         match self {
             Request::Propose(proposal) => proposal.relieves,
             Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => true,
-            Request::Pull(_) | Request::Read(_) => false,
+            Request::Pull(_) | Request::Await(_) | Request::Read(_) => false,
         }
     }
 
@@ -36,6 +40,9 @@ impl Letter for Request {
             }
             Request::Pull(pull) => {
                 let _ = pull.reply.send(Err(why.clone()));
+            }
+            Request::Await(wait) => {
+                let _ = wait.reply.send(Err(why.clone()));
             }
             Request::Read(read) => (read.0)(Err(why.clone())),
             Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}

@@ -66,6 +66,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         while !over && let Some(record) = records.next() {
             self.apply(committed.time_us, index, record.body);
             *items += 1 + record.body.len() / ITEM_BYTES + self.outcome.deliveries.len();
+            if !self.outcome.ended.is_empty() {
+                self.tell_ends();
+            }
             if let Some(pending) = self.in_flight.pop_front() {
                 self.complete(pending);
             }

@@ -5,6 +5,7 @@
 //! serves waiting pulls, and proposes all that came of it as one batch. What arrives while a batch is being made
 //! durable is the next batch: nothing waits in order to fill one.
 
+pub mod awaiting;
 pub mod recover;
 pub mod request;
 pub mod store;
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
+use awaiting::Awaiting;
 use damage::Damaged;
 use request::{Proposal, Read, ReplyTo, Request};
 use snapshot::Snapshotting;
@@ -101,6 +103,7 @@ pub struct Shard<S, C> {
     mailbox: Mailbox<Request>,
     waiting: Waiting,
     waiting_max: usize,
+    awaiting: Awaiting,
     batch: Batch,
     batch_pending: Vec<(Class, Pending)>,
     in_flight: VecDeque<Pending>,
@@ -148,7 +151,7 @@ pub struct Parts<S, C> {
     pub log_clock: LogClock,
     /// Where requests come from.
     pub mailbox: Mailbox<Request>,
-    /// Most pulls that may wait.
+    /// Most pulls that may wait, and most waits for results.
     pub waiting_max: usize,
 }
 
@@ -164,6 +167,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             mailbox: parts.mailbox,
             waiting: Waiting::default(),
             waiting_max: parts.waiting_max,
+            awaiting: Awaiting::default(),
             batch: Batch::new(),
             batch_pending: Vec::new(),
             in_flight: VecDeque::new(),
@@ -237,6 +241,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked |= self.take_requests();
         self.propose_tick();
         self.end_waits();
+        self.end_awaits(self.monotonic_us);
         self.serve_woken();
         worked |= self.hold_damaged();
         self.propose_owed();
@@ -267,7 +272,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         };
         let owed = if self.owed.is_empty() { None } else { Some(room) };
         let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
-        [timer, owed, wait].into_iter().flatten().min()
+        let awaits = self.awaiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
+        [timer, owed, wait, awaits].into_iter().flatten().min()
     }
 
     fn look_at_the_clock(&mut self) {
@@ -294,7 +300,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             match request {
                 Request::Propose(proposal) => self.take_proposal(proposal),
                 Request::Pull(pull) => self.take_pull(pull),
-                Request::Cancel { ticket } => self.waiting.cancel(ticket),
+                Request::Await(wait) => self.take_await(wait),
+                Request::Cancel { ticket } => {
+                    self.waiting.cancel(ticket);
+                    self.cancel_await(ticket);
+                }
                 Request::Surely(record) => self.owed.push_back(record),
                 Request::Read(read) => self.take_look(read),
                 Request::Drain => self.drain(),
@@ -323,5 +333,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         while let Some(waiter) = self.waiting.pop_any() {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }
+        self.end_awaits(u64::MAX);
     }
 }

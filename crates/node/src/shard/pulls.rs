@@ -10,7 +10,7 @@ use sluice_engine::{Engine, Error};
 use sluice_journal::Class;
 use smallvec::SmallVec;
 
-use super::request::{Given, Pull};
+use super::request::{Given, GivenDetails, Pull};
 use super::store::{self, Store};
 use super::waiting::{QueueIds, Waiter};
 use super::{Claims, Pending, Shard};
@@ -171,11 +171,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
         for i in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[i];
             let blob = store::read(&mut self.store, delivery.blob);
-            given.push(Given { delivery, queue: self.name_of(&delivery), blob });
+            let details = if delivery.has_details { self.details_of(&delivery) } else { None };
+            given.push(Given { delivery, queue: self.name_of(&delivery), blob, details });
         }
         if let Err(orphans) = waiter.pull.reply.send(Ok(given)) {
             self.give_back(&orphans);
         }
+    }
+
+    fn details_of(&mut self, delivery: &Delivery) -> Option<Box<GivenDetails>> {
+        let known = self.engine.delivery_details(delivery.receipt.id)?;
+        let checkpoint = known.checkpoint.map(|blob| store::read(&mut self.store, blob));
+        Some(Box::new(GivenDetails { known, checkpoint }))
     }
 
     /// The caller has gone: its messages return to their queues, and the attempt does not count.

@@ -6,11 +6,13 @@ use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::query::DeliveryDetails;
 use sluice_engine::{Engine, Error};
 use sluice_journal::{Batch, BlobRead, Class, RecordWriter};
 use tokio::sync::oneshot;
 
 use super::ShardFigures;
+use super::awaiting::Await;
 use super::store::Store;
 use crate::api::{Duplicates, Room};
 use crate::mailbox::Mailbox;
@@ -25,9 +27,11 @@ pub enum Request {
     Propose(Proposal),
     /// Give messages, now or when there are some.
     Pull(Box<Pull>),
-    /// The caller of this pull has gone.
+    /// Tell what becomes of a message, when that is known.
+    Await(Await),
+    /// The caller of this pull or wait has gone.
     Cancel {
-        /// The pull's ticket.
+        /// Its ticket.
         ticket: u64,
     },
     /// Exactly one record that drains, for which nobody waits, and which must enter the log sooner or later: what a full
@@ -197,6 +201,17 @@ pub struct Given {
     pub queue: Arc<str>,
     /// Content type, headers and payload, or where to read them.
     pub blob: BlobRead,
+    /// What it has beside the plain fields.
+    pub details: Option<Box<GivenDetails>>,
+}
+
+/// What a message for a pull has beside the plain fields.
+#[derive(Debug)]
+pub struct GivenDetails {
+    /// What the engine knows.
+    pub known: DeliveryDetails,
+    /// The checkpoint, or where to read it.
+    pub checkpoint: Option<BlobRead>,
 }
 
 impl Request {

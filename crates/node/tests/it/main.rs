@@ -10,6 +10,7 @@ mod halfway;
 mod namespaces;
 mod newer;
 mod overload;
+mod results;
 mod shard;
 mod slices;
 mod support;

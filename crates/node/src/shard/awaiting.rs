@@ -1,0 +1,193 @@
+//! Callers that wait for the end of a message. They live here only: waiting costs no record, and nobody polls. The
+//! engine tells which messages an apply has ended, for as long as anybody waits.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use sluice_engine::id::{BlobRef, MessageId};
+use sluice_engine::outcome::Ended;
+use sluice_engine::query::{MessageView, State};
+use sluice_engine::{Engine, Error};
+use sluice_journal::BlobRead;
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::Shard;
+use super::store::{self, Store};
+use crate::clock::Clock;
+
+/// Wait after which a caller may come back that found too many waiting.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// A caller that wants to know what became of a message.
+#[derive(Debug)]
+pub struct Await {
+    /// Names it to [`super::request::Request::Cancel`]; unique in the process.
+    pub ticket: u64,
+    /// Which message.
+    pub id: MessageId,
+    /// How long it may wait, in microseconds.
+    pub wait_us: u64,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<Seen, Error>>,
+}
+
+/// What was seen of a message; its bytes may still have to be read.
+#[derive(Debug)]
+pub struct Seen {
+    /// Done, dead, or where it stands when the time is over.
+    pub state: State,
+    /// The message, if it is still there.
+    pub view: Option<MessageView>,
+    /// Its result: laid out as a payload.
+    pub result: Option<BlobRead>,
+    /// The note of its progress.
+    pub note: Option<BlobRead>,
+}
+
+/// All that wait, by ticket, message, and end of their time.
+#[derive(Debug, Default)]
+pub(super) struct Awaiting {
+    waits: FxHashMap<u64, (u64, Await)>,
+    messages: FxHashMap<MessageId, SmallVec<[u64; 1]>>,
+    ends: BTreeSet<(u64, u64)>,
+}
+
+impl Awaiting {
+    pub(super) fn len(&self) -> usize {
+        self.waits.len()
+    }
+
+    fn push(&mut self, wait: Await, until_us: u64) {
+        self.messages.entry(wait.id).or_default().push(wait.ticket);
+        self.ends.insert((until_us, wait.ticket));
+        self.waits.insert(wait.ticket, (until_us, wait));
+    }
+
+    fn remove(&mut self, ticket: u64) -> Option<Await> {
+        let (until_us, wait) = self.waits.remove(&ticket)?;
+        self.ends.remove(&(until_us, ticket));
+        if let Some(tickets) = self.messages.get_mut(&wait.id) {
+            tickets.retain(|other| *other != ticket);
+            if tickets.is_empty() {
+                self.messages.remove(&wait.id);
+            }
+        }
+        Some(wait)
+    }
+
+    /// Takes those whose time is over by then.
+    fn pop_ended(&mut self, monotonic_us: u64) -> Option<Await> {
+        let &(until_us, ticket) = self.ends.first()?;
+        if until_us <= monotonic_us { self.remove(ticket) } else { None }
+    }
+
+    /// When the next one's time is over.
+    pub(super) fn next_end_us(&self) -> Option<u64> {
+        self.ends.first().map(|&(until_us, _)| until_us)
+    }
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(super) fn take_await(&mut self, wait: Await) {
+        let view = match self.engine.message(wait.id) {
+            Ok(view) => view,
+            Err(error) => return answer(wait, Err(error)),
+        };
+        let ended = matches!(view.state, State::Done | State::Dead);
+        if ended || wait.wait_us == 0 || self.draining {
+            let seen = see(&mut self.store, view.state, Some(view));
+            answer(wait, Ok(seen));
+        } else if self.awaiting.len() >= self.waiting_max {
+            let overloaded = Error::Overloaded { what: "waits for results", retry_after_ms: RETRY_AFTER_MS };
+            answer(wait, Err(overloaded));
+        } else if !wait.reply.is_closed() {
+            let until_us = self.monotonic_us + wait.wait_us;
+            self.awaiting.push(wait, until_us);
+            self.engine.watch_ends(true);
+        }
+    }
+
+    /// Tells those who wait for messages that the latest apply has ended.
+    pub(super) fn tell_ends(&mut self) {
+        for at in 0..self.outcome.ended.len() {
+            let Ended { id, state } = self.outcome.ended[at];
+            while let Some(&ticket) = self.awaiting.messages.get(&id).and_then(|tickets| tickets.first()) {
+                let Some(wait) = self.awaiting.remove(ticket) else { break };
+                answer(wait, end_of(&self.engine, &mut self.store, id, state));
+            }
+        }
+        self.watch_or_not();
+    }
+
+    /// The caller of this wait has gone.
+    pub(super) fn cancel_await(&mut self, ticket: u64) {
+        self.awaiting.remove(ticket);
+        self.watch_or_not();
+    }
+
+    /// Ends the waits whose time is over by then.
+    pub(super) fn end_awaits(&mut self, monotonic_us: u64) {
+        while let Some(wait) = self.awaiting.pop_ended(monotonic_us) {
+            let view = self.engine.message(wait.id);
+            let seen = view.map(|view| see(&mut self.store, view.state, Some(view)));
+            answer(wait, seen);
+        }
+        self.watch_or_not();
+    }
+
+    fn watch_or_not(&mut self) {
+        if self.awaiting.len() == 0 {
+            self.engine.watch_ends(false);
+        }
+    }
+}
+
+/// A message that an apply has ended. It is gone already where nobody wanted its result to be kept.
+fn end_of(
+    engine: &Engine,
+    store: &mut impl Store,
+    id: MessageId,
+    state: Option<State>,
+) -> Result<Seen, Error> {
+    match (engine.message(id), state) {
+        (Ok(view), state) => Ok(see(store, state.unwrap_or(view.state), Some(view))),
+        (Err(_), Some(state)) => Ok(see(store, state, None)),
+        (Err(error), None) => Err(error),
+    }
+}
+
+fn see(store: &mut impl Store, state: State, view: Option<MessageView>) -> Seen {
+    let mut read = |blob: BlobRef| store::read(store, blob);
+    let result = view.as_ref().and_then(|view| view.result).map(&mut read);
+    let note = view.as_ref().and_then(|view| view.progress?.note).map(&mut read);
+    Seen { state, view, result, note }
+}
+
+/// A caller that has gone does not mind.
+fn answer(wait: Await, seen: Result<Seen, Error>) {
+    let _ = wait.reply.send(seen);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_engine::id::NamespaceId;
+
+    #[test]
+    fn waits_leave_every_table_at_once() {
+        let id = |sequence| MessageId { namespace: NamespaceId::DEFAULT, sequence };
+        let wait =
+            |ticket, sequence| Await { ticket, id: id(sequence), wait_us: 0, reply: oneshot::channel().0 };
+        let mut awaiting = Awaiting::default();
+        for (ticket, sequence, until_us) in [(1, 7, 30), (2, 7, 10), (3, 8, 20)] {
+            awaiting.push(wait(ticket, sequence), until_us);
+        }
+        assert_eq!((awaiting.len(), awaiting.next_end_us()), (3, Some(10)));
+        assert!(awaiting.remove(3).is_some() && awaiting.remove(3).is_none());
+        assert!(awaiting.pop_ended(9).is_none());
+        assert_eq!(awaiting.pop_ended(40).map(|wait| wait.ticket), Some(2));
+        assert_eq!(awaiting.pop_ended(40).map(|wait| wait.ticket), Some(1));
+        assert!(awaiting.messages.is_empty() && awaiting.ends.is_empty());
+    }
+}
