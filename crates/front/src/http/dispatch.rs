@@ -19,8 +19,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, dead, limits, messages, namespaces, openapi, prometheus, queues, raw, receive, respond, send,
-    settle,
+    admin, dead, extend, limits, messages, namespaces, openapi, prometheus, queues, raw, receive, respond,
+    results, send, settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -160,7 +160,7 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::Nack => settle::one_outcome(call, body, Outcome::Nack).await,
         Operation::Release => settle::one_outcome(call, body, Outcome::Release).await,
         Operation::Reject => settle::one_outcome(call, body, Outcome::Reject).await,
-        Operation::Extend => settle::extend(call, body).await,
+        Operation::Extend => extend::extend(call, body).await,
         Operation::ReceiveMany => receive::receive_many(call, body).await,
         Operation::SendRaw => raw::send(call, body).await,
         Operation::ReceiveRaw => raw::receive(call, body).await,
@@ -173,6 +173,8 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::MessageList => messages::list(call).await,
         Operation::MessagePeek => messages::peek(call).await,
         Operation::MessageShow => messages::show(call).await,
+        Operation::ResultShow => results::show(call).await,
+        Operation::ResultRaw => results::raw(call).await,
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadDelete => dead::delete(call, body).await,

@@ -2,11 +2,12 @@
 
 use sluice_engine::Limits;
 
+use super::extend::Extensions;
 use super::query::{Params, percent_decode};
 use super::receive::{RECEIVE_MANY_FIELDS, Terms};
 use super::send::Batch;
 use super::settings::read_patch;
-use super::settle::{Extensions, Outcome, Settlements};
+use super::settle::{Outcome, Settlements};
 use super::{dead, namespaces};
 
 /// What decodes outside bytes. Seeds name them by place: append new ones.

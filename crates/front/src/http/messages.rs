@@ -12,8 +12,9 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, more_fields, object};
 use super::query::integer;
-use super::receive::write_blob;
+use super::receive::{write_blob, write_checkpoint, write_request};
 use super::respond;
+use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
 
 /// Parameters of the list.
@@ -217,6 +218,17 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(blob) = &stored.blob {
         write_blob(o, blob);
     }
+    write_request(o, &view.correlation_id, &view.reply_to);
+    if let Some(progress) = &view.progress {
+        write_progress(o, progress.percent, stored.note.as_deref(), progress.at_us);
+    }
+    if let Some(checkpoint) = &stored.checkpoint {
+        write_checkpoint(o, checkpoint);
+    }
+    if let Some(result) = &stored.result {
+        write_content(o, ["result", "result_base64", "result_content_type"], result);
+    }
+    write_times(o, view.done_at_us, view.kept_until_us);
     o.number("size_bytes", u64::from(view.blob.len));
     o.list("history", view.history.iter().enumerate(), |out, (at, attempt)| {
         let error = stored.errors.get(at).and_then(Option::as_deref);

@@ -90,6 +90,11 @@ pub(crate) struct BodyLimits {
 }
 
 impl BodyLimits {
+    /// A list of receipts with results or checkpoints.
+    pub(crate) fn contents(&self) -> usize {
+        self.send.max(self.items)
+    }
+
     pub(crate) fn new(limits: &Limits) -> BodyLimits {
         let items = limits.batch_items as usize;
         let bytes = limits.batch_bytes as usize;

@@ -109,7 +109,7 @@ pub(crate) fn write_counts(o: &mut Object<'_>, counters: &Counters) {
 }
 
 /// What has ever happened, by name.
-pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 10] {
+pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 11] {
     [
         ("sent", counters.sent),
         ("delivered", counters.delivered),
@@ -121,5 +121,6 @@ pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 10] {
         ("died", counters.died),
         ("redriven", counters.redriven),
         ("dropped", counters.dropped),
+        ("replies_lost", counters.replies_lost),
     ]
 }

@@ -185,6 +185,14 @@ fn deliver(message: &Delivered) -> Response<Body> {
     put("sluice-deliveries", Ok(u64::from(delivery.deliveries).into()));
     put("sluice-sent-at-ms", Ok((delivery.sent_at_us / 1_000).into()));
     put("sluice-lease-until-ms", Ok((delivery.lease_until_us / 1_000).into()));
+    if let Some(details) = &message.details {
+        if !details.correlation_id.is_empty() {
+            put("sluice-correlation-id", HeaderValue::from_bytes(&details.correlation_id));
+        }
+        if !details.reply_to.is_empty() {
+            put("sluice-reply-to", HeaderValue::from_str(&details.reply_to));
+        }
+    }
     if let Some(blob) = blob {
         put_headers(headers, blob.headers());
     }

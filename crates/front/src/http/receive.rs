@@ -18,6 +18,7 @@ use super::errors::ApiError;
 use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
+use super::results::write_content;
 
 /// Longest wait for a first message, in milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 60_000;
@@ -188,7 +189,9 @@ fn answer(call: &Call<'_>, delivered: &[Delivered]) -> Response<Body> {
 }
 
 fn encode(delivered: &[Delivered]) -> Vec<u8> {
-    let blobs: usize = delivered.iter().map(|message| message.blob.len()).sum();
+    let checkpoint = |message: &Delivered| Some(message.details.as_ref()?.checkpoint.as_ref()?.len());
+    let bytes = |message: &Delivered| message.blob.len() + checkpoint(message).unwrap_or(0);
+    let blobs: usize = delivered.iter().map(bytes).sum();
     // 320: the fields around a payload; 1/8: escapes.
     let mut out = Vec::with_capacity(32 + blobs + blobs / 8 + delivered.len() * 320);
     object(&mut out, |o| {
@@ -211,6 +214,27 @@ fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
     o.number_by_key(key!("deliveries"), u64::from(delivery.deliveries));
     o.number_by_key(key!("sent_at_ms"), delivery.sent_at_us / 1_000);
     o.number_by_key(key!("lease_until_ms"), delivery.lease_until_us / 1_000);
+    if let Some(details) = &message.details {
+        write_request(o, &details.correlation_id, &details.reply_to);
+        if let Some(checkpoint) = &details.checkpoint {
+            write_checkpoint(o, checkpoint);
+        }
+    }
+}
+
+/// Appends what the sender gave for the reply.
+pub(crate) fn write_request(o: &mut Object<'_>, correlation_id: &[u8], reply_to: &str) {
+    if !correlation_id.is_empty() {
+        o.text("correlation_id", &String::from_utf8_lossy(correlation_id));
+    }
+    if !reply_to.is_empty() {
+        o.text("reply_to", reply_to);
+    }
+}
+
+/// Appends what an earlier attempt has left to go on from.
+pub(crate) fn write_checkpoint(o: &mut Object<'_>, checkpoint: &[u8]) {
+    write_content(o, ["checkpoint", "checkpoint_base64", "checkpoint_content_type"], checkpoint);
 }
 
 /// Appends content type, headers and payload: as text when it is UTF-8, else as base64.

@@ -44,6 +44,8 @@ operations! {
     MessageList "message_list" GET Namespaced ["queues" / "{queue}" / "messages"];
     MessagePeek "message_peek" GET Namespaced ["queues" / "{queue}" / "peek"];
     MessageShow "message_show" GET Namespaced ["messages" / "{id}"];
+    ResultShow "result_show" GET Namespaced ["messages" / "{id}" / "result"];
+    ResultRaw "result_raw" GET Namespaced ["messages" / "{id}" / "result" / "raw"];
     DeadList "dead_list" GET Namespaced ["queues" / "{queue}" / "dead"];
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
@@ -79,6 +81,8 @@ impl Operation {
                 | O::MessageList
                 | O::MessagePeek
                 | O::MessageShow
+                | O::ResultShow
+                | O::ResultRaw
                 | O::DeadList
                 | O::LimitList
                 | O::LimitShow

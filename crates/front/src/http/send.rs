@@ -1,6 +1,5 @@
 //! Sending: the JSON of messages, decoded without an allocation per message.
 
-use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::HeaderMap;
 use http::response::Response;
@@ -14,6 +13,7 @@ use sluice_node::Sent;
 
 use super::body::Body;
 use super::call::Call;
+use super::content::{BASE64_EXPECTED, decode_base64};
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, Text, object, push_number};
 use super::respond;
@@ -354,18 +354,6 @@ impl Message<'_> {
             _ => Ok(()),
         }
     }
-}
-
-const BASE64_EXPECTED: &str = "expected standard base64 with padding (RFC 4648 section 4)";
-
-/// Appends the octets of `text` to `out`.
-fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<(), ()> {
-    let from = out.len();
-    let room = BASE64.decode_len(text.len()).map_err(|_| ())?;
-    out.resize(from + room, 0);
-    let written = BASE64.decode_mut(text.as_bytes(), &mut out[from..]).map_err(|_| ())?;
-    out.truncate(from + written);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Settings of queues and quotas of namespaces, as JSON.
 
-use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::settings::{
     Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OrderingRetry, QueuePatch,
     QueueSettings, Quotas,
@@ -11,8 +11,17 @@ use super::json::{Fault, Object, Read, Reader, push_text};
 /// Fields of a backoff.
 pub(crate) const BACKOFF_FIELDS: &[&str] = &["kind", "base_ms", "cap_ms", "jitter_percent"];
 /// Fields of a queue's settings.
-pub(crate) const SETTINGS_FIELDS: &[&str] =
-    &["lease_ms", "max_attempts", "max_deliveries", "backoff", "fair_weights", "ordering_retry", "limit"];
+pub(crate) const SETTINGS_FIELDS: &[&str] = &[
+    "lease_ms",
+    "max_attempts",
+    "max_deliveries",
+    "backoff",
+    "fair_weights",
+    "ordering_retry",
+    "limit",
+    "retain_done_ms",
+    "retain_done_count",
+];
 /// What a delayed message does to its ordering key.
 pub(crate) const ORDERING_RETRIES: &[&str] = &["block", "step_aside"];
 /// Fields of a namespace's quotas.
@@ -65,6 +74,10 @@ pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
             "limit" => {
                 let name = reader.string()?;
                 patch.limit = Some(name.get(reader.scratch()).into());
+            }
+            "retain_done_ms" => patch.retain_done_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
+            "retain_done_count" => {
+                patch.retain_done_count = Some(reader.integer(0, u64::from(RETAIN_DONE_COUNT_MAX))? as u32);
             }
             other => return Err(Fault::unknown("field", other, SETTINGS_FIELDS)),
         }
@@ -178,6 +191,8 @@ pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
         if !settings.limit.is_empty() {
             o.text("limit", &settings.limit);
         }
+        o.number("retain_done_ms", settings.retain_done_ms);
+        o.number("retain_done_count", u64::from(settings.retain_done_count));
     });
 }
 

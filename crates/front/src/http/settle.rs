@@ -2,19 +2,21 @@
 
 use http::response::Response;
 use hyper::body::Incoming;
-use sluice_engine::command::{SettleItem, Settlement};
+use sluice_engine::command::{Content as Octets, SettleItem, Settlement};
 use sluice_engine::id::Receipt;
-use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX};
+use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 
 use super::body::Body;
 use super::call::Call;
+use super::content::{Content, Names};
 use super::errors::{ApiError, results};
 use super::json::{Fault, Read, Reader, Text, object};
 use super::respond;
 
 /// Fields of ack.
-pub(crate) const ACK_FIELDS: &[&str] = &["receipt", "receipts"];
+pub(crate) const ACK_FIELDS: &[&str] =
+    &["receipt", "receipts", "result", "result_base64", "result_content_type"];
 /// Fields of nack.
 pub(crate) const NACK_FIELDS: &[&str] = &["receipt", "receipts", "error", "delay_ms"];
 /// Fields of release.
@@ -24,18 +26,15 @@ pub(crate) const REJECT_FIELDS: &[&str] = &["receipt", "receipts", "error"];
 /// Fields of settle.
 pub(crate) const SETTLE_FIELDS: &[&str] = &["items"];
 /// Fields of an item of settle.
-pub(crate) const SETTLE_ITEM_FIELDS: &[&str] = &["receipt", "outcome", "error", "delay_ms"];
-/// Fields of extend.
-pub(crate) const EXTEND_FIELDS: &[&str] = &["receipt", "lease_ms", "items"];
-/// Fields of an item of extend.
-pub(crate) const EXTEND_ITEM_FIELDS: &[&str] = &["receipt", "lease_ms"];
+pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
+    &["receipt", "outcome", "error", "delay_ms", "result", "result_base64", "result_content_type"];
 /// How a delivery may end.
 pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
 
 /// Items that were refused before the node saw them, with their place in the request.
-type Refused = Vec<(usize, Error)>;
+pub(super) type Refused = Vec<(usize, Error)>;
 /// Receipts that can be read, each with what goes with it, and those that cannot.
-type Parsed<T> = (Vec<(Receipt, T)>, Refused);
+pub(super) type Parsed<T> = (Vec<(Receipt, T)>, Refused);
 
 /// One of the four ways in which a delivery ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,14 +91,14 @@ pub(crate) async fn one_outcome(
     body: Incoming,
     outcome: Outcome,
 ) -> Result<Response<Body>, ApiError> {
-    let upload = call.json(body, call.context.body_limits.items).await?;
+    let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_one_outcome(upload.bytes(), outcome, call.node().limits())?;
     settle_request(call, request).await
 }
 
 /// `POST P/settle`
 pub(crate) async fn settle(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
-    let upload = call.json(body, call.context.body_limits.items).await?;
+    let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_mixed(upload.bytes(), call.node().limits())?;
     settle_request(call, request).await
 }
@@ -113,20 +112,8 @@ async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Res
     answer(settled, refused, request.is_list)
 }
 
-/// `POST P/extend`
-pub(crate) async fn extend(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
-    let upload = call.json(body, call.context.body_limits.items).await?;
-    let request = Extensions::read(upload.bytes(), call.node().limits())?;
-    let (items, refused) = request.items();
-    let extended = match items.is_empty() {
-        true => Vec::new(),
-        false => call.node().extend(call.namespace_id()?, &items).await?,
-    };
-    answer(extended, refused, request.is_list)
-}
-
 /// Results in the order of the request: those of the node, and between them those refused before.
-fn answer(
+pub(super) fn answer(
     mut done: Vec<Result<(), Error>>,
     refused: Refused,
     is_list: bool,
@@ -156,7 +143,7 @@ fn answer(
 }
 
 /// Splits receipts that can be read from those that cannot; the latter with their place.
-fn parse_receipts<'s, T>(texts: impl Iterator<Item = (&'s str, T)>) -> Parsed<T> {
+pub(super) fn parse_receipts<'s, T>(texts: impl Iterator<Item = (&'s str, T)>) -> Parsed<T> {
     let mut good = Vec::with_capacity(texts.size_hint().0);
     let mut refused = Vec::new();
     for (at, (text, rest)) in texts.enumerate() {
@@ -170,25 +157,25 @@ fn parse_receipts<'s, T>(texts: impl Iterator<Item = (&'s str, T)>) -> Parsed<T>
 
 /// A list that keeps no more than its limit and counts the rest.
 #[derive(Debug)]
-struct Bounded<T> {
+pub(super) struct Bounded<T> {
     items: Vec<T>,
     count: u64,
     limit: u64,
 }
 
 impl<T> Bounded<T> {
-    fn new(limits: &Limits) -> Bounded<T> {
+    pub(super) fn new(limits: &Limits) -> Bounded<T> {
         Bounded { items: Vec::new(), count: 0, limit: u64::from(limits.batch_items) }
     }
 
-    fn push(&mut self, item: T) {
+    pub(super) fn push(&mut self, item: T) {
         self.count += 1;
         if self.count <= self.limit {
             self.items.push(item);
         }
     }
 
-    fn finish(self, field: &str) -> Read<Vec<T>> {
+    pub(super) fn finish(self, field: &str) -> Read<Vec<T>> {
         let Bounded { items, count, limit } = self;
         match count {
             0 => Err(Fault::invalid("expected at least one item").inside(field)),
@@ -203,6 +190,7 @@ impl<T> Bounded<T> {
 pub(super) struct Settlements<'a> {
     items: Vec<SettlementText<'a>>,
     scratch: String,
+    octets: Vec<u8>,
     is_list: bool,
 }
 
@@ -211,6 +199,43 @@ struct SettlementText<'a> {
     receipt: Text<'a>,
     settlement: Settlement,
     error: Option<Text<'a>>,
+    result: Option<ResultText<'a>>,
+}
+
+/// What an ack gave, as it was read.
+#[derive(Clone, Copy, Debug)]
+struct ResultText<'a> {
+    content: Content<'a>,
+    content_type: Option<Text<'a>>,
+}
+
+/// The fields of a result while they are read.
+#[derive(Default)]
+struct ResultFields<'a> {
+    content: Option<Content<'a>>,
+    content_type: Option<Text<'a>>,
+}
+
+const RESULT: Names = Names { text: "result", base64: "result_base64" };
+
+impl<'a> ResultFields<'a> {
+    fn field(&mut self, reader: &mut Reader<'a>, name: &str) -> Read<()> {
+        if name == "result_content_type" {
+            self.content_type = Some(reader.string()?);
+            return Ok(());
+        }
+        Content::read(&mut self.content, reader, RESULT, name)
+    }
+
+    fn finish(self) -> Read<Option<ResultText<'a>>> {
+        match (self.content, self.content_type) {
+            (Some(content), content_type) => Ok(Some(ResultText { content, content_type })),
+            (None, None) => Ok(None),
+            (None, Some(_)) => {
+                Err(Fault::missing("result", "result_content_type tells of what is not given"))
+            }
+        }
+    }
 }
 
 impl<'a> Settlements<'a> {
@@ -222,6 +247,7 @@ impl<'a> Settlements<'a> {
         let mut reader = Reader::new(body)?;
         let (mut receipt, mut error, mut delay_ms) = (None, None, None);
         let mut receipts: Option<Bounded<Text<'a>>> = None;
+        let mut result = ResultFields::default();
         reader.object(outcome.fields(), |reader, name| {
             match name {
                 "receipt" => receipt = Some(reader.string()?),
@@ -234,7 +260,7 @@ impl<'a> Settlements<'a> {
                 }
                 "error" => error = Some(reader.string()?),
                 "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
-                other => return Err(Fault::unknown("field", other, outcome.fields())),
+                other => result.field(reader, other)?,
             }
             Ok(())
         })?;
@@ -247,9 +273,13 @@ impl<'a> Settlements<'a> {
             (None, Some(list)) => list.finish("receipts")?,
         };
         let settlement = outcome.settlement(delay_ms);
-        let items =
-            receipts.into_iter().map(|receipt| SettlementText { receipt, settlement, error }).collect();
-        Ok(Settlements { items, scratch, is_list })
+        let mut octets = Vec::new();
+        let mut result = result.finish()?;
+        if let Some(result) = &mut result {
+            result.content.decode(RESULT, &scratch, &mut octets)?;
+        }
+        let item = |receipt| SettlementText { receipt, settlement, error, result };
+        Ok(Settlements { items: receipts.into_iter().map(item).collect(), scratch, octets, is_list })
     }
 
     pub(super) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
@@ -262,7 +292,14 @@ impl<'a> Settlements<'a> {
             })
         })?;
         let scratch = reader.finish()?;
-        Ok(Settlements { items: items.finish("items")?, scratch, is_list: true })
+        let mut items = items.finish("items")?;
+        let mut octets = Vec::new();
+        for (at, item) in items.iter_mut().enumerate() {
+            let Some(result) = &mut item.result else { continue };
+            let decoded = result.content.decode(RESULT, &scratch, &mut octets);
+            decoded.map_err(|fault| fault.at(at).inside("items"))?;
+        }
+        Ok(Settlements { items, scratch, octets, is_list: true })
     }
 
     /// The items as the engine takes them, and those whose receipt cannot be read.
@@ -275,7 +312,10 @@ impl<'a> Settlements<'a> {
                 receipt,
                 settlement: item.settlement,
                 error: item.error.map_or("", |text| cut(text.get(&self.scratch))),
-                result: None,
+                result: item.result.map(|result| Octets {
+                    content_type: result.content_type.map_or("", |text| text.get(&self.scratch)),
+                    bytes: result.content.get(&self.scratch, &self.octets),
+                }),
             })
             .collect();
         (items, refused)
@@ -284,84 +324,30 @@ impl<'a> Settlements<'a> {
 
 fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<SettlementText<'a>> {
     let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
+    let mut result = ResultFields::default();
     reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
         match name {
             "receipt" => receipt = Some(reader.string()?),
             "outcome" => outcome = Some(Outcome::read(reader)?),
             "error" => error = Some(reader.string()?),
             "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
-            other => return Err(Fault::unknown("field", other, SETTLE_ITEM_FIELDS)),
+            other => result.field(reader, other)?,
         }
         Ok(())
     })?;
     let receipt = receipt.ok_or_else(|| Fault::missing("receipt", "which delivery is to be settled"))?;
     let outcome =
         outcome.ok_or_else(|| Fault::missing("outcome", "expected one of ack, nack, release, reject"))?;
-    for (field, given) in [("error", error.is_some()), ("delay_ms", delay_ms.is_some())] {
+    let result = result.finish()?;
+    for (field, given) in
+        [("error", error.is_some()), ("delay_ms", delay_ms.is_some()), ("result", result.is_some())]
+    {
         if given && !outcome.fields().contains(&field) {
             let reason = format!("{field} has no meaning for {}", outcome.name());
             return Err(Fault::new("conflicting_fields", reason).inside(field));
         }
     }
-    Ok(SettlementText { receipt, settlement: outcome.settlement(delay_ms), error })
-}
-
-/// A request to extend.
-#[derive(Debug)]
-pub(super) struct Extensions<'a> {
-    items: Vec<(Text<'a>, u64)>,
-    scratch: String,
-    is_list: bool,
-}
-
-impl<'a> Extensions<'a> {
-    pub(super) fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
-        let mut reader = Reader::new(body)?;
-        let (mut receipt, mut lease_ms) = (None, None);
-        let mut items: Option<Bounded<(Text<'a>, u64)>> = None;
-        reader.object(EXTEND_FIELDS, |reader, name| {
-            match name {
-                "receipt" => receipt = Some(reader.string()?),
-                "lease_ms" => lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
-                "items" => {
-                    let list = items.insert(Bounded::new(limits));
-                    reader.array(|reader, _| {
-                        list.push(read_extension(reader)?);
-                        Ok(())
-                    })?;
-                }
-                other => return Err(Fault::unknown("field", other, EXTEND_FIELDS)),
-            }
-            Ok(())
-        })?;
-        let scratch = reader.finish()?;
-        let is_list = items.is_some();
-        let items = match (receipt, items) {
-            (Some(_), Some(_)) => return Err(Fault::conflict("receipt", "items")),
-            (None, Some(_)) if lease_ms.is_some() => return Err(Fault::conflict("lease_ms", "items")),
-            (None, None) => return Err(Fault::missing("receipt", "give receipt, or items for many")),
-            (Some(receipt), None) => vec![(receipt, lease_ms.unwrap_or(0))],
-            (None, Some(list)) => list.finish("items")?,
-        };
-        Ok(Extensions { items, scratch, is_list })
-    }
-
-    pub(super) fn items(&self) -> Parsed<u64> {
-        parse_receipts(self.items.iter().map(|(receipt, lease_ms)| (receipt.get(&self.scratch), *lease_ms)))
-    }
-}
-
-fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, u64)> {
-    let (mut receipt, mut lease_ms) = (None, 0);
-    reader.object(EXTEND_ITEM_FIELDS, |reader, name| {
-        match name {
-            "receipt" => receipt = Some(reader.string()?),
-            _ => lease_ms = reader.integer(1, LEASE_MS_MAX)?,
-        }
-        Ok(())
-    })?;
-    let receipt = receipt.ok_or_else(|| Fault::missing("receipt", "which delivery is to be extended"))?;
-    Ok((receipt, lease_ms))
+    Ok(SettlementText { receipt, settlement: outcome.settlement(delay_ms), error, result })
 }
 
 /// The beginning of an error text, as much as is kept.
@@ -397,6 +383,20 @@ mod tests {
         assert_eq!(refused, [(1, Error::InvalidReceipt { receipt: "nonsense".into() })]);
     }
 
+    #[test]
+    fn results_are_read() {
+        let body = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"ack","result_base64":"/wA=","result_content_type":"image/x"}},
+                {{"receipt":"{}","outcome":"ack","result":""}}]}}"#,
+            receipt(1),
+            receipt(2)
+        );
+        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let (items, _) = request.items();
+        assert_eq!(items[0].result, Some(Octets { content_type: "image/x", bytes: &[255, 0] }));
+        assert_eq!(items[1].result, Some(Octets::default()));
+    }
+
     #[tokio::test]
     async fn refused_items_stand_at_their_place() {
         use http_body_util::BodyExt as _;
@@ -418,7 +418,6 @@ mod tests {
         let mixed = |body: &str| Settlements::read_mixed(body.as_bytes(), &limits).unwrap_err();
         let ack =
             |body: &str| Settlements::read_one_outcome(body.as_bytes(), Outcome::Ack, &limits).unwrap_err();
-        let extend = |body: &str| Extensions::read(body.as_bytes(), &limits).unwrap_err();
         assert_eq!(ack("{}").field, "receipt");
         assert_eq!(ack(r#"{"receipt":"a","receipts":[]}"#).code, "conflicting_fields");
         assert_eq!(ack(r#"{"receipt":"a","delay_ms":1}"#).code, "unknown_field");
@@ -429,8 +428,11 @@ mod tests {
         assert_eq!(mixed(r#"{"items":[{"receipt":"a","outcome":"done"}]}"#).field, "items[0].outcome");
         let fault = mixed(r#"{"items":[{"receipt":"a","outcome":"ack","error":"x"}]}"#);
         assert_eq!(fault.reason, "error has no meaning for ack");
-        assert_eq!(extend(r#"{"items":[],"lease_ms":4}"#).code, "conflicting_fields");
-        assert_eq!(extend(r#"{"items":[{}]}"#).field, "items[0].receipt");
+        let fault = mixed(r#"{"items":[{"receipt":"a","outcome":"nack","result":"x"}]}"#);
+        assert_eq!(fault.reason, "result has no meaning for nack");
+        assert_eq!(ack(r#"{"receipt":"a","result":"","result_base64":""}"#).code, "conflicting_fields");
+        assert_eq!(ack(r#"{"receipt":"a","result_base64":"?"}"#).field, "result_base64");
+        assert_eq!(ack(r#"{"receipt":"a","result_content_type":"text/plain"}"#).field, "result");
     }
 
     #[test]
@@ -452,7 +454,7 @@ mod tests {
             if let Ok(request) = Settlements::read_mixed(&body, &Limits::default()) {
                 request.items();
             }
-            let _ = Extensions::read(&body, &Limits::default());
+            let _ = Settlements::read_one_outcome(&body, Outcome::Ack, &Limits::default());
             let _ = Settlements::read_one_outcome(&body, Outcome::Nack, &Limits::default());
         }
     }

@@ -10,6 +10,7 @@ mod looking;
 mod memory;
 mod mistakes;
 mod moving;
+mod results;
 mod schema;
 mod shutdown;
 mod slow_clients;

@@ -124,6 +124,9 @@ const CURSOR: Parameter = query("cursor", Kind::Text, "`next` of the page before
 const PAYLOAD: Parameter =
     query("payload", Kind::Boolean, "Whether payloads, content types and headers are given");
 
+const RESULT_WAIT: Parameter =
+    query("wait_ms", Kind::Integer(0, 60_000), "How long to wait for the message's end; default 0");
+
 const PLAIN: Description = Description {
     tag: "messages",
     summary: "",
@@ -142,7 +145,7 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::QueueList | O::QueueShow | O::QueuePut | O::QueuePatch | O::QueueDelete | O::QueuePurge => {
             Description { tag: "queues", ..queues(operation) }
         }
-        O::MessageList | O::MessagePeek | O::MessageShow => {
+        O::MessageList | O::MessagePeek | O::MessageShow | O::ResultShow | O::ResultRaw => {
             Description { tag: "looking", ..looking(operation) }
         }
         O::DeadList | O::DeadRedrive | O::DeadDelete => {
@@ -224,7 +227,7 @@ fn moving(operation: Operation) -> Description {
 fn settling(operation: Operation) -> Description {
     match operation {
         Operation::Ack => Description {
-            summary: "Done: the message is gone",
+            summary: "Done: the message is gone, or kept with its result",
             request: required("AckRequest"),
             answers: vec![ok("Settled")],
             ..PLAIN
@@ -256,7 +259,7 @@ fn settling(operation: Operation) -> Description {
         },
         _ => Description {
             summary: "Extend leases",
-            about: "The lease ends lease_ms from now.",
+            about: "The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to the next attempt.",
             request: required("ExtendRequest"),
             answers: vec![ok("Settled")],
             ..PLAIN
@@ -326,6 +329,23 @@ fn looking(operation: Operation) -> Description {
             about: "At most some 16 MiB; the answer is truncated when that cuts it short.",
             parameters: vec![query("limit", Kind::Integer(1, 100), "Most messages; default 10")],
             answers: vec![ok("PeekList")],
+            ..PLAIN
+        },
+        Operation::ResultShow => Description {
+            summary: "Wait for a message's end, and get its result",
+            about: "message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its result.",
+            parameters: vec![RESULT_WAIT],
+            answers: vec![ok("Awaited")],
+            ..PLAIN
+        },
+        Operation::ResultRaw => Description {
+            summary: "Wait for a message's end, and get its result as the body",
+            about: "Sluice-State tells done, dead or pending.",
+            parameters: vec![RESULT_WAIT],
+            answers: vec![
+                answer(200, "The result", Content::Octets),
+                Answer { status: 204, about: "There is none, or not yet", content: None },
+            ],
             ..PLAIN
         },
         _ => Description {

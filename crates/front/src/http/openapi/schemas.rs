@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use sluice_engine::limit::{IN_FLIGHT_MAX, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
-use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 use sluice_engine::settings::FAIR_WEIGHT_MAX;
 
 use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
+use crate::http::results::RESULT_STATES;
 use crate::http::send_options::{ON_DUPLICATE, UNTIL};
 use crate::http::settings::{BACKOFF_KINDS, ORDERING_RETRIES};
 use crate::http::settle::OUTCOMES;
@@ -192,7 +193,7 @@ fn receiving() -> Value {
         "ReceiveRequest": object(&[], terms.clone(), json!({"max": 10, "wait_ms": 20_000})),
         "ReceiveManyRequest": object(&["queues"], merged(terms, queues),
             json!({"queues": ["a", {"name": "b", "weight": 3}], "wait_ms": 20_000})),
-        "Delivered": object(&fields, merged(payload_fields(), delivered), example.clone()),
+        "Delivered": object(&fields, merged(payload_fields(), merged(delivered, merged(request_fields(), checkpoint_fields()))), example.clone()),
         "Received": object(&["messages"], json!({"messages": list(reference("Delivered"))}), json!({"messages": [example]})),
     })
 }
@@ -212,14 +213,55 @@ fn settlement(fields: Value) -> Value {
     either(one, many, json!([{"receipt": RECEIPT}, {"receipts": [RECEIPT]}]))
 }
 
+fn result_fields() -> Value {
+    json!({
+        "result": text("What the work gave, up to 256 KiB"),
+        "result_base64": text("The same as standard base64; one of the two"),
+        "result_content_type": text("Kept with the result"),
+    })
+}
+
+fn checkpoint_fields() -> Value {
+    json!({
+        "checkpoint": text("What the next attempt can go on from, up to 256 KiB"),
+        "checkpoint_base64": text("The same as standard base64; one of the two"),
+    })
+}
+
+/// What a sender gave for the reply.
+fn request_fields() -> Value {
+    json!({"correlation_id": text("As sent"), "reply_to": text("Queue that gets the result")})
+}
+
+/// What is told of a message's result.
+fn result_views() -> Value {
+    merged(
+        result_fields(),
+        json!({
+            "done_at_ms": number("When it was acked"),
+            "kept_until_ms": number("Until when it is kept, if that is known"),
+            "progress": reference("Progress"),
+        }),
+    )
+}
+
 fn settling() -> Value {
     let error = json!({"error": text("For the history; cut at 4096 bytes")});
     let delay = json!({"delay_ms": integer(0, DELAY_MS_MAX, "Ready again after so long")});
     let item = merged(
         merged(json!({"receipt": text("Receipt"), "outcome": one_of(OUTCOMES)}), error.clone()),
-        delay.clone(),
+        merged(delay.clone(), result_fields()),
     );
-    let extension = json!({"receipt": text("Receipt"), "lease_ms": integer(1, LEASE_MS_MAX, "From now; default: the queue's")});
+    let extension = merged(
+        json!({
+            "receipt": text("Receipt"),
+            "lease_ms": integer(1, LEASE_MS_MAX, "From now; default: the queue's"),
+            "progress": object(&["percent"], json!({
+                "percent": integer(0, 100, "How far the work has come"), "note": text("Up to 1 KiB"),
+            }), json!({"percent": 40, "note": "two of five"})),
+        }),
+        checkpoint_fields(),
+    );
     let extend_one = object(&["receipt"], extension, json!({"receipt": RECEIPT, "lease_ms": 60_000}));
     let extend_many = object(
         &["items"],
@@ -228,7 +270,7 @@ fn settling() -> Value {
     );
     let single = object(&[], json!({"already_settled": {"const": true}}), json!({}));
     json!({
-        "AckRequest": settlement(json!({})),
+        "AckRequest": settlement(result_fields()),
         "NackRequest": settlement(merged(error.clone(), delay.clone())),
         "ReleaseRequest": settlement(delay),
         "RejectRequest": settlement(error),
@@ -253,6 +295,8 @@ fn settings_fields() -> Value {
             "description": "By fair key, at most 1000; others give one message in their turn"},
         "ordering_retry": one_of(ORDERING_RETRIES),
         "limit": text("The limit that the queue follows; empty: none"),
+        "retain_done_ms": integer(0, DELAY_MS_MAX, "How long a finished message stays readable; 0: not for time alone"),
+        "retain_done_count": integer(0, u64::from(RETAIN_DONE_COUNT_MAX), "How many finished messages stay readable; 0: no number"),
     })
 }
 
@@ -275,17 +319,19 @@ fn queues() -> Value {
         "died",
         "redriven",
         "dropped",
+        "replies_lost",
     ];
     let zeros = |names: &[&str]| numbers(names)["examples"][0].clone();
     let settings = json!({"lease_ms": 30_000, "max_attempts": 5, "max_deliveries": 100,
-        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10}, "ordering_retry": "block"});
+        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10},
+        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block"});
     let example = json!({
         "name": "mail", "namespace": "default", "settings": settings, "counts": zeros(STATES),
         "totals": zeros(&totals), "bytes": 0, "created_at_ms": AT_MS,
     });
     let count = |name: &str| object(&[name], json!({name: number("Messages")}), json!({name: 13}));
     json!({
-        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff", "ordering_retry"], settings_fields(), settings.clone()),
+        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff", "retain_done_ms", "retain_done_count", "ordering_retry"], settings_fields(), settings.clone()),
         "QueueSettingsPatch": object(&[], settings_fields(), json!({"lease_ms": 60_000})),
         "Counts": numbers(STATES),
         "Totals": numbers(&totals),
@@ -379,7 +425,14 @@ fn looking() -> Value {
             "attempt": number("From 1"), "end": one_of(&["nacked", "released", "rejected", "expired"]),
             "started_at_ms": number(""), "ended_at_ms": number(""), "error": text("As the consumer gave it"),
         }), attempt),
-        "StoredMessage": object(&fields, merged(payload_fields(), stored), example.clone()),
+        "StoredMessage": object(&fields, merged(payload_fields(),
+            merged(stored, merged(result_views(), merged(request_fields(), checkpoint_fields())))), example.clone()),
+        "Progress": object(&["percent", "at_ms"], json!({
+            "percent": integer(0, 100, ""), "note": text("As its holder gave it"), "at_ms": number(""),
+        }), json!({"percent": 40, "note": "two of five", "at_ms": AT_MS})),
+        "Awaited": object(&["state"], merged(result_views(), json!({
+            "state": one_of(RESULT_STATES), "reason": text("Why it is dead"), "reason_at_ms": number(""),
+        })), json!({"state": "done", "result": "42", "done_at_ms": AT_MS, "kept_until_ms": AT_MS + 60_000})),
         "MessageList": object(&["messages"], json!({"messages": list(reference("StoredMessage")), "next": text("Cursor of the next page")}),
             json!({"messages": [example], "next": "17"})),
         "PeekList": object(&["messages"], json!({"messages": list(reference("StoredMessage")), "truncated": {"type": "boolean", "description": "Whether there are fewer than asked for because they are large"}}),
@@ -435,7 +488,7 @@ fn server() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{dead, limits, namespaces, receive, send, settings, settle};
+    use crate::http::{dead, extend, limits, namespaces, receive, send, settings, settle};
 
     /// Fields of a schema, those of all its alternatives together.
     fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {
@@ -465,7 +518,7 @@ mod tests {
             ("ReleaseRequest", settle::RELEASE_FIELDS),
             ("RejectRequest", settle::REJECT_FIELDS),
             ("SettleRequest", settle::SETTLE_FIELDS),
-            ("ExtendRequest", settle::EXTEND_FIELDS),
+            ("ExtendRequest", extend::EXTEND_FIELDS),
             ("DeadChoice", dead::CHOICE_FIELDS),
             ("NamespacePut", namespaces::PUT_FIELDS),
             ("NamespacePatch", namespaces::PATCH_FIELDS),

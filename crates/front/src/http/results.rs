@@ -1,0 +1,143 @@
+//! What came of a message: waiting for its end, and its result.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::response::Response;
+use sluice_engine::Error;
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::id::MessageId;
+use sluice_node::Awaited;
+use sluice_node::api::ProgressSeen;
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Object, object};
+use super::receive::WAIT_MS_MAX;
+use super::respond;
+
+/// Parameters of a wait for a result.
+pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];
+/// What a wait can find.
+pub(crate) const RESULT_STATES: &[&str] = &["done", "dead", "pending"];
+
+/// `GET P/messages/{id}/result`
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let awaited = wait(call).await?;
+    let mut out = Vec::with_capacity(128);
+    object(&mut out, |o| write(o, &awaited));
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+/// `GET P/messages/{id}/result/raw`
+pub(crate) async fn raw(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let awaited = wait(call).await?;
+    let (state, mut response) = match &awaited {
+        Awaited::Done { result: Some(result), .. } => ("done", octets(result)),
+        Awaited::Done { result: None, .. } => ("done", respond::empty(StatusCode::NO_CONTENT)),
+        Awaited::Dead { .. } => ("dead", respond::empty(StatusCode::NO_CONTENT)),
+        Awaited::Pending { .. } => ("pending", respond::empty(StatusCode::NO_CONTENT)),
+    };
+    let state = HeaderValue::from_static(state);
+    response.headers_mut().insert(HeaderName::from_static("sluice-state"), state);
+    Ok(response)
+}
+
+fn octets(result: &Bytes) -> Response<Body> {
+    let blob = MessageBlob::parse(result);
+    let payload = blob.map_or(Bytes::new(), |blob| result.slice_ref(blob.payload));
+    let mut response = Response::new(Body::full(payload));
+    let content_type = blob.map(|blob| blob.content_type).filter(|text| !text.is_empty());
+    let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
+    let content_type = content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Waits as long as the client and the server do.
+async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
+    let wait_ms = call.query(RESULT_PARAMS)?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
+    let id: MessageId = call.name.parse()?;
+    // A message of another namespace is as good as none: ids must not be a way around namespaces.
+    if id.namespace != call.namespace_id()? {
+        return Err(Error::MessageNotFound { id: id.to_string() }.into());
+    }
+    call.room_for(1)?;
+    let wait = call.node().await_result(id, Duration::from_millis(wait_ms));
+    if wait_ms == 0 {
+        return Ok(wait.await?);
+    }
+    tokio::select! {
+        biased;
+        awaited = wait => Ok(awaited?),
+        () = call.context.stopping() => Ok(call.node().await_result(id, Duration::ZERO).await?),
+    }
+}
+
+fn write(o: &mut Object<'_>, awaited: &Awaited) {
+    match awaited {
+        Awaited::Done { result, done_at_us, kept_until_us } => {
+            o.text("state", "done");
+            if let Some(result) = result {
+                write_content(o, ["result", "result_base64", "result_content_type"], result);
+            }
+            write_times(o, *done_at_us, *kept_until_us);
+        }
+        Awaited::Dead { reason, at_us } => {
+            o.text("state", "dead");
+            if let Some(reason) = reason {
+                o.text("reason", reason);
+            }
+            if let Some(at_us) = at_us {
+                o.number("reason_at_ms", at_us / 1_000);
+            }
+        }
+        Awaited::Pending { progress, .. } => {
+            o.text("state", "pending");
+            if let Some(ProgressSeen { percent, note, at_us }) = progress {
+                write_progress(o, *percent, note.as_deref(), *at_us);
+            }
+        }
+    }
+}
+
+/// Appends when a message was done, and until when that is kept at least.
+pub(crate) fn write_times(o: &mut Object<'_>, done_at_us: Option<u64>, kept_until_us: Option<u64>) {
+    if let Some(at_us) = done_at_us {
+        o.number("done_at_ms", at_us / 1_000);
+    }
+    if let Some(until_us) = kept_until_us {
+        o.number("kept_until_ms", until_us / 1_000);
+    }
+}
+
+/// Appends a progress.
+pub(crate) fn write_progress(o: &mut Object<'_>, percent: u8, note: Option<&str>, at_us: u64) {
+    o.object("progress", |o| {
+        o.number("percent", u64::from(percent));
+        if let Some(note) = note {
+            o.text("note", note);
+        }
+        o.number("at_ms", at_us / 1_000);
+    });
+}
+
+/// Appends octets under the name for text or that for base64, and their content type under the third.
+pub(crate) fn write_content(
+    o: &mut Object<'_>,
+    [text, base64, content_type]: [&'static str; 3],
+    blob: &[u8],
+) {
+    let Some(blob) = MessageBlob::parse(blob) else { return };
+    match std::str::from_utf8(blob.payload) {
+        Ok(payload) => o.text(text, payload),
+        Err(_) => o.base64(base64, blob.payload),
+    }
+    if !blob.content_type.is_empty() {
+        o.text(content_type, blob.content_type);
+    }
+}
