@@ -79,6 +79,35 @@ pub struct DeliveredRef<'a> {
     pub sent_at_ms: u64,
     /// When the lease ends, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
+    /// What is beside the plain fields.
+    pub details: Option<Box<Details>>,
+}
+
+/// What a delivered message has beside the plain fields.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Details {
+    /// What the sender knows a reply by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The queue that gets the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What an earlier attempt has left to go on from.
+    #[serde(flatten, serialize_with = "checkpoint")]
+    pub checkpoint: Option<Vec<u8>>,
+}
+
+/// `checkpoint` when the bytes are UTF-8, else `checkpoint_base64`.
+fn checkpoint<S: serde::Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let fields = bytes.iter().map(|bytes| match std::str::from_utf8(bytes) {
+        Ok(text) => ("checkpoint", text.to_owned()),
+        Err(_) => {
+            let mut text = String::new();
+            base64::append(bytes, &mut text);
+            ("checkpoint_base64", text)
+        }
+    });
+    serializer.collect_map(fields)
 }
 
 impl DeliveredRef<'_> {
@@ -102,6 +131,7 @@ impl DeliveredRef<'_> {
             deliveries: self.deliveries,
             sent_at_ms: self.sent_at_ms,
             lease_until_ms: self.lease_until_ms,
+            details: self.details,
         }
     }
 }
@@ -181,6 +211,9 @@ pub struct Delivered {
     pub sent_at_ms: u64,
     /// When the lease ends, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
+    /// What is beside the plain fields.
+    #[serde(flatten)]
+    pub details: Option<Box<Details>>,
 }
 
 /// Results of a settle or extend, as many as are `expected`, in order.
@@ -277,6 +310,7 @@ fn read_usual<'a>(reader: &mut Reader<'a>) -> Option<DeliveredRef<'a>> {
         deliveries,
         sent_at_ms,
         lease_until_ms,
+        details: None,
     })
 }
 
@@ -287,6 +321,8 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     let (mut content_type, mut headers) = (None, None);
     let (mut priority, mut attempt, mut max_attempts, mut deliveries) = (None, None, None, None);
     let (mut sent_at_ms, mut lease_until_ms) = (None, None);
+    let (mut correlation_id, mut reply_to) = (None, None);
+    let (mut checkpoint, mut checkpoint_base64) = (None, None);
     reader.object(|reader, name| match name {
         "id" => reader.field(&mut id, Reader::string),
         "receipt" => reader.field(&mut receipt, Reader::string),
@@ -301,12 +337,22 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
         "deliveries" => reader.field(&mut deliveries, Reader::integer),
         "sent_at_ms" => reader.field(&mut sent_at_ms, Reader::integer),
         "lease_until_ms" => reader.field(&mut lease_until_ms, Reader::integer),
+        "correlation_id" => reader.field(&mut correlation_id, Reader::string),
+        "reply_to" => reader.field(&mut reply_to, Reader::string),
+        "checkpoint" => reader.field(&mut checkpoint, Reader::string),
+        "checkpoint_base64" => reader.field(&mut checkpoint_base64, read_base64),
         _ => reader.skip().map(drop),
     })?;
     let payload = match (payload.flatten(), payload_base64.flatten()) {
         (Some(text), _) => octets(text),
         (None, Some(bytes)) => Cow::Owned(bytes),
         (None, None) => Cow::Borrowed(&[][..]),
+    };
+    let checkpoint = checkpoint.map(|text| text.into_owned().into_bytes()).or(checkpoint_base64);
+    let details = Details {
+        correlation_id: correlation_id.map(Cow::into_owned),
+        reply_to: reply_to.map(Cow::into_owned),
+        checkpoint,
     };
     Ok(DeliveredRef {
         id: reader.required(id, "id")?,
@@ -321,6 +367,7 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
         deliveries: deliveries.unwrap_or(0),
         sent_at_ms: reader.required(sent_at_ms, "sent_at_ms")?,
         lease_until_ms: reader.required(lease_until_ms, "lease_until_ms")?,
+        details: (details != Details::default()).then(|| Box::new(details)),
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base64;
 use crate::json::plain_len;
-use crate::message::{Message, MessageOptions, Receive, Settle, SettleItem};
+use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem};
 use crate::types::Backoff;
 
 /// A receipt, its quotes and its comma.
@@ -50,6 +50,14 @@ pub(crate) fn settle(items: &[SettleItem<'_>]) -> String {
 fn settle_fields(settle: &Settle, out: &mut String) {
     let (error, delay) = match settle {
         Settle::Ack => return,
+        Settle::AckWith(result) => {
+            octets([",\"result\":", ",\"result_base64\":"], &result.bytes, out);
+            if let Some(content_type) = &result.content_type {
+                out.push_str(",\"result_content_type\":");
+                string(content_type, out);
+            }
+            return;
+        }
         Settle::Nack { error, delay } => (error.as_str(), *delay),
         Settle::Release { delay } => ("", *delay),
         Settle::Reject { error } => (error.as_str(), None),
@@ -96,6 +104,44 @@ pub(crate) fn extend<'a>(items: impl IntoIterator<Item = (&'a str, Option<Durati
     }
     out.push_str("]}");
     out
+}
+
+/// The body of an extend that tells of the work; a list of one, so that it is answered like the others.
+pub(crate) fn report(receipt: &str, lease: Option<Duration>, report: &Report<'_>) -> String {
+    let mut out = String::from("{\"items\":[{\"receipt\":");
+    string(receipt, &mut out);
+    if let Some(lease) = lease {
+        number(",\"lease_ms\":", millis(lease), &mut out);
+    }
+    if let Some((percent, note)) = report.progress {
+        number(",\"progress\":{\"percent\":", u64::from(percent), &mut out);
+        if !note.is_empty() {
+            out.push_str(",\"note\":");
+            string(note, &mut out);
+        }
+        out.push('}');
+    }
+    if let Some(checkpoint) = report.checkpoint {
+        octets([",\"checkpoint\":", ",\"checkpoint_base64\":"], checkpoint, &mut out);
+    }
+    out.push_str("}]}");
+    out
+}
+
+/// Octets under the key for text, or under that for base64.
+fn octets([text, base64]: [&str; 2], octets: &[u8], out: &mut String) {
+    match std::str::from_utf8(octets) {
+        Ok(plain) => {
+            out.push_str(text);
+            string(plain, out);
+        }
+        Err(_) => {
+            out.push_str(base64);
+            out.push('"');
+            base64::append(octets, out);
+            out.push('"');
+        }
+    }
 }
 
 /// The body of a receive; the queues go into it unless the path names the only one.
@@ -267,6 +313,20 @@ mod tests {
         let mut out = String::new();
         string(&all, &mut out);
         assert_eq!(serde_json::from_str::<String>(&out).unwrap(), all);
+    }
+
+    #[test]
+    fn results_and_reports_are_written() {
+        use crate::message::WorkResult;
+        let result = WorkResult { content_type: Some("image/x".into()), bytes: vec![0xff, 0] };
+        let item = SettleItem { receipt: "r".into(), settle: Settle::AckWith(result) };
+        let expected = json!({"receipt": "r", "outcome": "ack", "result_base64": "/wA=",
+            "result_content_type": "image/x"});
+        assert_eq!(parsed(&settle(&[item])), json!({"items": [expected]}));
+        let told = Report { progress: Some((40, "half")), checkpoint: Some(b"row 2") };
+        let item = json!({"receipt": "r", "lease_ms": 5, "progress": {"percent": 40, "note": "half"},
+            "checkpoint": "row 2"});
+        assert_eq!(parsed(&report("r", Some(Duration::from_millis(5)), &told)), json!({"items": [item]}));
     }
 
     #[test]

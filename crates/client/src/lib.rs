@@ -36,14 +36,14 @@ mod transport;
 mod types;
 mod worker;
 
-pub use answers::{Delivered, DeliveredRef, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
+pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
-pub use message::{Message, MessageOptions, Receive, Settle, SettleItem, Unique};
+pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};
 pub use transport::Download;
 pub use types::{
-    Attempt, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OrderingRetry, Queue, QueueChange,
-    QueueSettings, QuotaChange, Quotas, Stored, StoredPage, Totals,
+    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OrderingRetry, Progress, Queue,
+    QueueChange, QueueSettings, QuotaChange, Quotas, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

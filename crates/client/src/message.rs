@@ -124,11 +124,31 @@ impl Receive {
     }
 }
 
+/// What a work gave: at most 256 KiB.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkResult {
+    /// Media type.
+    pub content_type: Option<String>,
+    /// Opaque bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What the holder of a lease tells while it works. What is `None` stays as told before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report<'a> {
+    /// How far it has come, 0 to 100, and a word about it, which may be empty.
+    pub progress: Option<(u8, &'a str)>,
+    /// What the next attempt can go on from: at most 256 KiB.
+    pub checkpoint: Option<&'a [u8]>,
+}
+
 /// How a delivery ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settle {
     /// Done.
     Ack,
+    /// Done, with what the work gave.
+    AckWith(WorkResult),
     /// Failed; tried again after the backoff, or after `delay`.
     Nack {
         /// Goes into the message's history; may be empty.
@@ -152,7 +172,7 @@ impl Settle {
     /// The word of the API.
     pub fn name(&self) -> &'static str {
         match self {
-            Settle::Ack => "ack",
+            Settle::Ack | Settle::AckWith(_) => "ack",
             Settle::Nack { .. } => "nack",
             Settle::Release { .. } => "release",
             Settle::Reject { .. } => "reject",

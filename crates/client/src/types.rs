@@ -86,6 +86,12 @@ pub struct QueueSettings {
     /// The limit that the queue follows; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub limit: String,
+    /// How long finished messages stay readable, in milliseconds; 0: not for time alone.
+    #[serde(default)]
+    pub retain_done_ms: u64,
+    /// How many finished messages stay readable; 0: no number.
+    #[serde(default)]
+    pub retain_done_count: u32,
 }
 
 /// What a delayed message does to the others with its ordering key.
@@ -123,6 +129,12 @@ pub struct QueueChange {
     /// See [`QueueSettings::limit`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
+    /// See [`QueueSettings::retain_done_ms`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retain_done_ms: Option<u64>,
+    /// See [`QueueSettings::retain_done_count`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retain_done_count: Option<u32>,
 }
 
 /// Messages of a queue by state.
@@ -170,6 +182,8 @@ pub struct Totals {
     pub redriven: u64,
     /// Ever dropped by purge or deletion.
     pub dropped: u64,
+    /// Results that could not be sent to the queue of `reply_to`.
+    pub replies_lost: u64,
 }
 
 /// A queue.
@@ -261,6 +275,21 @@ pub struct Stored {
     /// Bytes of content type, headers and payload.
     #[serde(default)]
     pub size_bytes: u64,
+    /// What the sender knows a reply by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The queue that gets the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// How far its holder says that it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+    /// Done: when it was acked, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+    /// Done: until when it is kept at least, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until_ms: Option<u64>,
     /// Ended attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,
@@ -272,12 +301,63 @@ pub struct Stored {
 impl Stored {
     /// The payload's bytes; `None` when it was not asked for or could not be read.
     pub fn payload_bytes(&self) -> Result<Option<Cow<'_, [u8]>>, ClientError> {
-        match (&self.payload, &self.payload_base64) {
-            (Some(text), _) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
-            (None, Some(text)) => base64::decode(text).map(|b| Some(Cow::Owned(b))).map_err(not_understood),
-            (None, None) => Ok(None),
-        }
+        bytes_of(self.payload.as_deref(), self.payload_base64.as_deref())
     }
+}
+
+/// Bytes that are given as text or as base64.
+pub(crate) fn bytes_of<'a>(
+    text: Option<&'a str>,
+    base64: Option<&str>,
+) -> Result<Option<Cow<'a, [u8]>>, ClientError> {
+    match (text, base64) {
+        (Some(text), _) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
+        (None, Some(text)) => base64::decode(text).map(|b| Some(Cow::Owned(b))).map_err(not_understood),
+        (None, None) => Ok(None),
+    }
+}
+
+/// How far the holder of a message says that it has come.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: u8,
+    /// What it says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+/// What became of a message.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Awaited {
+    /// `done`, `dead` or `pending`.
+    pub state: String,
+    /// Done: what its ack gave, when that is UTF-8; [`Awaited::result_bytes`] gives either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The same in base64, when it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_base64: Option<String>,
+    /// Media type of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_content_type: Option<String>,
+    /// Done: when, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+    /// Done: until when that is kept at least, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until_ms: Option<u64>,
+    /// Dead: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Dead: since when, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_at_ms: Option<u64>,
+    /// Pending: how far its holder says that it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
 }
 
 /// A page of messages.

@@ -71,6 +71,7 @@ impl DeliveredWire {
             deliveries: self.deliveries,
             sent_at_ms: self.sent_at_ms,
             lease_until_ms: self.lease_until_ms,
+            details: None,
         })
     }
 }

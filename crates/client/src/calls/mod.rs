@@ -4,4 +4,5 @@ mod admin;
 mod limits;
 mod messages;
 mod queues;
+mod results;
 mod settle;

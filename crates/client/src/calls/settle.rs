@@ -55,7 +55,12 @@ impl Client {
         self.many("/extend", body, count).await
     }
 
-    async fn many(&self, path: &str, body: String, items: usize) -> Result<Vec<ItemResult>, ClientError> {
+    pub(super) async fn many(
+        &self,
+        path: &str,
+        body: String,
+        items: usize,
+    ) -> Result<Vec<ItemResult>, ClientError> {
         let call = self.call(Method::POST, self.path(path), body);
         let answer = self.run(call, Safety::Repeatable).await?;
         let mut results = answers::results(&answer.body, items)?;
@@ -68,7 +73,7 @@ impl Client {
     }
 }
 
-fn only(results: Vec<ItemResult>) -> Result<(), ClientError> {
+pub(super) fn only(results: Vec<ItemResult>) -> Result<(), ClientError> {
     match results.into_iter().next() {
         Some(ItemResult { ok: true, .. }) => Ok(()),
         Some(ItemResult { error: Some(e), .. }) => Err(ClientError::Server {

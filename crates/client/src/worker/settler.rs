@@ -128,7 +128,7 @@ fn count(
         return tell(settled, result.error.map_or_else(String::new, |e| e.message), events);
     }
     match settled.settle {
-        Settle::Ack => summary.acked += 1,
+        Settle::Ack | Settle::AckWith(_) => summary.acked += 1,
         Settle::Nack { .. } => summary.nacked += 1,
         Settle::Release { .. } => summary.released += 1,
         Settle::Reject { .. } => summary.rejected += 1,

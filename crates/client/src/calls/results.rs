@@ -1,0 +1,62 @@
+//! Waiting for results, and reporting on the way to one.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::Method;
+
+use crate::client::{Client, encoded};
+use crate::encode;
+use crate::error::ClientError;
+use crate::message::Report;
+use crate::retry::Safety;
+use crate::types::{Awaited, parse};
+
+use super::settle::only;
+
+/// Longest wait of one request.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+impl Client {
+    /// What became of a message, waiting up to `wait` for its end; a wait of more than 60 s takes several requests.
+    ///
+    /// # Errors
+    /// `message_not_found` when it is gone, or nobody keeps it.
+    pub async fn result(&self, id: &str, wait: Duration) -> Result<Awaited, ClientError> {
+        let until = tokio::time::Instant::now() + wait;
+        loop {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let once = left.min(WAIT_MAX);
+            let path =
+                self.path(&format!("/messages/{}/result?wait_ms={}", encoded(id), encode::millis(once)));
+            let mut call = self.call(Method::GET, path, "");
+            call.timeout = call.timeout.saturating_add(once);
+            let answer = self.run(call, Safety::Repeatable).await?;
+            let awaited: Awaited = parse(&answer.body)?;
+            if awaited.state != "pending" || left <= WAIT_MAX {
+                return Ok(awaited);
+            }
+        }
+    }
+
+    /// Extends a lease, and tells how far the work has come and what the next attempt can go on from.
+    pub async fn report(
+        &self,
+        receipt: &str,
+        lease: Option<Duration>,
+        report: &Report<'_>,
+    ) -> Result<(), ClientError> {
+        let body = encode::report(receipt, lease, report);
+        only(self.many("/extend", body, 1).await?)
+    }
+}
+
+impl Awaited {
+    /// The result's bytes; `None` when there is none.
+    ///
+    /// # Errors
+    /// When its base64 cannot be read.
+    pub fn result_bytes(&self) -> Result<Option<Cow<'_, [u8]>>, ClientError> {
+        crate::types::bytes_of(self.result.as_deref(), self.result_base64.as_deref())
+    }
+}
