@@ -1,5 +1,7 @@
 //! `sluice message`.
 
+use std::time::Duration;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use sluice_client::Stored;
@@ -8,7 +10,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
 use super::settle::printable;
-use super::{CliError, Out, Result};
+use super::{CliError, Out, Result, duration, request};
 
 /// Characters of a payload in a list.
 const PREVIEW: usize = 60;
@@ -22,6 +24,16 @@ pub(crate) enum MessageVerb {
         /// Print the payload only, as it is.
         #[arg(long, conflicts_with = "json")]
         raw: bool,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Print the result of a message's ack, waiting for it if told to.
+    Result {
+        /// Id of the message.
+        id: String,
+        /// How long to wait for the message's end.
+        #[arg(long, short, value_name = "DURATION", value_parser = duration, default_value = "0s")]
+        wait: Duration,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -82,6 +94,9 @@ pub(super) async fn run(verb: MessageVerb, out: Out) -> Result<u8> {
                 Some(payload) => out.bytes(&payload)?,
                 None => return Err(CliError::failed(format!("the payload of {id} cannot be read"))),
             }
+        }
+        MessageVerb::Result { id, wait, server } => {
+            return request::result(&server.connect()?, &id, wait, out).await;
         }
         MessageVerb::Peek { queue, limit, server } => {
             let connection = server.connect()?;
@@ -210,6 +225,24 @@ fn details(m: &Stored) -> String {
     }
     if let Some(receipt) = &m.receipt {
         table.field("receipt", receipt.clone());
+    }
+    if let Some(progress) = &m.progress {
+        let note = progress.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+        table.field(
+            "progress",
+            printable(&format!("{}% {}{note}", progress.percent, relative(progress.at_ms))),
+        );
+    }
+    if let Some(at) = m.done_at_ms {
+        table.field("done", format!("{} ({})", time(at), relative(at)));
+    }
+    if let Some(at) = m.kept_until_ms {
+        table.field("kept until", format!("{} ({})", time(at), relative(at)));
+    }
+    for (name, value) in [("correlation id", &m.correlation_id), ("reply to", &m.reply_to)] {
+        if let Some(value) = value {
+            table.field(name, printable(value));
+        }
     }
     if let Some(content_type) = &m.content_type {
         table.field("content type", printable(content_type));

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod config;
 pub(crate) mod connect;
+mod content;
 mod context;
 mod contexts;
 mod dead;
@@ -17,6 +18,7 @@ pub(crate) mod output;
 mod progress;
 mod queue;
 mod receive;
+mod request;
 mod restore;
 mod send;
 mod settle;
@@ -52,6 +54,8 @@ enum Verb {
     Serve(crate::serve::ServeArgs),
     /// Send messages: an argument, a file, lines or JSON lines.
     Send(Box<send::SendArgs>),
+    /// Send a message and wait for its result.
+    Request(request::RequestArgs),
     /// Receive messages and print them.
     Receive(receive::ReceiveArgs),
     /// Run a command for each message.
@@ -126,6 +130,7 @@ fn run(cli: Cli) -> Result<u8> {
     match cli.verb {
         Verb::Serve(args) => crate::serve::run(args, out),
         Verb::Send(args) => talk(send::run(*args, out)),
+        Verb::Request(args) => talk(request::run(args, out)),
         Verb::Receive(args) => talk(receive::run(args, out)),
         Verb::Work(args) => talk(crate::work::run(args, out)),
         Verb::Ack(args) => talk(args.run(out)),

@@ -73,6 +73,12 @@ pub(crate) struct SetArgs {
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Option<Backoff>,
+    /// Keep finished messages readable for so long; 0s: not for time alone.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retain_done: Option<Duration>,
+    /// Keep so many finished messages readable, the oldest goes first; 0: no number.
+    #[arg(long, value_name = "N")]
+    retain_done_count: Option<u32>,
     /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
     #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
     fair_weight: Vec<(String, u16)>,
@@ -166,6 +172,8 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
             _ => OrderingRetry::Block,
         }),
         limit: args.limit,
+        retain_done_ms: args.retain_done.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+        retain_done_count: args.retain_done_count,
     };
     if change == QueueChange::default() && !args.create {
         return Err(CliError::usage("nothing to set")
@@ -211,6 +219,12 @@ fn settings(queue: &Queue) -> Table {
     let b = &settings.backoff;
     let text = format!("{}:{}:{}:{}%", b.kind, length(b.base_ms), length(b.cap_ms), b.jitter_percent);
     table.field("backoff", text);
+    if settings.retain_done_ms > 0 {
+        table.field("retain done", length(settings.retain_done_ms));
+    }
+    if settings.retain_done_count > 0 {
+        table.field("retain done count", settings.retain_done_count.to_string());
+    }
     if !settings.fair_weights.is_empty() {
         let weights: Vec<String> =
             settings.fair_weights.iter().map(|(key, weight)| format!("{key}={weight}")).collect();

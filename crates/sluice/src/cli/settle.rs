@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use sluice_client::{ItemResult, Settle, SettleItem};
+use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
 
 use super::connect::ServerFlags;
+use super::content::content;
 use super::{CliError, Out, Result, duration};
 
 /// Most receipts of one request.
@@ -26,6 +27,12 @@ struct Receipts {
 
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
+    /// What the work gave, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    #[arg(long, value_name = "TEXT")]
+    result: Option<String>,
+    /// Media type of the result.
+    #[arg(long, value_name = "TYPE", requires = "result")]
+    result_type: Option<String>,
     #[command(flatten)]
     receipts: Receipts,
 }
@@ -65,13 +72,29 @@ pub(crate) struct ExtendArgs {
     /// The new lease, from now [default: the queue's].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
+    /// How far the work has come, in percent.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    progress: Option<u8>,
+    /// A word about the progress, up to 1 KiB.
+    #[arg(long, value_name = "TEXT", requires = "progress")]
+    note: Option<String>,
+    /// What the next attempt can go on from, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    #[arg(long, value_name = "TEXT")]
+    checkpoint: Option<String>,
     #[command(flatten)]
     receipts: Receipts,
 }
 
 impl AckArgs {
     pub(super) async fn run(self, out: Out) -> Result<u8> {
-        self.receipts.settle(&Settle::Ack, "acked", out).await
+        let settle = match self.result {
+            None => Settle::Ack,
+            Some(result) => Settle::AckWith(WorkResult {
+                content_type: self.result_type,
+                bytes: content("--result", &result)?,
+            }),
+        };
+        self.receipts.settle(&settle, "acked", out).await
     }
 }
 
@@ -97,6 +120,21 @@ impl ExtendArgs {
     pub(super) async fn run(self, out: Out) -> Result<u8> {
         let connection = self.receipts.server.connect()?;
         let receipts = self.receipts.read()?;
+        if self.progress.is_some() || self.checkpoint.is_some() {
+            let checkpoint =
+                self.checkpoint.as_deref().map(|text| content("--checkpoint", text)).transpose()?;
+            let report = Report {
+                progress: self.progress.map(|percent| (percent, self.note.as_deref().unwrap_or(""))),
+                checkpoint: checkpoint.as_deref(),
+            };
+            for receipt in &receipts {
+                let told = connection.client.report(receipt, self.lease, &report).await;
+                told.map_err(|e| connection.error(&e))?;
+                let done = vec![ItemResult { ok: true, already_settled: false, error: None }];
+                tell(std::slice::from_ref(receipt), done, "extended", out, &mut None)?;
+            }
+            return Ok(0);
+        }
         let mut failed = None;
         for batch in receipts.chunks(BATCH) {
             let items = batch.iter().map(|r| (r.as_str(), self.lease));

@@ -1,16 +1,20 @@
 //! One command for one message.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use sluice_client::{Delivered, Job, Payload, Settle, Stop};
+use sluice_client::{Delivered, Job, Payload, Settle, Stop, WorkResult};
+use sluice_engine::limits::RESULT_BYTES_MAX;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -23,6 +27,8 @@ const KILL_AFTER: Duration = Duration::from_secs(5);
 /// How long the rest of stderr may take after a command has ended; what it left running may hold it open, and then what
 /// has come by then counts.
 const STDERR_AFTER: Duration = Duration::from_millis(500);
+/// How long the rest of a result may take after a command has ended.
+const RESULT_AFTER: Duration = Duration::from_secs(5);
 /// Bytes of stderr that go into the history of a message.
 const ERROR_BYTES: usize = 2_000;
 
@@ -34,6 +40,9 @@ pub(super) struct Setup {
     pub(super) namespace: String,
     pub(super) timeout: Option<Duration>,
     pub(super) reject_code: u8,
+    /// Whether stdout is the message's result, and its media type.
+    pub(super) result: bool,
+    pub(super) result_type: Option<String>,
     pub(super) kill: Kill,
     pub(super) report: Report,
     /// Why the command could not be started at all; then the worker stops, so that no message loses its attempts.
@@ -52,8 +61,9 @@ enum End {
 /// Runs the command and says how its message is to be settled.
 pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
     let started = Instant::now();
-    let settle = match start(&setup, &job.message) {
-        Ok(child) => finish(&setup, &job, child).await,
+    let checkpoint = Checkpoint::of(&job.message);
+    let settle = match checkpoint.and_then(|file| Ok((start(&setup, &job.message, file.as_ref())?, file))) {
+        Ok((child, _file)) => finish(&setup, &job, child).await,
         Err(error) => {
             let name = setup.command.first().map(|c| c.to_string_lossy().into_owned()).unwrap_or_default();
             let mut reason = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,10 +76,40 @@ pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
     settle
 }
 
+/// A checkpoint in a file of its own, for as long as the command runs.
+struct Checkpoint(PathBuf);
+
+impl Checkpoint {
+    fn of(message: &Delivered) -> io::Result<Option<Checkpoint>> {
+        let bytes = message.details.as_ref().and_then(|details| details.checkpoint.as_ref());
+        let Some(bytes) = bytes else { return Ok(None) };
+        let path = std::env::temp_dir().join(format!("sluice-checkpoint-{}", message.receipt));
+        // Never an existing file, which somebody else may have put there, and for nobody else to read.
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let checkpoint = Checkpoint(path);
+        file.write_all(bytes)?;
+        Ok(Some(checkpoint))
+    }
+}
+
+impl Drop for Checkpoint {
+    fn drop(&mut self) {
+        // The command may have removed it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// The command gets a process group of its own, so that Ctrl-C at the terminal reaches this worker only.
-fn start(setup: &Setup, message: &Delivered) -> io::Result<Child> {
+fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
     let (program, args) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    Command::new(program)
+    let mut command = Command::new(program);
+    if let Some(checkpoint) = checkpoint {
+        command.env("SLUICE_CHECKPOINT_FILE", &checkpoint.0);
+    }
+    if setup.result {
+        command.stdout(Stdio::piped());
+    }
+    command
         .args(args)
         .envs(variables(message))
         .env("SLUICE_SERVER", &setup.server)
@@ -86,6 +126,7 @@ async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
     let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.clone()));
     let said = Arc::new(LastWords::default());
     let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr, Arc::clone(&said))));
+    let giving = child.stdout.take().map(|stdout| tokio::spawn(result(stdout)));
     let end = wait(setup, job, &mut child, group).await;
     if let End::TimedOut = end {
         end_group(&mut child, group, Signal::TERM).await;
@@ -106,8 +147,35 @@ async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
         }
         End::Exited(Ok(status)) => {
             let said = said.when_read(reading).await;
-            judge(status, setup.reject_code, &said)
+            let settle = judge(status, setup.reject_code, &said);
+            match giving {
+                Some(giving) if settle == Settle::Ack => with_result(setup, giving).await,
+                _ => settle,
+            }
         }
+    }
+}
+
+/// Reads stdout to its end; one byte more than a result may have tells that it is too long.
+async fn result(stdout: ChildStdout) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut stdout = stdout.take(RESULT_BYTES_MAX as u64 + 1);
+    stdout.read_to_end(&mut bytes).await?;
+    // The rest is read, too, so that the command is not ended by a closed pipe.
+    tokio::io::copy(&mut stdout.into_inner(), &mut tokio::io::sink()).await?;
+    Ok(bytes)
+}
+
+async fn with_result(setup: &Setup, giving: JoinHandle<io::Result<Vec<u8>>>) -> Settle {
+    let nack = |error: String| Settle::Nack { error, delay: None };
+    match timeout(RESULT_AFTER, giving).await {
+        Ok(Ok(Ok(bytes))) if bytes.len() <= RESULT_BYTES_MAX => {
+            Settle::AckWith(WorkResult { content_type: setup.result_type.clone(), bytes })
+        }
+        Ok(Ok(Ok(_))) => nack(format!("the result on stdout is over {RESULT_BYTES_MAX} bytes")),
+        Ok(Ok(Err(error))) => nack(format!("cannot read the result from stdout: {error}")),
+        Ok(Err(error)) => nack(format!("cannot read the result from stdout: {error}")),
+        Err(_) => nack("the command has ended, but something that it started holds stdout open".to_owned()),
     }
 }
 

@@ -15,6 +15,12 @@ pub(super) fn variables(message: &Delivered) -> Vec<(String, String)> {
         ("SLUICE_SENT_AT_MS".to_owned(), message.sent_at_ms.to_string()),
         ("SLUICE_CONTENT_TYPE".to_owned(), message.content_type.clone().unwrap_or_default()),
     ];
+    if let Some(details) = &message.details {
+        let given =
+            [("SLUICE_CORRELATION_ID", &details.correlation_id), ("SLUICE_REPLY_TO", &details.reply_to)];
+        let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        all.extend(given);
+    }
     let headers = message.headers.iter().map(|(name, value)| (header_variable(name), value.clone()));
     all.extend(headers);
     for (_, value) in &mut all {

@@ -70,6 +70,12 @@ pub(crate) struct WorkArgs {
     /// End when nothing has come for half a second, no command runs, and all that was taken is settled.
     #[arg(long)]
     until_empty: bool,
+    /// What a command writes to stdout is the result of its message, up to 256 KiB; else stdout is this worker's.
+    #[arg(long)]
+    result: bool,
+    /// Media type of the results.
+    #[arg(long, value_name = "TYPE", requires = "result")]
+    result_type: Option<String>,
     /// A name for those who look at the server.
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
@@ -101,6 +107,8 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         namespace: connection.namespace.clone(),
         timeout: args.timeout,
         reject_code: args.reject_code,
+        result: args.result,
+        result_type: args.result_type.clone(),
         kill,
         report,
         cannot_start: Mutex::new(None),

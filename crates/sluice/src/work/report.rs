@@ -28,13 +28,13 @@ impl Report {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let error = match settle {
             Settle::Nack { error, .. } | Settle::Reject { error } => Some(error.as_str()),
-            Settle::Ack | Settle::Release { .. } => None,
+            Settle::Ack | Settle::AckWith(_) | Settle::Release { .. } => None,
         };
         if self.out.json {
             return machine(&json!({"event": "message", "id": message.id, "queue": message.queue,
                 "attempt": message.attempt, "outcome": settle.name(), "took_ms": took_ms, "error": error}));
         }
-        if *settle == Settle::Ack && !self.verbose {
+        if settle.name() == "ack" && !self.verbose {
             return;
         }
         let error = error.map_or_else(String::new, |e| format!(": {}", line(e, 200)));

@@ -1,0 +1,30 @@
+//! Bytes given by a flag: as they stand, or from a file.
+
+use super::{CliError, Result};
+
+/// Text that begins with `@` names a file, `@-` stdin; `@@` stands for an `@` at the beginning.
+pub(crate) fn content(flag: &str, text: &str) -> Result<Vec<u8>> {
+    let read = match text.strip_prefix('@') {
+        None => return Ok(text.as_bytes().to_vec()),
+        Some(rest) if rest.starts_with('@') => return Ok(rest.as_bytes().to_vec()),
+        Some("-") => {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
+        }
+        Some(path) => std::fs::read(path),
+    };
+    read.map_err(|e| CliError::failed(format!("cannot read {} of {flag}: {e}", &text[1..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_at_sign_names_a_file() {
+        let read = |text: &str| content("--result", text).ok();
+        assert_eq!(read("plain").as_deref(), Some(&b"plain"[..]));
+        assert_eq!(read("@@home").as_deref(), Some(&b"@home"[..]));
+        assert!(content("--result", "@/no/such/file").is_err());
+    }
+}
