@@ -11,6 +11,7 @@ mod message;
 mod namespace;
 mod queue;
 mod receive;
+mod results;
 mod send;
 mod serve;
 mod settle;
