@@ -4,11 +4,13 @@
 //! a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
 //!
 //! Map: `rig` the path, `rows` what is done, `measure` time and allocations of a row, `counts` instructions,
-//! `backlog` cost against what waits, `expiry` many leases at once, `sustained` threads through the node.
+//! `backlog` cost against what waits, `expiry` many leases at once, `features` what optional
+//! features cost, `sustained` threads through the node.
 
 mod backlog;
 mod counts;
 mod expiry;
+mod features;
 mod measure;
 mod rig;
 mod rows;
@@ -29,6 +31,8 @@ use rows::{ROWS, Row};
 const PARALLEL: u64 = 4;
 /// Steps of the run that times each one.
 const TIMED_STEPS: u64 = 1_000_000;
+/// Messages that are blocked or delayed beside the ones that are measured.
+const FEATURES: u64 = 1_000_000;
 /// A smoke run does a part of everything.
 const SMOKE_DIVISOR: u64 = 50;
 
@@ -39,21 +43,30 @@ enum Part {
     Sustained,
     Backlog,
     Expiry,
+    Blocked,
+    Fair,
+    Delayed,
+    FeatureBytes,
 }
 
 impl Part {
-    const ALL: [(&str, Part); 4] = [
+    const ALL: [(&str, Part); 8] = [
         ("send_parallel", Part::SendParallel),
         ("sustained", Part::Sustained),
         ("backlog", Part::Backlog),
         ("expiry", Part::Expiry),
+        ("blocked", Part::Blocked),
+        ("fair", Part::Fair),
+        ("delayed", Part::Delayed),
+        ("feature_bytes", Part::FeatureBytes),
     ];
 }
 
 /// Measures the engine in this process: rows of single operations, cost against backlog, threads through the node.
 #[derive(clap::Args, Debug)]
 pub(crate) struct EngineArgs {
-    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry.
+    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry, blocked, fair, delayed,
+    /// feature_bytes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     rows: Vec<String>,
     /// Rounds of each row, of which the median is told.
@@ -105,6 +118,10 @@ fn measure_all(args: &EngineArgs) -> Result<Report, String> {
             Part::Sustained => measure_sustained(&scale, &mut report)?,
             Part::Backlog => backlog::run(scale.backlog, &mut report),
             Part::Expiry => expiry::run(scale.leases, &mut report)?,
+            Part::Blocked => features::blocked(scale.features, &mut report),
+            Part::Fair => features::fair(scale.features / 10, &mut report),
+            Part::Delayed => features::delayed(scale.features, &mut report),
+            Part::FeatureBytes => features::index_bytes(scale.features / 10, &mut report),
         }
     }
     Ok(report)
@@ -131,6 +148,8 @@ struct Scale {
     rounds: u32,
     backlog: u64,
     leases: u64,
+    /// Messages that are blocked or delayed; ten times the fair keys.
+    features: u64,
     sustained: Duration,
 }
 
@@ -138,14 +157,21 @@ impl Scale {
     fn of(args: &EngineArgs) -> Result<Scale, String> {
         let sustained =
             Duration::try_from_secs_f64(args.seconds).map_err(|error| format!("--seconds: {error}"))?;
-        let full =
-            Scale { divisor: 1, rounds: args.rounds, backlog: args.backlog, leases: args.leases, sustained };
+        let full = Scale {
+            divisor: 1,
+            rounds: args.rounds,
+            backlog: args.backlog,
+            leases: args.leases,
+            features: FEATURES,
+            sustained,
+        };
         Ok(if args.smoke {
             Scale {
                 divisor: SMOKE_DIVISOR,
                 rounds: 2,
                 backlog: full.backlog.min(100_000),
                 leases: full.leases.min(20_000),
+                features: FEATURES / SMOKE_DIVISOR,
                 sustained: Duration::from_millis(300),
             }
         } else {
@@ -184,6 +210,10 @@ fn measure_rows(rows: &[Row], scale: &Scale, report: &mut Report) -> Result<Vec<
     }
     if let Some((row, e2e)) = all.iter().find(|(row, _)| row.name == "e2e") {
         report_end_to_end(row, e2e, scale, report)?;
+    }
+    if let Some((_, full)) = all.iter().find(|(row, _)| row.name == "e2e_full") {
+        report.figure("e2e_full_ns", full.ns);
+        report.figure("e2e_full_allocs", full.allocs);
     }
     Ok(all)
 }

@@ -1,7 +1,10 @@
 //! The rows: what is done once per step, and on how many messages.
 
 use sluice_engine::command::{SendItem, SettleItem};
+use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::options::SendOptions;
 
+use super::features::follow_limit;
 use super::rig::{PAYLOAD_BYTES_MAX, QUEUES, Rig, ack_of, message, usual_message};
 
 /// Messages that a round moves unless the row says otherwise.
@@ -25,12 +28,22 @@ pub(super) struct Row {
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    Send { queues: usize, payload_bytes: usize, header: bool },
-    Receive { consumers: usize },
-    ReceiveOver { queues: usize },
+    Send {
+        queues: usize,
+        payload_bytes: usize,
+        header: bool,
+    },
+    Receive {
+        consumers: usize,
+    },
+    ReceiveOver {
+        queues: usize,
+    },
     Ack,
     ReceiveAndAck,
     EndToEnd,
+    /// With every key there is.
+    EndToEndFull,
 }
 
 const fn row(name: &'static str, title: &'static str, messages: u64, work: Work) -> Row {
@@ -89,6 +102,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("receive_ack", "receive + ack", 1, Work::ReceiveAndAck),
     row("e2e", "send, receive, ack, one at a time", 1, Work::EndToEnd),
+    row("e2e_full", "send, receive, ack, with ordering, fair and limit key", 1, Work::EndToEndFull),
 ];
 
 /// The row with this name, or an error that lists them.
@@ -96,7 +110,8 @@ pub(super) fn find(name: &str) -> Result<Row, String> {
     ROWS.iter().find(|row| row.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
         format!(
-            "there is no row {name:?}; there are: {}, and beside them send_parallel, sustained, backlog, expiry",
+            "there is no row {name:?}; there are: {}, and beside them send_parallel, sustained, backlog, expiry, blocked, \
+             fair, delayed, feature_bytes",
             names.join(", ")
         )
     })
@@ -120,6 +135,12 @@ impl Row {
             Work::Ack => {
                 rig.fill(QUEUES[0], messages);
                 acks = receive_everything(&mut rig, messages);
+            }
+            Work::EndToEndFull => {
+                follow_limit(&mut rig, QUEUES[0], FULL_LIMIT);
+                for at in 0..1_000 {
+                    end_to_end_full(&mut rig, at);
+                }
             }
             Work::EndToEnd => {
                 for _ in 0..1_000 {
@@ -156,6 +177,24 @@ fn receive_everything(rig: &mut Rig, messages: u64) -> Vec<SettleItem<'static>> 
         acks.extend(delivered.iter().map(|delivery| ack_of(delivery.receipt)));
     }
     acks
+}
+
+/// Keys that messages have in turn.
+const KEYS: [&str; 8] = ["ann", "bob", "carol", "dave", "eve", "frank", "grace", "heidi"];
+/// A limit of every kind, which nothing comes near.
+const FULL_LIMIT: LimitRules = LimitRules {
+    in_flight: Some(1_000),
+    in_flight_per_key: Some(100),
+    rate: Some(FULL_RATE),
+    rate_per_key: Some(FULL_RATE),
+};
+const FULL_RATE: Rate = Rate { count: 1_000_000, period_ms: 1_000, burst: 1_000 };
+
+fn end_to_end_full(rig: &mut Rig, at: usize) -> bool {
+    let key = KEYS[at % KEYS.len()].as_bytes();
+    let options = SendOptions { ordering_key: key, fair_key: key, limit_key: key, ..SendOptions::default() };
+    rig.send(QUEUES[0], &[SendItem { options: Some(&options), ..usual_message() }]);
+    rig.receive_and_ack(QUEUES[0])
 }
 
 fn end_to_end(rig: &mut Rig) -> bool {
@@ -204,6 +243,7 @@ impl Prepared {
             }
             Work::ReceiveAndAck => self.moved += u64::from(self.rig.receive_and_ack(QUEUES[0])),
             Work::EndToEnd => self.moved += u64::from(end_to_end(&mut self.rig)),
+            Work::EndToEndFull => self.moved += u64::from(end_to_end_full(&mut self.rig, at)),
         }
     }
 
