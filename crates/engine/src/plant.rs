@@ -16,6 +16,10 @@ pub enum Plant {
     StaleToken,
     /// A unique key counts as free while its message is leased.
     UniqueWhileLeased,
+    /// Now and then a message goes past its ordering key.
+    PassOrderingKey,
+    /// A limit key has a place more than its limit says.
+    ExceedLimit,
 }
 
 #[cfg(feature = "plant")]

@@ -18,6 +18,10 @@ pub enum Plant {
     CutValidRecordAtRecovery,
     /// A receipt passes though its token is not the lease's.
     StaleToken,
+    /// Now and then a message goes past its ordering key.
+    PassOrderingKey,
+    /// A limit key has a place more than its limit says.
+    ExceedLimit,
     /// Recovery takes an older snapshot.
     OlderSnapshotFallback,
     /// A start goes on with the epoch of the last one.
@@ -26,13 +30,15 @@ pub enum Plant {
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 8] = [
+    pub const ALL: [Plant; 10] = [
         Plant::SkipSync,
         Plant::ReplyBeforeSync,
         Plant::DropCounter,
         Plant::DeliverTwice,
         Plant::CutValidRecordAtRecovery,
         Plant::StaleToken,
+        Plant::PassOrderingKey,
+        Plant::ExceedLimit,
         Plant::OlderSnapshotFallback,
         Plant::ReuseIdAfterLostTail,
     ];
@@ -43,6 +49,8 @@ impl Plant {
             Plant::DropCounter => Some(sluice_engine::plant::Plant::DropCounter),
             Plant::DeliverTwice => Some(sluice_engine::plant::Plant::DeliverTwice),
             Plant::StaleToken => Some(sluice_engine::plant::Plant::StaleToken),
+            Plant::PassOrderingKey => Some(sluice_engine::plant::Plant::PassOrderingKey),
+            Plant::ExceedLimit => Some(sluice_engine::plant::Plant::ExceedLimit),
             _ => None,
         }
     }
@@ -56,6 +64,8 @@ impl Plant {
             Plant::DeliverTwice => "deliver_twice",
             Plant::CutValidRecordAtRecovery => "cut_valid_record_at_recovery",
             Plant::StaleToken => "stale_token",
+            Plant::PassOrderingKey => "pass_ordering_key",
+            Plant::ExceedLimit => "exceed_limit",
             Plant::OlderSnapshotFallback => "older_snapshot_fallback",
             Plant::ReuseIdAfterLostTail => "reuse_id_after_lost_tail",
         }

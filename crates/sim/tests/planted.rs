@@ -46,6 +46,16 @@ fn stale_token_is_found() {
 }
 
 #[test]
+fn pass_ordering_key_is_found() {
+    finds(Plant::PassOrderingKey);
+}
+
+#[test]
+fn exceed_limit_is_found() {
+    finds(Plant::ExceedLimit);
+}
+
+#[test]
 fn older_snapshot_fallback_is_found() {
     finds(Plant::OlderSnapshotFallback);
 }

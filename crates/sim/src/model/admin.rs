@@ -23,6 +23,8 @@ impl Apply<'_> {
             Command::QueueSet { namespace, queue, patch, create } => {
                 self.queue_set(*namespace, queue, patch, *create)
             }
+            Command::LimitSet { namespace, limit, rules } => self.limit_set(*namespace, limit, *rules),
+            Command::LimitDelete { namespace, limit } => self.limit_delete(*namespace, limit),
             Command::QueuePurge { namespace, queue } => self.queue_purge(*namespace, queue),
             Command::QueueDelete { namespace, queue } => self.queue_delete(*namespace, queue),
             Command::DeadRedrive { namespace, queue, ids } => self.dead_redrive(*namespace, queue, ids),
@@ -88,6 +90,7 @@ impl Apply<'_> {
         for queue in queues {
             self.forget_queue(queue);
         }
+        self.world.queue_limits.retain(|(of, _), _| *of != namespace);
         self.world.namespaces.remove(&namespace);
         self.world.deleted_namespaces.insert(namespace);
         // Should it be made anew under its number, nobody remembers what its receipts were worth.
@@ -102,6 +105,10 @@ impl Apply<'_> {
         }
         if !valid_name(name) {
             return self.fails("invalid_name");
+        }
+        let limit = patch.limit.as_deref().filter(|limit| !limit.is_empty());
+        if limit.is_some_and(|limit| !self.world.queue_limits.contains_key(&(namespace, limit.to_owned()))) {
+            return self.fails("limit_not_found");
         }
         let existing = self.world.queue_named(namespace, name);
         if existing.is_none() && !create {
@@ -152,6 +159,7 @@ impl Apply<'_> {
             settings: QueueSettings::default(),
             totals: Counters::default(),
             created_us: self.now_us,
+            keyed: false,
         };
         self.world.queues.insert(id, queue);
         Ok(())
@@ -270,4 +278,10 @@ fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
     settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
     settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
     settings.backoff = patch.backoff.unwrap_or(settings.backoff);
+    if let Some(limit) = &patch.limit {
+        settings.limit.clone_from(limit);
+    }
+    if let Some(weights) = &patch.fair_weights {
+        settings.fair_weights.clone_from(weights);
+    }
 }

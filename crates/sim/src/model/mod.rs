@@ -10,6 +10,7 @@
 
 mod admin;
 mod compare;
+mod keys;
 mod receive;
 mod send;
 mod settle;
@@ -107,7 +108,7 @@ impl Model {
         self.world.messages.iter().map(|(id, message)| (*id, message.blob))
     }
 
-    /// How many messages are neither dead nor held: consumers can get to the end of them.
+    /// How many messages are neither dead nor held, nor wait for one that is held: consumers can get to the end of them.
     pub fn open_messages(&self) -> usize {
         self.open().count()
     }
@@ -120,7 +121,8 @@ impl Model {
 
     fn open(&self) -> impl Iterator<Item = (&MessageId, &Message)> {
         let open = |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. });
-        self.world.messages.iter().filter(move |(_, message)| open(message.place))
+        let open = move |message: &Message| open(message.place) && !self.world.waits_for_a_person(message);
+        self.world.messages.iter().filter(move |(_, message)| open(message))
     }
 }
 

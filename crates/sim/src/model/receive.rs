@@ -54,8 +54,10 @@ impl Apply<'_> {
     fn nothing_left(&self, queues: &[QueueId], bytes: u64, max_bytes: u32) -> Checked {
         let heads: Vec<&Message> = queues.iter().flat_map(|queue| self.heads(*queue)).collect();
         let too_many = |message: &&Message| bytes + u64::from(message.blob.len) > u64::from(max_bytes);
+        // What stands first where keys have a say, and may be too large, is not known here.
+        let unsure = queues.iter().any(|queue| !self.world.is_plain(*queue));
         ensure!(
-            heads.is_empty() || (bytes > 0 && heads.iter().any(too_many)),
+            heads.is_empty() || (bytes > 0 && (unsure || heads.iter().any(too_many))),
             "fewer messages were given than wanted, and there are ready ones: {:?}",
             heads.first()
         );
@@ -63,9 +65,11 @@ impl Apply<'_> {
     }
 
     /// The messages of which one must be next: those of the highest priority that stand first.
+    /// Where keys or limits have a say, none must be.
     fn heads(&self, queue: QueueId) -> Vec<&Message> {
+        let plain = self.world.is_plain(queue);
         let ready = |message: &Message| match message.place {
-            Place::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
+            Place::Ready { line } if plain => Some((std::cmp::Reverse(message.priority), line)),
             _ => None,
         };
         let first = self.world.messages_of(queue).filter_map(|(_, message)| ready(message)).min();
@@ -86,7 +90,11 @@ impl Apply<'_> {
             "message {id} was delivered while it is {:?}",
             message.place
         );
-        self.stands_first(delivery)?;
+        if self.world.is_plain(message.queue) {
+            self.stands_first(delivery)?;
+        }
+        self.keeps_order(id)?;
+        self.keeps_limit(id)?;
         ensure!(token > self.world.last_token, "token {token} was given after {}", self.world.last_token);
         ensure!(
             token >> EPOCH_SHIFT == u64::from(self.world.epoch),

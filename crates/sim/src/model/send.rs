@@ -6,6 +6,7 @@ use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::outcome::Reply;
 
+use super::keys::Keys;
 use super::state::{Keyed, Message, Place};
 use super::{Apply, Checked, ensure};
 
@@ -130,10 +131,13 @@ impl Apply<'_> {
             deliveries: 0,
             place,
             history: Vec::new(),
+            keys: Keys::of(item.options),
         };
+        let keyed = message.keys.any();
         self.world.messages.insert(id, message);
         if let Some(queue) = self.world.queues.get_mut(&queue) {
             queue.totals.sent += 1;
+            queue.keyed |= keyed;
         }
     }
 }

@@ -7,6 +7,8 @@ use sluice_engine::limits::Limits;
 use sluice_engine::query::{AttemptEnd, Counters, State};
 use sluice_engine::settings::{Backoff, QueueSettings, Quotas};
 
+use super::keys::{Keys, Limited};
+
 /// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
 /// being sent has no order among itself that a client could rely on, except by the time that it was due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +64,7 @@ pub(super) struct Message {
     pub(super) deliveries: u16,
     pub(super) place: Place,
     pub(super) history: Vec<Ended>,
+    pub(super) keys: Keys,
 }
 
 impl Message {
@@ -80,6 +83,8 @@ pub(super) struct Queue {
     /// The totals only: states and bytes are counted from the messages.
     pub(super) totals: Counters,
     pub(super) created_us: u64,
+    /// Whether a message with a key was ever sent to it.
+    pub(super) keyed: bool,
 }
 
 /// One namespace.
@@ -120,6 +125,7 @@ pub(super) struct World {
     pub(super) queues: BTreeMap<QueueId, Queue>,
     pub(super) messages: BTreeMap<MessageId, Message>,
     pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
+    pub(super) queue_limits: BTreeMap<(NamespaceId, String), Limited>,
     /// Receipts that have settled their message.
     pub(super) settled: BTreeSet<Receipt>,
     /// All receipts ever given.
@@ -148,6 +154,7 @@ impl World {
             queues: BTreeMap::new(),
             messages: BTreeMap::new(),
             keys: BTreeMap::new(),
+            queue_limits: BTreeMap::new(),
             settled: BTreeSet::new(),
             given: BTreeSet::new(),
             last_token: 0,

@@ -127,7 +127,10 @@ impl Apply<'_> {
                     );
                     self.put(id, Place::Delayed { until_us });
                 }
-                (State::Ready, _) if least_us == 0 => {}
+                (State::Ready | State::Blocked, None) if least_us == 0 => {}
+                (State::Blocked, Some(until_us)) => {
+                    self.put(id, Place::Delayed { until_us });
+                }
                 (state, deadline) => {
                     return Err(format!(
                         "message {id} is {state:?} ({deadline:?}), and should wait {least_us} to {most_us} us"

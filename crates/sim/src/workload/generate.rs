@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
-use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::options::SendOptions;
+use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
 
 use super::op::{Item, Op};
 use crate::model::Model;
@@ -12,6 +14,9 @@ use crate::rng::Rng;
 
 /// Queues that clients use in each namespace.
 pub const QUEUES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
+/// Those of them to which messages with keys are sent, and which follow limits.
+const KEYED_QUEUES: [&str; 2] = ["gamma", "delta"];
+const LIMITS: [&str; 2] = ["narrow", "slow"];
 /// Namespaces that clients create beside `default`.
 const NAMESPACES: [&str; 2] = ["red", "blue"];
 /// Receipts that are over, kept in order to be late with them.
@@ -86,7 +91,7 @@ impl Generator {
     /// The next thing that some client asks for.
     pub fn op(&mut self, model: &Model) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
-        let kinds: [(u64, Draw); 9] = [
+        let kinds: [(u64, Draw); 10] = [
             (20, Generator::send),
             (2, Generator::repeat),
             (settle, Generator::settle),
@@ -96,6 +101,7 @@ impl Generator {
             (3, Generator::redrive),
             (1, Generator::delete_dead),
             (1, Generator::namespace),
+            (2, Generator::limit),
         ];
         self.rng.weighted(&kinds)(self, model)
     }
@@ -147,11 +153,13 @@ impl Generator {
 
     fn send(&mut self, model: &Model) -> Op {
         let count = self.rng.weighted(&[(12, 1), (4, 3), (2, 20), (1, 150)]);
-        let items: Vec<Item> = (0..count).map(|_| self.item()).collect();
+        let queue = self.a_queue();
+        let keyed = KEYED_QUEUES.contains(&queue.as_str());
+        let items: Vec<Item> = (0..count).map(|_| self.item(keyed)).collect();
         let keyed = self.rng.chance(1, 4);
         let key = if keyed { format!("key-{}", self.rng.below(30)).into_bytes() } else { Vec::new() };
         let digest = self.rng.bits();
-        let op = Op::Send { namespace: self.a_namespace(model), queue: self.a_queue(), key, digest, items };
+        let op = Op::Send { namespace: self.a_namespace(model), queue, key, digest, items };
         if keyed {
             self.keyed.push_back(op.clone());
             if self.keyed.len() > KEYED_MAX {
@@ -161,7 +169,7 @@ impl Generator {
         op
     }
 
-    fn item(&mut self) -> Item {
+    fn item(&mut self, keyed: bool) -> Item {
         self.payloads += 1;
         let mut payload = self.payloads.to_le_bytes().to_vec();
         let len = 8 + self.rng.below(self.payload_bytes_max) as usize;
@@ -180,6 +188,47 @@ impl Generator {
             ]),
             max_attempts: self.rng.weighted(&[(4, 0), (1, 1), (1, 2)]),
             backoff: self.rng.chance(1, 8).then(|| self.backoff()),
+            options: (keyed && self.rng.chance(3, 4)).then(|| self.options()),
+        }
+    }
+
+    fn options(&mut self) -> SendOptions<'static> {
+        let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
+        let mut key = || keys[self.rng.index(keys.len())];
+        SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..SendOptions::default() }
+    }
+
+    /// Limits come and change; queues follow them and leave them.
+    fn limit(&mut self, model: &Model) -> Op {
+        let namespace = self.a_namespace(model);
+        let limit = (*self.rng.pick(&LIMITS)).to_owned();
+        let rng = &mut self.rng;
+        match rng.below(6) {
+            0 => Op::LimitDelete { namespace, limit },
+            1..=2 => {
+                let count = |rng: &mut Rng| rng.chance(1, 2).then(|| rng.between(1, 4) as u32);
+                let rate = |rng: &mut Rng| {
+                    let (count, burst) = (rng.between(20, 200) as u32, rng.between(1, 5) as u32);
+                    rng.chance(1, 3).then_some(Rate { count, period_ms: 1_000, burst })
+                };
+                let rules = LimitRules {
+                    in_flight: count(rng),
+                    in_flight_per_key: count(rng),
+                    rate: rate(rng),
+                    rate_per_key: rate(rng),
+                };
+                Op::LimitSet { namespace, limit, rules }
+            }
+            _ => {
+                let weights = [(Box::from(&b"k0"[..]), rng.between(1, 3) as u16)];
+                let patch = QueuePatch {
+                    limit: Some(if rng.chance(1, 4) { "".into() } else { limit.into() }),
+                    fair_weights: Some(FairWeights::new(weights.into())),
+                    ..QueuePatch::default()
+                };
+                let queue = (*self.rng.pick(&KEYED_QUEUES)).to_owned();
+                Op::QueueSet { namespace, queue, patch, create: true }
+            }
         }
     }
 

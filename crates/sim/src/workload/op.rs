@@ -2,7 +2,9 @@
 
 use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use sluice_engine::limit::LimitRules;
 use sluice_engine::limits::Limits;
+use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 /// One message to send.
@@ -22,6 +24,8 @@ pub struct Item {
     pub max_attempts: u16,
     /// `None`: the queue's.
     pub backoff: Option<Backoff>,
+    /// Keys; `None`: none.
+    pub options: Option<SendOptions<'static>>,
 }
 
 /// A command that owns its parts.
@@ -38,6 +42,8 @@ pub enum Op {
     QueuePurge { namespace: NamespaceId, queue: String },
     QueueDelete { namespace: NamespaceId, queue: String },
     DeadRedrive { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
+    LimitSet { namespace: NamespaceId, limit: String, rules: LimitRules },
+    LimitDelete { namespace: NamespaceId, limit: String },
     DeadDelete { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
     Node(NodeOp),
 }
@@ -115,6 +121,10 @@ impl Op {
             Op::QueueSet { namespace, queue, patch, create } => {
                 f(&Command::QueueSet { namespace: *namespace, queue, patch: patch.clone(), create: *create })
             }
+            Op::LimitSet { namespace, limit, rules } => {
+                f(&Command::LimitSet { namespace: *namespace, limit, rules: *rules })
+            }
+            Op::LimitDelete { namespace, limit } => f(&Command::LimitDelete { namespace: *namespace, limit }),
             Op::QueuePurge { namespace, queue } => f(&Command::QueuePurge { namespace: *namespace, queue }),
             Op::QueueDelete { namespace, queue } => f(&Command::QueueDelete { namespace: *namespace, queue }),
             Op::DeadRedrive { namespace, queue, ids } => {
@@ -157,7 +167,7 @@ impl NodeOp {
 impl Item {
     fn lend(&self) -> SendItem<'_> {
         SendItem {
-            options: None,
+            options: self.options.as_ref(),
             payload: &self.payload,
             content_type: self.content_type,
             headers: &self.headers,

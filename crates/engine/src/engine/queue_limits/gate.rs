@@ -1,6 +1,7 @@
 //! Whether a message may begin, and what its beginning and end do to the figures.
 
 use crate::engine::Engine;
+use crate::plant::{self, Plant};
 use crate::state::message::BlockedBy;
 use crate::state::queue::Queue;
 use crate::store::NIL;
@@ -41,8 +42,9 @@ impl Engine {
         }
         let known = self.queue_limits.keys.slots.get(key);
         let rules = &self.queue_limits.slots.get(known.limit).rules;
-        let places =
-            rules.in_flight_per_key.map_or(u64::MAX, |most| most.saturating_sub(known.in_flight).into());
+        let more = u32::from(plant::is(Plant::ExceedLimit));
+        let free = |most: u32| u64::from((most + more).saturating_sub(known.in_flight));
+        let places = rules.in_flight_per_key.map_or(u64::MAX, free);
         let rate =
             rules.rate_per_key.map_or(u64::MAX, |rate| rate.allowed(self.key_arrival(key), self.now_us));
         places.min(rate)

@@ -2,7 +2,7 @@
 
 use sluice_engine::command::{SendItem, SettleItem};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::SendOptions;
+use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 
 use super::features::follow_limit;
 use super::rig::{PAYLOAD_BYTES_MAX, QUEUES, Rig, ack_of, message, usual_message};
@@ -102,7 +102,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("receive_ack", "receive + ack", 1, Work::ReceiveAndAck),
     row("e2e", "send, receive, ack, one at a time", 1, Work::EndToEnd),
-    row("e2e_full", "send, receive, ack, with ordering, fair and limit key", 1, Work::EndToEndFull),
+    row("e2e_full", "send, receive, ack, with ordering, fair, limit and unique key", 1, Work::EndToEndFull),
 ];
 
 /// The row with this name, or an error that lists them.
@@ -192,7 +192,14 @@ const FULL_RATE: Rate = Rate { count: 1_000_000, period_ms: 1_000, burst: 1_000 
 
 fn end_to_end_full(rig: &mut Rig, at: usize) -> bool {
     let key = KEYS[at % KEYS.len()].as_bytes();
-    let options = SendOptions { ordering_key: key, fair_key: key, limit_key: key, ..SendOptions::default() };
+    let unique = Unique { key, window_ms: 60_000, until: UniqueUntil::Gone, on_duplicate: OnDuplicate::Keep };
+    let options = SendOptions {
+        ordering_key: key,
+        fair_key: key,
+        limit_key: key,
+        unique: Some(unique),
+        ..SendOptions::default()
+    };
     rig.send(QUEUES[0], &[SendItem { options: Some(&options), ..usual_message() }]);
     rig.receive_and_ack(QUEUES[0])
 }

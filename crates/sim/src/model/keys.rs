@@ -1,0 +1,188 @@
+//! Messages with keys: what must hold whatever the engine chooses.
+//!
+//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked, too. When one is
+//! delivered it checks that its keys and limits allowed it, by counting; and at the end of a run everything must have
+//! been delivered, so what is blocked goes on in the end.
+
+use std::collections::BTreeMap;
+
+use sluice_engine::id::{MessageId, NamespaceId, QueueId};
+use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::options::SendOptions;
+use sluice_engine::outcome::Reply;
+use sluice_engine::query::State;
+
+use super::state::{Message, Place, World};
+use super::{Apply, Checked, ensure};
+
+/// Deliveries under a rate that are remembered.
+const DELIVERIES_MAX: usize = 2_000;
+
+/// The keys of one message; empty: none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Keys {
+    pub(super) ordering: Vec<u8>,
+    pub(super) fair: Vec<u8>,
+    pub(super) limit: Vec<u8>,
+}
+
+impl Keys {
+    pub(super) fn of(options: Option<&SendOptions<'_>>) -> Keys {
+        let Some(options) = options else { return Keys::default() };
+        Keys {
+            ordering: options.ordering_key.to_vec(),
+            fair: options.fair_key.to_vec(),
+            limit: options.limit_key.to_vec(),
+        }
+    }
+
+    pub(super) fn any(&self) -> bool {
+        *self != Keys::default()
+    }
+
+    /// Whether a message with these may be blocked.
+    pub(super) fn may_block(&self) -> bool {
+        !self.ordering.is_empty() || !self.limit.is_empty()
+    }
+}
+
+/// A limit, and when deliveries under its present rates began.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Limited {
+    rules: LimitRules,
+    given_us: Vec<u64>,
+    given_by_key_us: BTreeMap<Vec<u8>, Vec<u64>>,
+}
+
+impl World {
+    /// Whether the order in a queue is that of priorities and becoming ready alone.
+    pub(super) fn is_plain(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
+    }
+
+    /// Whether a message waits behind one with its ordering key that only a person can let go.
+    pub(super) fn waits_for_a_person(&self, message: &Message) -> bool {
+        !message.keys.ordering.is_empty()
+            && self.messages_of(message.queue).any(|(_, other)| {
+                other.keys.ordering == message.keys.ordering && matches!(other.place, Place::Held { .. })
+            })
+    }
+
+    /// Whether the engine's state of a message is what its place allows.
+    pub(super) fn agrees(&self, message: &Message, state: State) -> bool {
+        let blocked = state == State::Blocked
+            && message.keys.may_block()
+            && matches!(message.place, Place::Ready { .. } | Place::Delayed { .. });
+        blocked || state == message.place.state()
+    }
+}
+
+impl Apply<'_> {
+    pub(super) fn limit_set(&mut self, namespace: NamespaceId, name: &str, rules: LimitRules) -> Checked {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found");
+        }
+        self.succeeds()?;
+        let limited = Limited { rules, given_us: Vec::new(), given_by_key_us: BTreeMap::new() };
+        let before = self.world.queue_limits.insert((namespace, name.to_owned()), limited);
+        let expected = Reply::Limit { created: before.is_none() };
+        ensure!(self.outcome.reply == expected, "got {:?}, not {expected:?}", self.outcome.reply);
+        Ok(())
+    }
+
+    pub(super) fn limit_delete(&mut self, namespace: NamespaceId, name: &str) -> Checked {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found");
+        }
+        let key = (namespace, name.to_owned());
+        if !self.world.queue_limits.contains_key(&key) {
+            return self.fails("limit_not_found");
+        }
+        let follows =
+            |queue: &super::state::Queue| queue.namespace == namespace && *queue.settings.limit == *name;
+        if self.world.queues.values().any(follows) {
+            return self.fails("limit_in_use");
+        }
+        self.world.queue_limits.remove(&key);
+        self.succeeds()
+    }
+
+    /// Whether a message that is being delivered has its turn among those with its ordering key.
+    pub(super) fn keeps_order(&self, id: MessageId) -> Checked {
+        let message = &self.world.messages[&id];
+        if message.keys.ordering.is_empty() {
+            return Ok(());
+        }
+        for (other_id, other) in self.world.messages_of(message.queue) {
+            if *other_id == id || other.keys.ordering != message.keys.ordering {
+                continue;
+            }
+            let goes_on = match other.place {
+                Place::Leased { .. } => true,
+                // It waits for another attempt.
+                Place::Delayed { .. } => !other.history.is_empty(),
+                Place::Held { .. } | Place::Dead { .. } | Place::Ready { .. } => false,
+            };
+            ensure!(
+                !goes_on,
+                "message {id} was delivered while {other_id} with its ordering key goes on: {other:?}"
+            );
+            let was_first = other_id < &id
+                && other.history.is_empty()
+                && matches!(other.place, Place::Ready { .. } | Place::Delayed { .. });
+            ensure!(!was_first, "message {id} was delivered before {other_id} with its ordering key");
+        }
+        Ok(())
+    }
+
+    /// Whether the limit of its queue lets a message begin, which is being delivered.
+    pub(super) fn keeps_limit(&mut self, id: MessageId) -> Checked {
+        let message = &self.world.messages[&id];
+        let queue = &self.world.queues[&message.queue];
+        let named = (queue.namespace, queue.settings.limit.to_string());
+        let key = message.keys.limit.clone();
+        let follows = |id: &QueueId| {
+            let other = &self.world.queues[id];
+            other.namespace == named.0 && *other.settings.limit == *named.1
+        };
+        let leased =
+            |message: &&Message| matches!(message.place, Place::Leased { .. }) && follows(&message.queue);
+        let in_flight = self.world.messages.values().filter(leased).count();
+        let of_key =
+            self.world.messages.values().filter(leased).filter(|other| other.keys.limit == key).count();
+        let now_us = self.now_us;
+        let Some(limited) = self.world.queue_limits.get_mut(&named) else { return Ok(()) };
+        let rules = limited.rules;
+        let over = |most: Option<u32>, count: usize| most.is_some_and(|most| count >= most as usize);
+        ensure!(!over(rules.in_flight, in_flight), "message {id} is one too many in flight: {in_flight} are");
+        keeps_rate(rules.rate, &mut limited.given_us, now_us)?;
+        if key.is_empty() {
+            return Ok(());
+        }
+        ensure!(
+            !over(rules.in_flight_per_key, of_key),
+            "message {id} is one too many in flight of its limit key: {of_key} are"
+        );
+        keeps_rate(rules.rate_per_key, limited.given_by_key_us.entry(key).or_default(), now_us)
+    }
+}
+
+/// In any stretch of time there are at most as many deliveries as the burst and what the rate adds meanwhile.
+fn keeps_rate(rate: Option<Rate>, given_us: &mut Vec<u64>, now_us: u64) -> Checked {
+    let Some(rate) = rate else { return Ok(()) };
+    given_us.push(now_us);
+    if given_us.len() > DELIVERIES_MAX {
+        given_us.remove(0);
+    }
+    for (back, from_us) in given_us.iter().rev().enumerate() {
+        let added =
+            u128::from(now_us - from_us) * u128::from(rate.count) / u128::from(rate.period_ms * 1_000);
+        let allowed = u128::from(rate.burst) + added;
+        ensure!(
+            (back as u128) < allowed,
+            "{} deliveries since {from_us}, {allowed} allowed by {rate:?}",
+            back + 1
+        );
+    }
+    Ok(())
+}
