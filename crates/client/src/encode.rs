@@ -225,6 +225,8 @@ fn message_options(options: &MessageOptions<'_>, out: &mut String) {
         (",\"limit_key\":", &options.limit_key),
         (",\"correlation_id\":", &options.correlation_id),
         (",\"reply_to\":", &options.reply_to),
+        (",\"depends_mode\":", &options.depends_mode),
+        (",\"on_parent_failed\":", &options.on_parent_failed),
     ] {
         if let Some(value) = value {
             out.push_str(key);
@@ -247,6 +249,11 @@ fn message_options(options: &MessageOptions<'_>, out: &mut String) {
     }
     if options.hold {
         out.push_str(",\"hold\":true");
+    }
+    if !options.depends_on.is_empty() {
+        out.push_str(",\"depends_on\":[");
+        separated(&options.depends_on, out, |id, out| string(id, out));
+        out.push(']');
     }
 }
 
@@ -358,13 +365,16 @@ mod tests {
                 correlation_id: Some("c".into()),
                 reply_to: Some("r".into()),
                 hold: true,
+                depends_on: vec!["#0".into(), "i".into()],
+                depends_mode: Some("any".into()),
+                on_parent_failed: Some("hold".into()),
             })),
         };
         let expected = json!({"payload": "x", "content_type": "text/plain", "headers": {"a": "1", "b": "\n"},
             "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
             "ordering_key": "o", "fair_key": "f", "limit_key": "l", "unique": {"key": "u", "window_ms": 8},
             "ttl_ms": 9, "expires_at_ms": 10, "result_ttl_ms": 11, "correlation_id": "c", "reply_to": "r",
-            "hold": true, "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
+            "hold": true, "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold", "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
         assert_eq!(parsed(&send(&[message])), expected);
     }
 

@@ -53,6 +53,12 @@ pub struct MessageOptions<'a> {
     pub reply_to: Option<Cow<'a, str>>,
     /// Whether it waits for a person first.
     pub hold: bool,
+    /// Ids of messages that it waits for; `"#0"` is the first one of this send.
+    pub depends_on: Vec<Cow<'a, str>>,
+    /// How many of these it waits for: `all` (default) or `any`.
+    pub depends_mode: Option<Cow<'a, str>>,
+    /// What becomes of it when they fail: `cancel` (default), `hold` or `run`.
+    pub on_parent_failed: Option<Cow<'a, str>>,
 }
 
 /// A key that at most one message of a queue has.

@@ -115,6 +115,10 @@ errors! {
     /// No bulk with this id.
     BulkNotFound { bulk: String } "bulk_not_found" Caller
         "bulk {bulk} is not known: it never was, ended more than an hour ago, or before a restart";
+    /// A message that another one is to wait for is not here.
+    ParentNotFound { field: String, id: String } "parent_not_found" Caller
+        "{field}: message {id} is not here: it was never sent, or is gone; a finished one counts while it is kept, see \
+         retain_done_ms of its queue and result_ttl_ms";
     /// The message is not in a state that allows this.
     WrongState { id: String, state: &'static str, expected: &'static str } "wrong_state" Caller
         "message {id} is {state}, expected {expected}";

@@ -41,6 +41,11 @@ pub const IDEMPOTENCY_DUPLICATES_MAX: u64 = 4_000_000;
 /// Messages of one purge, delete, redrive or due timers that one apply handles.
 pub const SLICE_ITEMS: usize = 1_000;
 
+/// Messages that one message may depend on.
+pub const PARENTS_MAX: usize = 100;
+/// Messages that those of one send may depend on together.
+pub const SEND_PARENTS_MAX: usize = 10_000;
+
 /// Limits that an operator may set. All are inclusive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {

@@ -1,5 +1,6 @@
 //! What a send may say of a message beyond the plain fields: keys, an expiry, where results go.
 
+use crate::id::MessageId;
 use crate::limits::DELAY_MS_MAX;
 
 /// Longest ordering, fair, limit or unique key, and longest correlation id, in bytes.
@@ -28,6 +29,73 @@ pub struct SendOptions<'a> {
     pub reply_to: &'a str,
     /// Whether it waits for a person first.
     pub hold: bool,
+    /// The messages that it waits for first.
+    pub depends_on: Option<DependsOn<'a>>,
+}
+
+/// The messages that another one waits for: its parents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DependsOn<'a> {
+    /// Earlier messages of the namespace, each as [`DependsOn::id_bytes`] gives it.
+    pub ids: &'a [[u8; 12]],
+    /// Earlier messages of the same send, each by its place from 0, as little-endian bytes.
+    pub places: &'a [[u8; 4]],
+    /// Whether it waits for all of them, or for one.
+    pub mode: DependsMode,
+    /// What becomes of it when they cannot all, or not even one of them, be done.
+    pub on_parent_failed: OnParentFailed,
+}
+
+/// How many of its parents a message waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DependsMode {
+    /// Until each of them is done.
+    #[default]
+    All,
+    /// Until one of them is done.
+    Any,
+}
+
+/// What becomes of a message whose parents have failed: died, or were cancelled, expired, purged or deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnParentFailed {
+    /// It is cancelled.
+    #[default]
+    Cancel,
+    /// It is held, for a person to decide.
+    Hold,
+    /// It runs as if they were done, once all of them have ended.
+    Run,
+}
+
+impl<'a> DependsOn<'a> {
+    /// An id as it stands in [`DependsOn::ids`].
+    pub fn id_bytes(id: MessageId) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&id.namespace.0.to_le_bytes());
+        bytes[4..].copy_from_slice(&id.sequence.to_le_bytes());
+        bytes
+    }
+
+    /// The ids again.
+    pub fn ids(&self) -> impl Iterator<Item = MessageId> + use<'a> {
+        self.ids.iter().map(|bytes| crate::record::id_at(bytes))
+    }
+
+    /// The places in the send.
+    pub fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
+        self.places.iter().map(|bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// How many messages are named.
+    pub fn len(&self) -> usize {
+        self.ids.len() + self.places.len()
+    }
+
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// When a message ends that still waits.

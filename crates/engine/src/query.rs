@@ -105,6 +105,8 @@ pub struct QueueView {
     pub blocked_by_ordering_key: u64,
     /// Of the blocked messages, those that wait for their limit key.
     pub blocked_by_limit: u64,
+    /// Of the blocked messages, those that wait for messages that they depend on.
+    pub blocked_by_parents: u64,
     /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
     pub oldest_ready_at_us: Option<u64>,
 }
@@ -231,12 +233,12 @@ pub struct MessageView {
     pub limit_key: Box<[u8]>,
     /// The unique key that it was sent with; empty: none.
     pub unique_key: Box<[u8]>,
-    /// Blocked: by what, as a word: `ordering_key`, `limit`.
+    /// Blocked: by what, as a word: `ordering_key`, `limit`, `parents`.
     pub blocked_by: Option<&'static str>,
     /// The queue in which it died, if that was another one; it may be gone. Empty: none.
     pub from_queue: Box<str>,
     /// Why it is dead or held, or else why it died in `from_queue`, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
-    /// `payload_damaged`.
+    /// `payload_damaged`, `parent_failed`.
     pub reason: Option<&'static str>,
     /// When that was, in microseconds since the Unix epoch.
     pub reason_at_us: Option<u64>,

@@ -16,7 +16,9 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
+use sluice_engine::options::{
+    DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+};
 use sluice_engine::query::State;
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
@@ -129,9 +131,19 @@ impl Run {
         let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
         let payload = vec![7; self.numbers.below(40) as usize];
         let keyed = self.numbers.one_in(2);
-        let options: Vec<SendOptions<'_>> = (0..4).map(|_| self.options()).collect();
+        let parents = self.parents(namespace);
+        let mut options: Vec<SendOptions<'_>> = (0..4).map(|_| self.options()).collect();
+        for options in options.iter_mut().skip(2) {
+            options.depends_on = self.depends_on(&parents);
+        }
+        let back = SendOptions {
+            depends_on: self
+                .depends_on(&parents)
+                .map(|depends_on| DependsOn { places: &[[0; 4]], ..depends_on }),
+            ..options[0]
+        };
         let items: Vec<SendItem<'_>> = (0..count)
-            .map(|_| SendItem {
+            .map(|at| SendItem {
                 payload: &payload,
                 tags: if self.numbers.one_in(6) { &["red"] } else { &[] },
                 headers: if self.numbers.one_in(4) { &[("trace", "1")] } else { &[] },
@@ -143,7 +155,11 @@ impl Run {
                 },
                 max_attempts: self.numbers.below(4) as u16,
                 backoff: self.numbers.one_in(8).then(|| self.backoff()),
-                options: if keyed { options.get(self.numbers.below(5) as usize) } else { None },
+                options: match (keyed, self.numbers.below(6) as usize) {
+                    (true, 5) if at > 0 => Some(&back),
+                    (true, any) => options.get(any),
+                    (false, _) => None,
+                },
                 ..SendItem::default()
             })
             .collect();
@@ -176,6 +192,26 @@ impl Run {
                 assert!(self.ids.insert(id), "an id was given twice");
             }
         }
+    }
+
+    /// Some messages that are still here, and now and then one that is not.
+    fn parents(&mut self, namespace: NamespaceId) -> Vec<[u8; 12]> {
+        let ids: Vec<MessageId> =
+            self.ids.iter().rev().filter(|id| id.namespace == namespace).copied().collect();
+        let gone = self.numbers.one_in(10);
+        let here = ids.into_iter().filter(|id| gone || self.driver.engine.message(*id).is_ok());
+        let here: Vec<MessageId> = here.take(40).collect();
+        let count = self.numbers.below(4).min(here.len() as u64);
+        (0..count).map(|_| DependsOn::id_bytes(self.numbers.pick(&here))).collect()
+    }
+
+    fn depends_on<'a>(&mut self, ids: &'a [[u8; 12]]) -> Option<DependsOn<'a>> {
+        if ids.is_empty() || self.numbers.one_in(2) {
+            return None;
+        }
+        let mode = self.numbers.pick(&[DependsMode::All, DependsMode::Any]);
+        let actions = [OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run];
+        Some(DependsOn { ids, places: &[], mode, on_parent_failed: self.numbers.pick(&actions) })
     }
 
     fn options(&mut self) -> SendOptions<'static> {

@@ -132,6 +132,7 @@ pub const TABLE: &[Code] = &[
     conflict("limit_in_use", grpc::FAILED_PRECONDITION),
     not_found("message_not_found"),
     not_found("bulk_not_found"),
+    not_found("parent_not_found"),
     conflict("wrong_state", grpc::FAILED_PRECONDITION),
     conflict("version_mismatch", grpc::ABORTED),
     conflict("unique_key_taken", grpc::ALREADY_EXISTS),

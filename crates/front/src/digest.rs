@@ -5,7 +5,7 @@
 //! fool their own idempotency keys.
 
 use sluice_engine::command::{Deliver, SendItem};
-use sluice_engine::options::{Expires, SendOptions};
+use sluice_engine::options::{DependsOn, Expires, SendOptions};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -85,6 +85,16 @@ impl Digest {
                 self.word(number);
             }
         }
+        if let Some(depends_on) = &options.depends_on {
+            self.depends_on(depends_on);
+        }
+    }
+
+    fn depends_on(&mut self, depends_on: &DependsOn<'_>) {
+        self.word(11);
+        self.bytes(depends_on.ids.as_flattened());
+        self.bytes(depends_on.places.as_flattened());
+        self.word(depends_on.mode as u64 | (depends_on.on_parent_failed as u64) << 8);
     }
 
     fn backoff(&mut self, backoff: &Backoff) {
@@ -128,6 +138,7 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_engine::options::DependsMode;
 
     fn item<'a>(payload: &'a [u8], content_type: &'a str) -> SendItem<'a> {
         SendItem { payload, content_type, ..SendItem::default() }
@@ -145,6 +156,7 @@ mod tests {
     fn every_field_counts() {
         let plain = item(b"ab", "");
         let headers = [("a", "b")];
+        let parent = DependsOn { ids: &[[1; 12]], ..DependsOn::default() };
         let optional = |options| send_digest("q", &[SendItem { options: Some(&options), ..plain.clone() }]);
         let variants = [
             send_digest("q", std::slice::from_ref(&plain)),
@@ -166,6 +178,11 @@ mod tests {
             optional(SendOptions { expires: Expires::AtUs(5), ..SendOptions::default() }),
             optional(SendOptions { result_ttl_ms: 5, ..SendOptions::default() }),
             optional(SendOptions { hold: true, ..SendOptions::default() }),
+            optional(SendOptions { depends_on: Some(parent), ..SendOptions::default() }),
+            optional(SendOptions {
+                depends_on: Some(DependsOn { mode: DependsMode::Any, ..parent }),
+                ..SendOptions::default()
+            }),
         ];
         for (at, digest) in variants.iter().enumerate() {
             assert!(!variants[..at].contains(digest), "variant {at} has the digest of an earlier one");

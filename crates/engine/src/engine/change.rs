@@ -239,8 +239,8 @@ impl Engine {
                     self.changed_mut(slot).due_us = due_us;
                 }
             }
-            // Its place in the line is that of its sending.
-            (_, Some(BlockedBy::OrderingKey)) => {
+            // Its place in the line, if it has one, is that of its sending.
+            (_, Some(BlockedBy::OrderingKey | BlockedBy::Parents)) => {
                 self.set_priority(slot, priority);
                 self.messages.get_mut(slot).time_us = due_us.unwrap_or(time_us);
             }

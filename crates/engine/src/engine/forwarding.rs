@@ -69,6 +69,7 @@ impl Engine {
             return false;
         }
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
+        self.forward_in_flows(slot);
         self.give_up_keys(slot, out);
         self.change_queue(slot, to, out);
         let message = self.messages.get_mut(slot);

@@ -2,8 +2,9 @@
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `schedules` for what is sent
-//! at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `flows` for what waits for what,
+//! `schedules` for what is sent at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots,
+//! `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -21,6 +22,7 @@ mod change;
 mod damage;
 mod dead;
 mod fair;
+mod flows;
 mod forwarding;
 mod lookup;
 mod moving;
@@ -55,6 +57,7 @@ use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::extras::AllExtras;
 use crate::state::fair::Lanes;
+use crate::state::flows::Flows;
 use crate::state::idempotency::Idempotency;
 use crate::state::limit::AllLimits;
 use crate::state::namespace::Namespace;
@@ -90,6 +93,7 @@ pub struct Engine {
     queue_limits: AllLimits,
     unique: UniqueKeys,
     schedules: Schedules,
+    flows: Flows,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -146,6 +150,9 @@ impl Engine {
         self.applied_index = index;
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
+        }
+        if self.flows.is_due() {
+            self.look_at_flows(out);
         }
         if !self.queue_limits.touched.is_empty() {
             self.look_at_touched(out);

@@ -141,6 +141,7 @@ impl Engine {
             created_at_us: queue.created_at_us,
             blocked_by_ordering_key: queue.blocked_by[BlockedBy::OrderingKey as usize],
             blocked_by_limit: queue.blocked_by[BlockedBy::Limit as usize],
+            blocked_by_parents: queue.blocked_by[BlockedBy::Parents as usize],
             oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),
         }
     }

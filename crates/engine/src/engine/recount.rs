@@ -1,6 +1,7 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
 mod fair;
+mod flows;
 mod limits;
 mod unique;
 
@@ -41,6 +42,7 @@ impl Engine {
         self.recount_limits()?;
         self.recount_unique()?;
         self.recount_schedules()?;
+        self.recount_flows()?;
         self.idempotency.recount()
     }
 

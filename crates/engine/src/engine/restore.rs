@@ -157,6 +157,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
             3 => Work::Limit(slot),
             4 => Work::LimitKey(slot),
             5 => Work::LimitLines(slot),
+            20 => Work::Parent(slot),
             _ => return None,
         });
     }
@@ -182,6 +183,9 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.extras.origins = Slab::read_head(reader)?;
         engine.schedules.slots = Slab::read_head(reader)?;
         engine.schedules.last_number = reader.u64()?;
+        engine.flows.slots = Slab::read_head(reader)?;
+        engine.flows.parents = Slab::read_head(reader)?;
+        engine.flows.edges = Slab::read_head(reader)?;
     }
     Some(engine)
 }

@@ -12,6 +12,7 @@ use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
+use crate::state::flows::End;
 use crate::store::NIL;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
@@ -46,6 +47,9 @@ impl Engine {
     fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
         let queue_slot = self.messages.get(slot).queue;
         let id = self.id_of_slot(slot);
+        if let Some(flow) = self.flow_of(slot) {
+            self.end_in_flows(flow, End::Done);
+        }
         let asked = self.extras.results(self.messages.get(slot).extras);
         let ttl_ms = asked.map_or(0, |asked| asked.ttl_ms);
         let reply = asked.filter(|asked| !asked.reply_to.is_empty()).map(|asked| Reply {

@@ -30,6 +30,8 @@ struct Admitted {
     bytes: u64,
     /// Whether one has a unique key.
     unique: bool,
+    /// Whether one waits for others.
+    parents: bool,
 }
 
 impl Engine {
@@ -45,7 +47,7 @@ impl Engine {
             return Ok(());
         }
         self.admit_to_queue(found)?;
-        let Admitted { bytes, unique } = self.admit_items(namespace_slot, send)?;
+        let Admitted { bytes, unique, parents } = self.admit_items(namespace_slot, send)?;
         if unique {
             return self.send_unique(namespace_slot, found, send, out);
         }
@@ -56,6 +58,9 @@ impl Engine {
             Some(slot) => slot,
             None => self.create_by_use(namespace_slot, send.queue)?,
         };
+        if parents {
+            self.flows.first = first;
+        }
         self.insert_all(namespace_slot, queue_slot, first, send, out);
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
         self.remember(queue_slot, first, send, out);
@@ -133,7 +138,7 @@ impl Engine {
     /// Checks the items.
     fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<Admitted, Error> {
         let mut admitted = Admitted::default();
-        for item in send.items() {
+        for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
             let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
             if !sound {
@@ -147,6 +152,8 @@ impl Engine {
             if let Some(options) = item.options.and_then(read_options) {
                 self.admit_reply_to(namespace_slot, &options)?;
                 admitted.unique |= options.unique.is_some();
+                self.admit_parents(at, send, &options)?;
+                admitted.parents |= options.depends_on.is_some();
             }
         }
         if send.count == 0 {
@@ -244,6 +251,9 @@ impl Engine {
     fn insert_optional(&mut self, slot: u32, item: &SendItemRecord<'_>, due_us: u64, out: &mut Outcome) {
         let options = item.options.and_then(read_options);
         self.add_extras(slot, item.backoff, options.as_ref());
+        if let Some(depends_on) = options.and_then(|options| options.depends_on) {
+            self.enter_parents(slot, &depends_on, out);
+        }
         if options.is_some_and(|options| options.hold) {
             self.begin_held(slot, due_us);
         } else {

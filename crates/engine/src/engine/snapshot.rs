@@ -36,6 +36,9 @@ pub(super) mod section {
     pub(in crate::engine) const UNIQUE: u8 = 15;
     pub(in crate::engine) const ORIGINS: u8 = 25;
     pub(in crate::engine) const SCHEDULES: u8 = 31;
+    pub(in crate::engine) const FLOWS: u8 = 34;
+    pub(in crate::engine) const PARENTS: u8 = 35;
+    pub(in crate::engine) const EDGES: u8 = 36;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -62,6 +65,9 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
         each_slab!(@one $slab, $section, $engine.extras.origins, section::ORIGINS, $do);
         each_slab!(@one $slab, $section, $engine.schedules.slots, section::SCHEDULES, $do);
+        each_slab!(@one $slab, $section, $engine.flows.slots, section::FLOWS, $do);
+        each_slab!(@one $slab, $section, $engine.flows.parents, section::PARENTS, $do);
+        each_slab!(@one $slab, $section, $engine.flows.edges, section::EDGES, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -143,6 +149,9 @@ impl Engine {
         add!(self.queue_limits.lines.slots);
         add!(self.extras.origins);
         add!(self.schedules.slots);
+        add!(self.flows.slots);
+        add!(self.flows.parents);
+        add!(self.flows.edges);
         digest
     }
 
@@ -167,6 +176,7 @@ impl Engine {
                 Work::Limit(slot) => (3, slot),
                 Work::LimitKey(slot) => (4, slot),
                 Work::LimitLines(slot) => (5, slot),
+                Work::Parent(slot) => (20, slot),
             };
             out.u8(kind);
             out.u32(*slot);
@@ -192,5 +202,8 @@ impl Engine {
         self.extras.origins.write_head(out);
         self.schedules.slots.write_head(out);
         out.u64(self.schedules.last_number);
+        self.flows.slots.write_head(out);
+        self.flows.parents.write_head(out);
+        self.flows.edges.write_head(out);
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Work {
     LimitKey(u32),
     /// The lines of limit keys of a queue.
     LimitLines(u32),
+    /// The children of a message that has ended.
+    Parent(u32),
 }
 
 impl Engine {
@@ -48,6 +50,7 @@ impl Engine {
                 Work::Limit(slot) => self.work_on_limit(slot, &mut budget, out),
                 Work::LimitKey(slot) => self.work_on_limit_key(slot, &mut budget, out),
                 Work::LimitLines(slot) => self.work_on_lines(slot, &mut budget, out),
+                Work::Parent(slot) => self.work_on_parent(slot, &mut budget, out),
             };
             if !done {
                 self.work.push_back(work);

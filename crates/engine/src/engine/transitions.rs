@@ -4,6 +4,7 @@ use super::Engine;
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, State};
+use crate::state::flows::End;
 use crate::state::message::{BlockedBy, Message, Reason};
 use crate::state::options::Options;
 use crate::store::NIL;
@@ -38,7 +39,16 @@ impl Engine {
     /// Lets a message go past its keys and its time. False when one of them holds it up.
     fn pass_options(&mut self, slot: u32, time_us: u64, out: &mut Outcome) -> bool {
         let options = self.extras.options(self.messages.get(slot).extras);
-        let (ordering, limit) = options.map_or((NIL, NIL), |options| (options.ordering, options.limit));
+        let Some(&Options { ordering, limit, flow, .. }) = options else {
+            if time_us > self.now_us {
+                self.enter_delayed(slot, time_us);
+            }
+            return time_us <= self.now_us;
+        };
+        if flow != NIL && self.flows.slots.get(flow).waiting {
+            self.enter_blocked(slot, BlockedBy::Parents, time_us);
+            return false;
+        }
         let delayed = time_us > self.now_us;
         if ordering != NIL {
             if delayed && self.steps_aside(slot) {
@@ -61,6 +71,9 @@ impl Engine {
     pub(super) fn give_up(&mut self, slot: u32, out: &mut Outcome) {
         if self.watching {
             self.tell_end(slot, out);
+        }
+        if let Some(flow) = self.flow_of(slot) {
+            self.end_in_flows(flow, End::Failed);
         }
         self.give_up_keys(slot, out);
     }
@@ -201,6 +214,9 @@ impl Engine {
     fn free_extras(&mut self, extras: u32, out: &mut Outcome) {
         if let Some(&options) = self.extras.options(extras) {
             self.leave_keys(&options);
+            if options.flow != NIL {
+                self.flows.leave(options.flow);
+            }
         }
         let shared = &mut self.shared_blobs;
         self.extras.remove(extras, |blob| {
@@ -367,7 +383,8 @@ impl Engine {
                 self.ordering.slots.get_mut(options.ordering).waiting.unlink(&mut self.messages, slot);
             }
             Some(BlockedBy::Limit) => self.leave_line(slot),
-            None => {}
+            // Nothing but its parents leads to it.
+            Some(BlockedBy::Parents) | None => {}
         }
     }
 

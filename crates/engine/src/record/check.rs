@@ -6,14 +6,14 @@ use crate::command::{
     Command, Deliver, Receive, ReportItem, SchedulePut, Send, SendItem, SettleItem, Settlement,
 };
 use crate::error::Error;
-use crate::id::MessageId;
+use crate::id::{MessageId, NamespaceId};
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{
     ATTEMPTS_MAX, CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX,
-    RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX, SCHEDULE_SPEC_BYTES_MAX,
+    LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PARENTS_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX,
+    RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX, SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
-use crate::options::{Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
+use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::settings::{Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
 
 impl Command<'_> {
@@ -105,10 +105,18 @@ fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
     at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
     check_items("messages", send.items.len(), limits)?;
-    let mut bytes = 0u64;
+    let (mut bytes, mut parents) = (0u64, 0);
     for (at, item) in send.items.iter().enumerate() {
         let prefix = if send.items.len() == 1 { String::new() } else { format!("messages[{at}].") };
         bytes += check_send_item(item, &prefix, limits)?;
+        if let Some(depends_on) = item.options.and_then(|options| options.depends_on) {
+            parents += depends_on.len();
+            check_depends_on(send.namespace, &depends_on, at, &prefix)?;
+        }
+    }
+    if parents > SEND_PARENTS_MAX {
+        let (size, limit) = (parents as u64, SEND_PARENTS_MAX as u64);
+        return Err(Error::BatchTooLarge { what: "ids in depends_on", size, limit });
     }
     if bytes > u64::from(limits.batch_bytes) {
         let limit = u64::from(limits.batch_bytes);
@@ -162,6 +170,31 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -
         name_rule("reply_to", options.reply_to)?;
     }
     check_expiry(item.deliver, options.expires, prefix)
+}
+
+/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for itself.
+fn check_depends_on(
+    namespace: NamespaceId,
+    depends_on: &DependsOn<'_>,
+    at: usize,
+    prefix: &str,
+) -> Result<(), Error> {
+    let field = format!("{prefix}depends_on");
+    between(&format!("{field} ids"), depends_on.len() as u64, 1, PARENTS_MAX as u64)?;
+    if let Some(other) = depends_on.ids().find(|id| id.namespace != namespace) {
+        return Err(invalid(field, format!("{other} belongs to another namespace than the message")));
+    }
+    let Some(place) = depends_on.places().find(|place| *place as usize >= at) else { return Ok(()) };
+    let right = match at {
+        0 => "the first message of a send can name none of it".into(),
+        1 => "use \"#0\"".into(),
+        at => format!("use \"#0\" to \"#{}\"", at - 1),
+    };
+    let reason = format!(
+        "\"#{place}\" does not point back: a message may wait only for earlier ones, so that none waits for itself \
+         in a cycle; {right}"
+    );
+    Err(invalid(field, reason))
 }
 
 /// A message that would expire before it may be delivered contradicts itself.
@@ -266,6 +299,10 @@ fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
     }
     if put.item.options.is_some_and(|options| matches!(options.expires, Expires::AtUs(_))) {
         return instead("expires_at_ms", "ttl_ms");
+    }
+    if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
+        let reason = "a schedule sends again and again, others end once: leave it out".into();
+        return Err(invalid("message.depends_on", reason));
     }
     check_send_item(put.item, "message.", limits).map(|_| ())
 }
@@ -428,7 +465,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{MessageId, NamespaceId, Receipt};
+    use crate::id::Receipt;
 
     #[test]
     fn the_defaults_pass_their_own_check() {

@@ -349,7 +349,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-fn id_at(bytes: &[u8]) -> MessageId {
+pub(crate) fn id_at(bytes: &[u8]) -> MessageId {
     MessageId { namespace: NamespaceId(u32_at(bytes, 0)), sequence: u64_at(bytes, 4) }
 }
 

@@ -19,7 +19,8 @@ mod schedule;
 pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use decode::{
-    ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, kind_of,
+    ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
+    kind_of,
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use known::check_behaviour;

@@ -1,6 +1,8 @@
 //! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
 
-use crate::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
+use crate::options::{
+    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+};
 use crate::wire::{Put, Reader};
 
 /// The tags: never changed, never given again.
@@ -15,6 +17,7 @@ mod field {
     pub(super) const CORRELATION_ID: u8 = 8;
     pub(super) const REPLY_TO: u8 = 9;
     pub(super) const HOLD: u8 = 10;
+    pub(super) const DEPENDS_ON: u8 = 40;
 }
 
 /// Appends the options with their length.
@@ -51,6 +54,13 @@ pub(super) fn write_options(out: &mut Vec<u8>, options: &SendOptions<'_>) {
     if options.hold {
         write_field(out, field::HOLD, &[]);
     }
+    if let Some(depends_on) = &options.depends_on {
+        out.u8(field::DEPENDS_ON);
+        out.u16((3 + depends_on.ids.len() * 12 + depends_on.places.len() * 4) as u16);
+        out.raw(&[depends_on.mode as u8, depends_on.on_parent_failed as u8, depends_on.ids.len() as u8]);
+        out.raw(depends_on.ids.as_flattened());
+        out.raw(depends_on.places.as_flattened());
+    }
     let len = (out.len() - start - 2) as u16;
     out[start..start + 2].copy_from_slice(&len.to_le_bytes());
 }
@@ -79,6 +89,7 @@ pub(crate) fn read_options(bytes: &[u8]) -> Option<SendOptions<'_>> {
             field::CORRELATION_ID => options.correlation_id = value,
             field::REPLY_TO => options.reply_to = std::str::from_utf8(value).ok()?,
             field::HOLD => options.hold = true,
+            field::DEPENDS_ON => options.depends_on = Some(read_depends_on(value)?),
             _ => return None,
         }
     }
@@ -100,6 +111,25 @@ fn read_unique(bytes: &[u8]) -> Option<Unique<'_>> {
         _ => return None,
     };
     Some(Unique { key: bytes.get(10..)?, window_ms, until, on_duplicate })
+}
+
+fn read_depends_on(bytes: &[u8]) -> Option<DependsOn<'_>> {
+    let mut reader = Reader::new(bytes);
+    let mode = match reader.u8()? {
+        0 => DependsMode::All,
+        1 => DependsMode::Any,
+        _ => return None,
+    };
+    let on_parent_failed = match reader.u8()? {
+        0 => OnParentFailed::Cancel,
+        1 => OnParentFailed::Hold,
+        2 => OnParentFailed::Run,
+        _ => return None,
+    };
+    let count = usize::from(reader.u8()?);
+    let (ids, _) = reader.raw(count * 12)?.as_chunks::<12>();
+    let (places, rest) = bytes.get(3 + count * 12..)?.as_chunks::<4>();
+    rest.is_empty().then_some(DependsOn { ids, places, mode, on_parent_failed })
 }
 
 #[cfg(test)]
@@ -124,6 +154,12 @@ mod tests {
             correlation_id: b"c",
             reply_to: "replies",
             hold: true,
+            depends_on: Some(DependsOn {
+                ids: &[[7; 12], [8; 12]],
+                places: &[[1, 0, 0, 0]],
+                mode: DependsMode::Any,
+                on_parent_failed: OnParentFailed::Hold,
+            }),
         };
         for options in [all, SendOptions::default(), SendOptions { expires: Expires::AfterMs(3), ..all }] {
             let mut bytes = Vec::new();

@@ -175,7 +175,7 @@ impl AllExtras {
     }
 
     /// The slot of a message's options, which it gets if it has none.
-    fn enter_options(&mut self, extras: u32) -> u32 {
+    pub(crate) fn enter_options(&mut self, extras: u32) -> u32 {
         if self.slots.get(extras).options == NIL {
             self.add_options(extras, Options::none());
         }

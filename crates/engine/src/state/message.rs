@@ -25,10 +25,11 @@ pub(crate) enum Reason {
     PayloadDamaged,
     Hold,
     Denied,
+    ParentFailed,
 }
 
 impl Reason {
-    pub(crate) const ALL: [Reason; 7] = [
+    pub(crate) const ALL: [Reason; 8] = [
         Reason::None,
         Reason::MaxAttempts,
         Reason::MaxDeliveries,
@@ -36,6 +37,7 @@ impl Reason {
         Reason::PayloadDamaged,
         Reason::Hold,
         Reason::Denied,
+        Reason::ParentFailed,
     ];
 
     /// The word used in every API.
@@ -48,6 +50,7 @@ impl Reason {
             Reason::PayloadDamaged => Some("payload_damaged"),
             Reason::Hold => Some("hold"),
             Reason::Denied => Some("denied"),
+            Reason::ParentFailed => Some("parent_failed"),
         }
     }
 }
@@ -60,17 +63,20 @@ pub(crate) enum BlockedBy {
     OrderingKey,
     /// The limit of its queue, which its limit key has used up.
     Limit,
+    /// Messages that it depends on.
+    Parents,
 }
 
 impl BlockedBy {
     /// How many kinds there are.
-    pub(crate) const COUNT: usize = 2;
+    pub(crate) const COUNT: usize = 3;
 
     /// The word used in every API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             BlockedBy::OrderingKey => "ordering_key",
             BlockedBy::Limit => "limit",
+            BlockedBy::Parents => "parents",
         }
     }
 }
@@ -122,6 +128,7 @@ impl Message {
         match self.bucket {
             0 => Some(BlockedBy::OrderingKey),
             1 => Some(BlockedBy::Limit),
+            2 => Some(BlockedBy::Parents),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod changed;
 pub(crate) mod extras;
 pub(crate) mod fair;
+pub(crate) mod flows;
 pub(crate) mod idempotency;
 pub(crate) mod key;
 pub(crate) mod limit;

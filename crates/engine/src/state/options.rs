@@ -26,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) unique_until: UniqueUntil,
     /// Among [`super::origin::AllOrigins`].
     pub(crate) origin: u32,
+    /// Among [`super::flows::Flows`].
+    pub(crate) flow: u32,
     next_vacant: Option<u32>,
 }
 
@@ -53,6 +55,7 @@ impl Slot for Options {
             unique_ends_us: 0,
             unique_until: UniqueUntil::Gone,
             origin: NIL,
+            flow: NIL,
             next_vacant: Some(next),
         }
     }
@@ -76,6 +79,7 @@ impl Slot for Options {
         out.u64(self.unique_ends_us);
         out.bool(self.unique_until == UniqueUntil::Window);
         out.u32(self.origin);
+        out.u32(self.flow);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -92,6 +96,7 @@ impl Slot for Options {
             unique_ends_us: reader.u64()?,
             unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
             origin: reader.u32()?,
+            flow: reader.u32()?,
             next_vacant: None,
         })
     }

@@ -7,7 +7,9 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
+use sluice_engine::options::{
+    DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+};
 use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
@@ -143,12 +145,29 @@ impl Player {
         let sized = line.number("size").map(|size| vec![b'x'; size as usize]);
         let header = line.get("header").map(|header| [header.split_once(':').unwrap_or((header, ""))]);
         let tags: Vec<&str> = line.get("tags").map(words).unwrap_or_default();
-        // Of several unique keys each item has its own; `-`: none.
+        let parents = self.parents(line);
+        let depends_on = parents.as_ref().map(|(ids, places)| DependsOn {
+            ids,
+            places,
+            mode: if line.get("depends_mode") == Some("any") { DependsMode::Any } else { DependsMode::All },
+            on_parent_failed: match line.get("on_parent_failed") {
+                Some("hold") => OnParentFailed::Hold,
+                Some("run") => OnParentFailed::Run,
+                _ => OnParentFailed::Cancel,
+            },
+        });
+        // Of several unique keys each item has its own; `-`: none. What depends on others of its send is the last one of it.
         let keys: Vec<&str> = line.get("unique").map_or_else(Vec::new, |keys| keys.split(',').collect());
-        let all_options: Vec<SendOptions<'_>> = match keys.as_slice() {
+        let mut all_options: Vec<SendOptions<'_>> = match keys.as_slice() {
             [] => vec![options(line, "-")],
             keys => keys.iter().map(|key| options(line, key)).collect(),
         };
+        let within = depends_on.is_some_and(|depends_on| !depends_on.places.is_empty());
+        if within && keys.is_empty() {
+            all_options = vec![all_options[0]; payloads.len()];
+        }
+        let skipped = if within { all_options.len() - 1 } else { 0 };
+        all_options.iter_mut().skip(skipped).for_each(|options| options.depends_on = depends_on);
         let options = all_options[0];
         let item = SendItem {
             content_type: line.get("type").unwrap_or(""),
@@ -220,6 +239,19 @@ impl Player {
             }
             _ => panic!("{line:?} is no command"),
         }
+    }
+
+    /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last message alone.
+    #[allow(clippy::type_complexity)]
+    fn parents(&self, line: &Line<'_>) -> Option<(Vec<[u8; 12]>, Vec<[u8; 4]>)> {
+        let (mut ids, mut places) = (Vec::new(), Vec::new());
+        for parent in line.get("depends_on")?.split(',') {
+            match parent.strip_prefix('^') {
+                Some(place) => places.push(place.parse::<u32>().unwrap().to_le_bytes()),
+                None => ids.push(DependsOn::id_bytes(self.message_id(parent))),
+            }
+        }
+        Some((ids, places))
     }
 
     fn receive(&mut self, line: &Line<'_>, queues: &[&str]) -> Vec<String> {

@@ -263,7 +263,11 @@ impl Player {
         let marks = [(settings.paused, "paused"), (settings.closed, "closed")];
         lines.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark.to_owned()));
         lines.extend(counters(&view.counters));
-        let by = [("ordering keys", view.blocked_by_ordering_key), ("limit keys", view.blocked_by_limit)];
+        let by = [
+            ("ordering keys", view.blocked_by_ordering_key),
+            ("limit keys", view.blocked_by_limit),
+            ("parents", view.blocked_by_parents),
+        ];
         lines.extend(
             by.iter()
                 .filter(|(_, count)| *count > 0)

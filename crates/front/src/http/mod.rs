@@ -20,6 +20,7 @@ mod dead;
 mod dispatch;
 mod errors;
 mod extend;
+mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
 mod in_flight;

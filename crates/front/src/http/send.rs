@@ -42,6 +42,9 @@ pub(crate) const MESSAGE_FIELDS: &[&str] = &[
     "correlation_id",
     "reply_to",
     "hold",
+    "depends_on",
+    "depends_mode",
+    "on_parent_failed",
 ];
 
 /// Fields at the top of a send: those of one message, or the list.
@@ -65,6 +68,9 @@ const SEND_FIELDS: &[&str] = &[
     "correlation_id",
     "reply_to",
     "hold",
+    "depends_on",
+    "depends_mode",
+    "on_parent_failed",
     "messages",
 ];
 
@@ -186,6 +192,7 @@ impl<'a> Batch<'a> {
                     batch.message_field(reader, name, &mut message, limits)
                 })?;
                 message.check()?;
+                batch.check_options(&message)?;
                 count += 1;
                 // What is over the limit is counted, to name the number, but not kept.
                 if count <= u64::from(limits.batch_items) {
@@ -202,6 +209,7 @@ impl<'a> Batch<'a> {
             (true, None) => {}
             (false, _) => {
                 single.check()?;
+                batch.check_options(&single)?;
                 count = 1;
                 batch.messages.push(single);
             }
@@ -258,6 +266,10 @@ impl<'a> Batch<'a> {
             }
         }
         Ok(())
+    }
+
+    fn check_options(&self, message: &Message<'a>) -> Read<()> {
+        message.options.and_then(|at| self.options.get(at)).map_or(Ok(()), Options::check)
     }
 
     fn read_headers(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(usize, usize)> {

@@ -1,8 +1,12 @@
 //! Optional fields of a message to send: keys, an expiry, where results go.
 
 use sluice_engine::limits::DELAY_MS_MAX;
-use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil, WINDOW_MS_MAX};
+use sluice_engine::options::{
+    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+    WINDOW_MS_MAX,
+};
 
+use super::flows::Parents;
 use super::json::{Fault, Read, Reader, Text};
 
 /// Latest time in microseconds that milliseconds can name.
@@ -13,6 +17,10 @@ pub(crate) const UNIQUE_FIELDS: &[&str] = &["key", "window_ms", "until", "on_dup
 pub(crate) const UNTIL: &[&str] = &["gone", "window"];
 /// What a duplicate does.
 pub(crate) const ON_DUPLICATE: &[&str] = &["keep", "replace_payload", "debounce"];
+/// How many of its parents a message waits for.
+pub(crate) const DEPENDS_MODES: &[&str] = &["all", "any"];
+/// What becomes of a message whose parents have failed.
+pub(crate) const ON_PARENT_FAILED: &[&str] = &["cancel", "hold", "run"];
 /// How long a unique key counts if the sender does not say: one day.
 pub(crate) const WINDOW_MS_DEFAULT: u64 = 24 * 3600 * 1000;
 
@@ -28,6 +36,9 @@ pub(crate) struct Options<'a> {
     correlation_id: Option<Text<'a>>,
     reply_to: Option<Text<'a>>,
     hold: bool,
+    parents: Option<Parents>,
+    depends_mode: Option<DependsMode>,
+    on_parent_failed: Option<OnParentFailed>,
 }
 
 #[derive(Debug)]
@@ -59,13 +70,36 @@ impl<'a> Options<'a> {
             "correlation_id" => self.correlation_id = Some(key(reader)?),
             "reply_to" => self.reply_to = Some(key(reader)?),
             "hold" => self.hold = reader.boolean()?,
+            "depends_on" => self.parents = Some(Parents::read(reader)?),
+            "depends_mode" => {
+                let modes = [DependsMode::All, DependsMode::Any];
+                self.depends_mode = Some(modes[word(reader, DEPENDS_MODES)?]);
+            }
+            "on_parent_failed" => {
+                let choices = [OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run];
+                self.on_parent_failed = Some(choices[word(reader, ON_PARENT_FAILED)?]);
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
+    /// Refuses fields that mean nothing without another.
+    pub(crate) fn check(&self) -> Read<()> {
+        let without = [
+            ("depends_mode", self.depends_mode.is_some()),
+            ("on_parent_failed", self.on_parent_failed.is_some()),
+        ];
+        match without.into_iter().find(|(_, given)| *given && self.parents.is_none()) {
+            Some((field, _)) => {
+                Err(Fault::invalid("it means nothing without depends_on: give both, or none").inside(field))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// As the engine takes them.
-    pub(crate) fn as_engine<'s>(&self, scratch: &'s str) -> SendOptions<'s>
+    pub(crate) fn as_engine<'s>(&'s self, scratch: &'s str) -> SendOptions<'s>
     where
         'a: 's,
     {
@@ -85,6 +119,12 @@ impl<'a> Options<'a> {
             correlation_id: text(self.correlation_id).as_bytes(),
             reply_to: text(self.reply_to),
             hold: self.hold,
+            depends_on: self.parents.as_ref().map(|parents| DependsOn {
+                ids: &parents.ids,
+                places: &parents.places,
+                mode: self.depends_mode.unwrap_or_default(),
+                on_parent_failed: self.on_parent_failed.unwrap_or_default(),
+            }),
         }
     }
 }
@@ -121,7 +161,7 @@ fn unique<'a>(reader: &mut Reader<'a>) -> Read<UniqueFields<'a>> {
 }
 
 /// Reads one of some words; returns which.
-fn word(reader: &mut Reader<'_>, known: &'static [&'static str]) -> Read<usize> {
+pub(super) fn word(reader: &mut Reader<'_>, known: &'static [&'static str]) -> Read<usize> {
     let text = reader.string()?;
     let text = text.get(reader.scratch());
     known.iter().position(|word| *word == text).ok_or_else(|| Fault::one_of(known, text))
@@ -186,7 +226,8 @@ mod tests {
     fn every_option_is_read() {
         let body = r#"{"payload":"","ordering_key":"o\u0041","fair_key":"f","limit_key":"l",
             "unique":{"key":"u","window_ms":9,"until":"window","on_duplicate":"debounce"},
-            "ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true}"#;
+            "ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true,
+            "depends_on":["00000080000g0000000g"],"depends_mode":"any","on_parent_failed":"run"}"#;
         let batch = Batch::read(body.as_bytes(), &Limits::default()).unwrap();
         let (headers, options) = (batch.headers(), batch.options());
         let items = batch.items(&headers, &options);
@@ -206,6 +247,12 @@ mod tests {
             correlation_id: b"c",
             reply_to: "r",
             hold: true,
+            depends_on: Some(DependsOn {
+                ids: &[DependsOn::id_bytes("00000080000g0000000g".parse().unwrap())],
+                places: &[],
+                mode: DependsMode::Any,
+                on_parent_failed: OnParentFailed::Run,
+            }),
         };
         assert_eq!(items[0].options, Some(&expected));
     }
@@ -223,6 +270,17 @@ mod tests {
             (
                 r#"{"payload":"","unique":{"key":"a","until":"x"}}"#,
                 "unique.until: expected one of gone, window",
+            ),
+            (r#"{"payload":"","depends_on":[]}"#, "depends_on: expected 1 to 100 ids, got 0"),
+            (
+                r##"{"payload":"","depends_on":["#x"]}"##,
+                "depends_on[0]: \"#x\" is not the place of a message",
+            ),
+            (r#"{"payload":"","depends_on":["zz"]}"#, "depends_on[0]: \"zz\" is not a message id"),
+            (r#"{"payload":"","depends_mode":"any"}"#, "depends_mode: it means nothing without depends_on"),
+            (
+                r#"{"messages":[{"payload":"","on_parent_failed":"run"}]}"#,
+                "messages[0].on_parent_failed: it means nothing without depends_on",
             ),
         ] {
             let told = read(body).unwrap_err();

@@ -8,7 +8,7 @@ mod reader;
 mod scan;
 mod writer;
 
-pub(crate) use fault::{Fault, Read};
+pub(crate) use fault::{Fault, Read, clip};
 pub(crate) use reader::{Kind, Reader, Text};
 pub(crate) use writer::{Object, key, more_fields, object, push_list, push_number, push_text};
 

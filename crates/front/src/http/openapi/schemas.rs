@@ -2,14 +2,16 @@
 
 use serde_json::{Map, Value, json};
 use sluice_engine::limit::{IN_FLIGHT_MAX, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
-use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX, RETAIN_DONE_COUNT_MAX};
+use sluice_engine::limits::{
+    ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PARENTS_MAX, PRIORITY_MAX, RETAIN_DONE_COUNT_MAX,
+};
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 use sluice_engine::settings::FAIR_WEIGHT_MAX;
 
 use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
 use crate::http::results::RESULT_STATES;
-use crate::http::send_options::{ON_DUPLICATE, UNTIL};
+use crate::http::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
 use crate::http::settings::{BACKOFF_KINDS, ORDERING_RETRIES};
 use crate::http::settle::OUTCOMES;
 
@@ -147,6 +149,12 @@ fn send_options() -> Value {
         "correlation_id": key("Handed through to the reply"),
         "reply_to": text("Queue that gets its result as a message"),
         "hold": {"type": "boolean", "description": "Wait for approval first"},
+        "depends_on": {
+            "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": PARENTS_MAX,
+            "description": "Ids of messages that it waits for; \"#0\" is the first one of this send",
+        },
+        "depends_mode": one_of(DEPENDS_MODES),
+        "on_parent_failed": one_of(ON_PARENT_FAILED),
     })
 }
 

@@ -52,6 +52,15 @@ pub(super) struct OptionFlags {
     /// Hold it until somebody approves it.
     #[arg(long)]
     hold: bool,
+    /// Wait until these messages are done; may be given several times. `#0` is the first message of this send.
+    #[arg(long, value_name = "ID")]
+    depends_on: Vec<String>,
+    /// Wait for all of them, or for any one.
+    #[arg(long, value_parser = PossibleValuesParser::new(["all", "any"]), requires = "depends_on")]
+    depends_mode: Option<String>,
+    /// What becomes of it when they fail.
+    #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
+    on_parent_failed: Option<String>,
 }
 
 impl OptionFlags {
@@ -76,6 +85,9 @@ impl OptionFlags {
             correlation_id: own(&self.correlation_id),
             reply_to: own(&self.reply_to),
             hold: self.hold,
+            depends_on: self.depends_on.iter().cloned().map(Into::into).collect(),
+            depends_mode: own(&self.depends_mode),
+            on_parent_failed: own(&self.on_parent_failed),
         };
         (options != MessageOptions::default()).then(|| Box::new(options))
     }
@@ -95,6 +107,9 @@ pub(super) struct OptionFields {
     correlation_id: Option<String>,
     reply_to: Option<String>,
     hold: Option<bool>,
+    depends_on: Option<Vec<String>>,
+    depends_mode: Option<String>,
+    on_parent_failed: Option<String>,
 }
 
 impl OptionFields {
@@ -120,6 +135,11 @@ impl OptionFields {
         }
         all.result_ttl_ms = self.result_ttl_ms.or(all.result_ttl_ms);
         all.hold = self.hold.unwrap_or(all.hold);
+        if let Some(depends_on) = self.depends_on {
+            all.depends_on = depends_on.into_iter().map(Into::into).collect();
+        }
+        take(self.depends_mode, &mut all.depends_mode);
+        take(self.on_parent_failed, &mut all.on_parent_failed);
         (*all != MessageOptions::default()).then_some(all)
     }
 }

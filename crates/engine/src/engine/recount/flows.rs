@@ -1,0 +1,67 @@
+//! Parents, their children, and the edges between them.
+
+use super::agree;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
+use crate::state::flows::End;
+use crate::state::message::BlockedBy;
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn recount_flows(&self) -> Result<(), String> {
+        let flows = &self.flows;
+        agree("flows to look at", (flows.ended.len() + flows.sent.len()) as u64, 0)?;
+        let (mut slots, mut edges) = (0, 0);
+        for (slot, message) in self.messages.iter() {
+            let Some(at) = self.flow_of(slot) else { continue };
+            slots += 1;
+            let flow = flows.slots.get(at);
+            let what = |field: &str| format!("message {}: {field}", message.sequence);
+            let (mut counts, mut edge) = ([0u64; 3], flow.edges);
+            while edge != NIL {
+                let of = flows.edges.get(edge);
+                let end = flows.parents.get(of.parent).end.filter(|_| of.told);
+                counts[end.map_or(0, |end| 1 + usize::from(end == End::Failed))] += 1;
+                if of.child != slot {
+                    return Err(what("an edge of it leads to another message"));
+                }
+                (edge, edges) = (of.next_parent, edges + 1);
+            }
+            agree(&what("open parents"), counts[0], flow.open.into())?;
+            agree(&what("done parents"), counts[1], flow.done.into())?;
+            agree(&what("failed parents"), counts[2], flow.failed.into())?;
+            if message.blocked_by() == Some(BlockedBy::Parents) && !self.is_stale(slot) && !flow.waiting {
+                return Err(what("it is blocked by parents and waits for none"));
+            }
+            if flow.parent != NIL && flows.parents.get(flow.parent).flow != at {
+                return Err(what("it is not the parent that it says"));
+            }
+        }
+        agree("flows", slots, flows.slots.used().into())?;
+        agree("edges", edges, flows.edges.used().into())?;
+        agree("edges of parents", self.recount_parents()?, edges)
+    }
+
+    fn recount_parents(&self) -> Result<u64, String> {
+        let flows = &self.flows;
+        let mut edges = 0;
+        for (slot, parent) in flows.parents.iter() {
+            let (mut at, mut last, mut passed) = (parent.head, NIL, parent.cursor == NIL);
+            while at != NIL {
+                let edge = flows.edges.get(at);
+                passed |= at == parent.cursor;
+                if edge.parent != slot || (!edge.told && parent.end.is_some() && !(passed && parent.working))
+                {
+                    return Err(format!("a child of message {} does not hear of it", parent.sequence));
+                }
+                (last, at, edges) = (at, edge.next, edges + 1);
+            }
+            if last != parent.tail || (parent.head == NIL && !parent.working) {
+                return Err(format!("the children of message {} are not listed right", parent.sequence));
+            }
+            let listed = self.work.contains(&Work::Parent(slot));
+            agree("parents that are worked on", listed.into(), parent.working.into())?;
+        }
+        Ok(edges)
+    }
+}

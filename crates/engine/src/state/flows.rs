@@ -1,0 +1,398 @@
+//! What waits for what: the parents of messages, and the edges that lead from these to their children.
+
+use std::collections::VecDeque;
+
+use crate::options::{DependsMode, OnParentFailed};
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// How a message ended, for those that wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Done,
+    /// Dead, or gone without being done.
+    Failed,
+}
+
+/// What one message has to do with others, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// As what others wait for it, among [`Flows::parents`]; `NIL`: as nothing.
+    pub(crate) parent: u32,
+    /// The first edge from its own parents; `NIL`: it has none.
+    pub(crate) edges: u32,
+    /// Whether it still waits for its parents.
+    pub(crate) waiting: bool,
+    pub(crate) mode: DependsMode,
+    pub(crate) on_parent_failed: OnParentFailed,
+    /// Parents that have not ended, have been done, and have failed, as far as it was told.
+    pub(crate) open: u8,
+    pub(crate) done: u8,
+    pub(crate) failed: u8,
+    next_vacant: Option<u32>,
+}
+
+/// What the ends of its parents mean for a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Wait,
+    Run,
+    Failed,
+}
+
+impl Flow {
+    /// What follows from what it was told.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let enough = match self.mode {
+            DependsMode::All => self.open == 0 && self.failed == 0,
+            DependsMode::Any => self.done > 0,
+        };
+        let hopeless = match self.mode {
+            DependsMode::All => self.failed > 0,
+            DependsMode::Any => self.open == 0,
+        };
+        match self.on_parent_failed {
+            _ if enough => Verdict::Run,
+            OnParentFailed::Run if self.open == 0 => Verdict::Run,
+            OnParentFailed::Cancel | OnParentFailed::Hold if hopeless => Verdict::Failed,
+            _ => Verdict::Wait,
+        }
+    }
+}
+
+impl Slot for Flow {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Flow {
+            parent: NIL,
+            edges: NIL,
+            waiting: false,
+            mode: DependsMode::All,
+            on_parent_failed: OnParentFailed::Cancel,
+            open: 0,
+            done: 0,
+            failed: 0,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.parent);
+        out.u32(self.edges);
+        out.bool(self.waiting);
+        out.raw(&[self.mode as u8, self.on_parent_failed as u8, self.open, self.done, self.failed]);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Flow::vacant(reader.u32()?));
+        }
+        Some(Flow {
+            parent: reader.u32()?,
+            edges: reader.u32()?,
+            waiting: reader.bool()?,
+            mode: *[DependsMode::All, DependsMode::Any].get(usize::from(reader.u8()?))?,
+            on_parent_failed: *[OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run]
+                .get(usize::from(reader.u8()?))?,
+            open: reader.u8()?,
+            done: reader.u8()?,
+            failed: reader.u8()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// A message that others wait for or have waited for, also when it is gone; or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Parent {
+    pub(crate) sequence: u64,
+    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which others wait
+    /// for it anew.
+    pub(crate) flow: u32,
+    pub(crate) end: Option<End>,
+    /// Edges to its children, in the order of their sending.
+    pub(crate) head: u32,
+    pub(crate) tail: u32,
+    /// The next edge that is to be told of its end; `NIL`: none.
+    pub(crate) cursor: u32,
+    /// Whether its children are being told.
+    pub(crate) working: bool,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for Parent {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Parent {
+            sequence: 0,
+            flow: NIL,
+            end: None,
+            head: NIL,
+            tail: NIL,
+            cursor: NIL,
+            working: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u64(self.sequence);
+        [self.flow, self.head, self.tail, self.cursor].into_iter().for_each(|slot| out.u32(slot));
+        out.u8(match self.end {
+            None => 0,
+            Some(End::Done) => 1,
+            Some(End::Failed) => 2,
+        });
+        out.bool(self.working);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Parent::vacant(reader.u32()?));
+        }
+        Some(Parent {
+            sequence: reader.u64()?,
+            flow: reader.u32()?,
+            head: reader.u32()?,
+            tail: reader.u32()?,
+            cursor: reader.u32()?,
+            end: *[None, Some(End::Done), Some(End::Failed)].get(usize::from(reader.u8()?))?,
+            working: reader.bool()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// One child of one parent, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    /// Among [`Flows::parents`].
+    pub(crate) parent: u32,
+    /// Slot of the message that waits.
+    pub(crate) child: u32,
+    /// Whether the child knows of its parent's end.
+    pub(crate) told: bool,
+    /// Neighbours among the children of the parent.
+    prev: u32,
+    pub(crate) next: u32,
+    /// The next one of the child's edges.
+    pub(crate) next_parent: u32,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for Edge {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Edge {
+            parent: NIL,
+            child: NIL,
+            told: false,
+            prev: NIL,
+            next: NIL,
+            next_parent: NIL,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.bool(self.told);
+        for slot in [self.parent, self.child, self.prev, self.next, self.next_parent] {
+            out.u32(slot);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Edge::vacant(reader.u32()?));
+        }
+        Some(Edge {
+            told: reader.bool()?,
+            parent: reader.u32()?,
+            child: reader.u32()?,
+            prev: reader.u32()?,
+            next: reader.u32()?,
+            next_parent: reader.u32()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// The flows of all messages.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    pub(crate) slots: Slab<Flow, 1024>,
+    pub(crate) parents: Slab<Parent, 1024>,
+    pub(crate) edges: Slab<Edge, 1024>,
+    /// Parents that ended while a record was applied; empty after it.
+    pub(crate) ended: VecDeque<u32>,
+    /// Messages with parents that the send being applied has brought; empty after it.
+    pub(crate) sent: Vec<u32>,
+    /// The first id of that send, if its ids are a sequence.
+    pub(crate) first: u64,
+}
+
+impl Flows {
+    /// Whether something is to be looked at before the record is done.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        !self.ended.is_empty() || !self.sent.is_empty()
+    }
+
+    /// A flow for a message that has none.
+    pub(crate) fn add(&mut self) -> u32 {
+        self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(NIL) })
+    }
+
+    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any more.
+    pub(crate) fn enter_parent(&mut self, flow: u32, sequence: u64, end: Option<End>) -> u32 {
+        let known = self.slots.get(flow).parent;
+        if known != NIL && self.parents.get(known).end == end {
+            return known;
+        }
+        let parent =
+            self.parents.insert(Parent { sequence, flow, end, next_vacant: None, ..Parent::vacant(NIL) });
+        self.slots.get_mut(flow).parent = parent;
+        if known != NIL {
+            self.parents.get_mut(known).flow = NIL;
+            self.forget_unused(known);
+        }
+        parent
+    }
+
+    /// Lets a child, in its slot and with its flow, wait for a parent.
+    pub(crate) fn connect(&mut self, parent: u32, child: u32, flow: u32) {
+        let end = self.parents.get(parent).end;
+        let of_child = self.slots.get_mut(flow);
+        match end {
+            None => of_child.open += 1,
+            Some(End::Done) => of_child.done += 1,
+            Some(End::Failed) => of_child.failed += 1,
+        }
+        let next_parent = of_child.edges;
+        let prev = self.parents.get(parent).tail;
+        let told = end.is_some();
+        let edge = Edge { parent, child, told, prev, next: NIL, next_parent, next_vacant: None };
+        let edge = self.edges.insert(edge);
+        self.slots.get_mut(flow).edges = edge;
+        let parent = self.parents.get_mut(parent);
+        parent.tail = edge;
+        if prev == NIL {
+            parent.head = edge;
+        } else {
+            self.edges.get_mut(prev).next = edge;
+        }
+    }
+
+    /// The message of a flow is gone, and with it what leads to it.
+    pub(crate) fn leave(&mut self, flow: u32) {
+        let gone = self.slots.remove(flow);
+        if gone.parent != NIL {
+            self.parents.get_mut(gone.parent).flow = NIL;
+            self.forget_unused(gone.parent);
+        }
+        let mut at = gone.edges;
+        while at != NIL {
+            let edge = self.edges.remove(at);
+            self.unlink(at, &edge);
+            self.forget_unused(edge.parent);
+            at = edge.next_parent;
+        }
+    }
+
+    fn unlink(&mut self, slot: u32, edge: &Edge) {
+        let parent = self.parents.get_mut(edge.parent);
+        if parent.cursor == slot {
+            parent.cursor = edge.next;
+        }
+        if edge.prev == NIL {
+            parent.head = edge.next;
+        }
+        if edge.next == NIL {
+            parent.tail = edge.prev;
+        }
+        if edge.prev != NIL {
+            self.edges.get_mut(edge.prev).next = edge.next;
+        }
+        if edge.next != NIL {
+            self.edges.get_mut(edge.next).prev = edge.prev;
+        }
+    }
+
+    /// All children of a parent have been told.
+    pub(crate) fn end_work(&mut self, parent: u32) {
+        self.parents.get_mut(parent).working = false;
+        self.forget_unused(parent);
+    }
+
+    /// A parent without children goes, unless work on it is listed.
+    fn forget_unused(&mut self, slot: u32) {
+        let parent = self.parents.get(slot);
+        if parent.head != NIL || parent.working {
+            return;
+        }
+        if parent.flow != NIL {
+            let flow = parent.flow;
+            self.slots.get_mut(flow).parent = NIL;
+        }
+        self.parents.remove(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_parents_decide() {
+        let verdict = |mode, on_parent_failed, [open, done, failed]: [u8; 3]| {
+            Flow { mode, on_parent_failed, open, done, failed, ..Flow::vacant(NIL) }.verdict()
+        };
+        use DependsMode::{All, Any};
+        use OnParentFailed::{Cancel, Hold, Run};
+        for (mode, on_failed, counts, expected) in [
+            (All, Cancel, [1, 1, 0], Verdict::Wait),
+            (All, Cancel, [0, 2, 0], Verdict::Run),
+            (All, Hold, [1, 1, 1], Verdict::Failed),
+            (All, Run, [1, 1, 1], Verdict::Wait),
+            (All, Run, [0, 1, 1], Verdict::Run),
+            (Any, Cancel, [2, 0, 0], Verdict::Wait),
+            (Any, Cancel, [2, 1, 0], Verdict::Run),
+            (Any, Cancel, [1, 0, 1], Verdict::Wait),
+            (Any, Cancel, [0, 0, 2], Verdict::Failed),
+            (Any, Run, [0, 0, 2], Verdict::Run),
+        ] {
+            assert_eq!(verdict(mode, on_failed, counts), expected, "{mode:?} {on_failed:?} {counts:?}");
+        }
+    }
+}
