@@ -5,7 +5,7 @@
 //!
 //! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
 //! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`,
-//! `namespaces`, `metrics`, [`bulk`] and [`backup`] what callers can ask, [`api`] the types that they see.
+//! `namespaces`, `schedules`, `metrics`, [`bulk`] and [`backup`] what callers can ask, [`api`] the types that they see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -26,8 +26,11 @@ mod namespaces;
 mod placement;
 mod pulling;
 mod queue_limits;
+pub mod schedule;
+mod schedules;
 pub mod shard;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use handle::Node;
+pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};

@@ -113,6 +113,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         match pending {
             Pending::Internal | Pending::Owed(_) => {}
             Pending::Tick => self.tick_in_flight = false,
+            Pending::Firing(number) => self.schedules.done(number),
             Pending::Reply(reply) => reply.send(self.answer()),
             Pending::Removal(reply) => {
                 reply.send(self.answer());

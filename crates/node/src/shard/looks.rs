@@ -34,6 +34,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let figures: ShardFigures = self.figures;
             (read.0)(Ok(&mut Looking {
                 engine: &self.engine,
+                now_us: self.now_us,
                 waiting: self.waiting.len(),
                 figures,
                 journal: &mut self.store,

@@ -16,6 +16,7 @@ mod damage;
 mod looks;
 mod proposing;
 mod pulls;
+mod schedules;
 mod snapshot;
 mod waiting;
 
@@ -32,6 +33,7 @@ use crate::mailbox::{Load, Mailbox};
 use awaiting::Awaiting;
 use damage::Damaged;
 use request::{Proposal, Read, ReplyTo, Request};
+use schedules::Schedules;
 use snapshot::Snapshotting;
 use store::Store;
 use waiting::{Waiter, Waiting};
@@ -58,6 +60,8 @@ enum Pending {
     Internal,
     /// A tick of ours.
     Tick,
+    /// The firing of a schedule, by its number.
+    Firing(u64),
     /// A record of ours that is proposed again when it is refused.
     Owed(Batch),
     /// A proposal's answer.
@@ -110,6 +114,7 @@ pub struct Shard<S, C> {
     in_flight_bytes: VecDeque<(u64, usize)>,
     in_flight_bytes_sum: usize,
     tick_in_flight: bool,
+    schedules: Schedules,
     outcome: Outcome,
     claims: BTreeMap<QueueId, u64>,
     woken: Vec<QueueId>,
@@ -174,6 +179,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             in_flight_bytes: VecDeque::new(),
             in_flight_bytes_sum: 0,
             tick_in_flight: false,
+            schedules: Schedules::default(),
             outcome: Outcome::default(),
             claims: BTreeMap::new(),
             woken: Vec::new(),
@@ -240,6 +246,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         worked |= self.take_requests();
         self.propose_tick();
+        self.propose_firings();
         self.end_waits();
         self.end_awaits(self.monotonic_us);
         self.serve_woken();
@@ -270,10 +277,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Some(deadline) if !self.tick_in_flight => Some(deadline.saturating_sub(self.now_us).max(room)),
             _ => None,
         };
+        let firing = self.next_firing_us().map(|at_us| at_us.saturating_sub(self.now_us).max(room));
         let owed = if self.owed.is_empty() { None } else { Some(room) };
         let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
         let awaits = self.awaiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
-        [timer, owed, wait, awaits].into_iter().flatten().min()
+        [timer, firing, owed, wait, awaits].into_iter().flatten().min()
     }
 
     fn look_at_the_clock(&mut self) {

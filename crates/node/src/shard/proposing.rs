@@ -116,6 +116,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.tick_in_flight = false;
                 self.room_at_us = self.monotonic_us + RETRY_US;
             }
+            Pending::Firing(number) => {
+                self.schedules.done(number);
+                self.room_at_us = self.monotonic_us + RETRY_US;
+            }
             Pending::Owed(record) => {
                 self.owed.push_back(record);
                 self.room_at_us = self.monotonic_us + RETRY_US;

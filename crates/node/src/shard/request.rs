@@ -101,6 +101,7 @@ fn size_hint(command: &Command<'_>) -> usize {
         Command::Report { items, .. } => {
             64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
         }
+        Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
         Command::Change(change) => 512 + change.items.len() * ITEM_BYTES,
         _ => 256,
@@ -122,6 +123,8 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
         | Command::QueueDelete { .. }
         | Command::NamespaceDelete { .. }
         | Command::DeadDelete { .. }
+        | Command::ScheduleDelete { .. }
+        | Command::SchedulePause { .. }
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }
@@ -286,6 +289,8 @@ type ReadFn = dyn FnOnce(Result<&mut Looking<'_>, Error>) + Send;
 pub struct Looking<'a> {
     /// The state.
     pub engine: &'a Engine,
+    /// The log's time, in microseconds since the Unix epoch.
+    pub now_us: u64,
     /// Where the bytes are.
     pub journal: &'a mut dyn Store,
     /// Pulls that wait.

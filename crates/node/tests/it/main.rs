@@ -11,6 +11,7 @@ mod namespaces;
 mod newer;
 mod overload;
 mod results;
+mod schedules;
 mod shard;
 mod slices;
 mod support;

@@ -1,0 +1,239 @@
+//! Cron expressions in a time zone.
+//!
+//! An expression names times of day. Where the clock is set forward, those that are left out fire at the change; where it
+//! is set back, those that come twice fire the first time only. An expression that names every hour (`*` or `*/n`) means
+//! the time that passes instead: it fires whenever the clock shows a matching time, twice where that comes twice, and
+//! nothing is made up for where the clock is set forward.
+
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+use sluice_engine::Error;
+
+use super::{CRON_BYTES_MAX, TIME_ZONE_BYTES_MAX, invalid};
+
+/// An expression that was read, in its time zone.
+#[derive(Debug)]
+pub(crate) struct Cron {
+    cron: croner::Cron,
+    zone: TimeZone,
+    every_hour: bool,
+}
+
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+impl Cron {
+    /// # Errors
+    /// `invalid_argument` for `cron` or `time_zone`, with the reason.
+    pub(crate) fn parse(expression: &str, time_zone: &str) -> Result<Cron, Error> {
+        let fields: Vec<&str> = expression.split_whitespace().collect();
+        let shown: String = expression.chars().take(CRON_BYTES_MAX).collect();
+        let wrong = |reason: String| Err(invalid("cron", format!("{shown:?}: {reason}")));
+        if expression.len() > CRON_BYTES_MAX {
+            return wrong(format!("{} bytes are too many: use at most {CRON_BYTES_MAX}", expression.len()));
+        }
+        let word = expression.trim_start().starts_with('@');
+        if !word && !matches!(fields.len(), 5 | 6) {
+            let count = fields.len();
+            return wrong(format!(
+                "{count} fields: use five, six with seconds first, or a word such as @daily"
+            ));
+        }
+        let known = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly", "@annually"];
+        if word && !known.iter().any(|known| known.eq_ignore_ascii_case(expression.trim())) {
+            return wrong(format!("no such word: use one of {}", known.join(", ")));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
+        let cron = match parser.parse(expression) {
+            Ok(cron) => cron,
+            Err(error) => return wrong(error.to_string()),
+        };
+        let every_hour = if word {
+            expression.trim().eq_ignore_ascii_case("@hourly")
+        } else {
+            fields[fields.len() - 4].starts_with('*')
+        };
+        Ok(Cron { cron, zone: zone(time_zone)?, every_hour })
+    }
+
+    /// The first instant after `after_us`, in microseconds since the Unix epoch.
+    pub(crate) fn next_after(&self, after_us: u64) -> Option<u64> {
+        let after = timestamp(after_us)?;
+        micros(if self.every_hour { self.next_by_hours(after) } else { self.next_by_day(after) }?)
+    }
+
+    /// The latest instant that is not after `until_us`.
+    pub(crate) fn latest_until(&self, until_us: u64) -> Option<u64> {
+        let until = timestamp(until_us)?;
+        micros(if self.every_hour { self.latest_by_hours(until) } else { self.latest_by_day(until) }?)
+    }
+
+    fn next_by_day(&self, after: Timestamp) -> Option<Timestamp> {
+        let mut civil = self.covered(after)?;
+        loop {
+            civil = self.cron.find_next_occurrence(&civil, false).ok()?;
+            let at = self.instant(civil)?;
+            if at > after {
+                return Some(at);
+            }
+        }
+    }
+
+    fn latest_by_day(&self, until: Timestamp) -> Option<Timestamp> {
+        let civil = self.cron.find_previous_occurrence(&self.covered(until)?, true).ok()?;
+        self.instant(civil)
+    }
+
+    /// The latest time of day of which all up to it, and none after, have their instants at or before `at`: not what the
+    /// clock shows, as long as it shows for the second time what it has shown before.
+    fn covered(&self, at: Timestamp) -> Option<DateTime> {
+        let shown = self.zone.to_offset(at).to_datetime(at);
+        let Some(change) = self.zone.preceding(at.checked_add(SECOND).ok()?).next() else {
+            return Some(shown);
+        };
+        let before = change.timestamp().checked_sub(SECOND).ok()?;
+        Some(shown.max(self.zone.to_offset(before).to_datetime(before)))
+    }
+
+    /// When the clock shows a time: the first time, or the change that leaves it out.
+    fn instant(&self, civil: DateTime) -> Option<Timestamp> {
+        match self.zone.to_ambiguous_timestamp(civil).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(civil).ok(),
+            AmbiguousOffset::Fold { before, .. } => before.to_timestamp(civil).ok(),
+            AmbiguousOffset::Gap { after, .. } => {
+                let earlier = after.to_timestamp(civil).ok()?.checked_sub(SECOND).ok()?;
+                Some(self.zone.following(earlier).next()?.timestamp())
+            }
+        }
+    }
+
+    fn next_by_hours(&self, after: Timestamp) -> Option<Timestamp> {
+        let (mut from, mut inclusive) = (after, false);
+        loop {
+            let offset = self.zone.to_offset(from);
+            let change = self.zone.following(from).next().map(|change| change.timestamp());
+            let civil = self.cron.find_next_occurrence(&offset.to_datetime(from), inclusive).ok()?;
+            let at = offset.to_timestamp(civil).ok()?;
+            match change {
+                Some(change) if at >= change => (from, inclusive) = (change, true),
+                _ => return Some(at),
+            }
+        }
+    }
+
+    fn latest_by_hours(&self, until: Timestamp) -> Option<Timestamp> {
+        let mut until = until;
+        loop {
+            let offset: Offset = self.zone.to_offset(until);
+            let change = self.zone.preceding(until.checked_add(SECOND).ok()?).next();
+            let civil = self.cron.find_previous_occurrence(&offset.to_datetime(until), true).ok()?;
+            let at = offset.to_timestamp(civil).ok()?;
+            match change.map(|change| change.timestamp()) {
+                Some(change) if at < change => until = change.checked_sub(SECOND).ok()?,
+                _ => return Some(at),
+            }
+        }
+    }
+}
+
+fn zone(name: &str) -> Result<TimeZone, Error> {
+    let shown: String = name.chars().take(TIME_ZONE_BYTES_MAX).collect();
+    let known = name.len() <= TIME_ZONE_BYTES_MAX && !name.contains(char::is_whitespace);
+    known.then(|| TimeZone::get(name).ok()).flatten().ok_or_else(|| {
+        let reason = format!("no time zone {shown:?} is known: use a name such as Europe/Berlin, or UTC");
+        invalid("time_zone", reason)
+    })
+}
+
+/// The second in which a time lies.
+fn timestamp(us: u64) -> Option<Timestamp> {
+    Timestamp::from_second(i64::try_from(us / 1_000_000).ok()?).ok()
+}
+
+fn micros(at: Timestamp) -> Option<u64> {
+    u64::try_from(at.as_second()).ok()?.checked_mul(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> u64 {
+        text.parse::<Timestamp>().unwrap().as_microsecond() as u64
+    }
+
+    fn next(expression: &str, after: &str, count: usize) -> Vec<String> {
+        let cron = Cron::parse(expression, "Europe/Berlin").unwrap();
+        let mut instant = at(after);
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let before = instant;
+            instant = cron.next_after(instant).unwrap();
+            assert_eq!(cron.latest_until(instant), Some(instant), "{expression}");
+            assert_eq!(cron.latest_until(instant + 999_999), Some(instant), "{expression}");
+            assert!(cron.latest_until(instant - 1).unwrap() <= before, "{expression}: nothing lies between");
+            all.push(timestamp(instant).unwrap().to_string());
+        }
+        all
+    }
+
+    #[test]
+    fn expressions_name_times_of_the_zone() {
+        assert_eq!(
+            next("0 9 * * MON-FRI", "2026-01-02T08:00:00Z", 3),
+            ["2026-01-05T08:00:00Z", "2026-01-06T08:00:00Z", "2026-01-07T08:00:00Z"]
+        );
+        assert_eq!(next("30 0 0 1 * *", "2026-06-30T21:00:00Z", 1), ["2026-06-30T22:00:30Z"]);
+        assert_eq!(next("@daily", "2026-07-01T00:00:00Z", 1), ["2026-07-01T22:00:00Z"]);
+        assert_eq!(next("0 0 29 2 *", "2026-01-01T00:00:00Z", 1), ["2028-02-28T23:00:00Z"]);
+    }
+
+    /// On 29 March 2026 the clocks of Berlin go from 2:00 to 3:00, at 1:00 UTC.
+    #[test]
+    fn what_summer_time_leaves_out_fires_at_the_change() {
+        assert_eq!(
+            next("30 2 * * *", "2026-03-28T00:00:00Z", 3),
+            ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
+        );
+        assert_eq!(
+            next("*/20 2,3 * * *", "2026-03-29T00:00:00Z", 3),
+            ["2026-03-29T01:00:00Z", "2026-03-29T01:20:00Z", "2026-03-29T01:40:00Z"]
+        );
+        assert_eq!(
+            next("30 * * * *", "2026-03-29T00:00:00Z", 3),
+            ["2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"]
+        );
+    }
+
+    /// On 25 October 2026 the clocks of Berlin go from 3:00 back to 2:00, at 1:00 UTC.
+    #[test]
+    fn what_comes_twice_fires_the_first_time() {
+        assert_eq!(
+            next("30 2 * * *", "2026-10-24T12:00:00Z", 2),
+            ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
+        );
+        assert_eq!(
+            next("*/30 1-3 * * *", "2026-10-24T23:30:00Z", 4),
+            ["2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T02:00:00Z", "2026-10-25T02:30:00Z"]
+        );
+        assert_eq!(next("45 2 * * *", "2026-10-25T01:15:00Z", 1), ["2026-10-26T01:45:00Z"]);
+        assert_eq!(
+            next("30 * * * *", "2026-10-25T00:00:00Z", 3),
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let told = |expression: &str, zone: &str| Cron::parse(expression, zone).unwrap_err().to_string();
+        assert!(told("* * * *", "UTC").contains("4 fields"), "{}", told("* * * *", "UTC"));
+        assert!(told("61 * * * *", "UTC").starts_with("cron: \"61 * * * *\": "));
+        assert!(told("@reboot", "UTC").contains("@daily"));
+        assert!(told("* * * * * * 2030", "UTC").contains("7 fields"));
+        assert!(told("0 9 * * *", "Europe/Berln").contains("\"Europe/Berln\""));
+        assert!(told("0 9 * * *", "").contains("time_zone"));
+        let never = Cron::parse("0 0 30 2 *", "UTC").unwrap();
+        assert_eq!(never.next_after(at("2026-01-01T00:00:00Z")), None);
+    }
+}
