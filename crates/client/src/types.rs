@@ -184,6 +184,12 @@ pub struct Totals {
     pub dropped: u64,
     /// Results that could not be sent to the queue of `reply_to`.
     pub replies_lost: u64,
+    /// Ever cancelled.
+    pub cancelled: u64,
+    /// Ever moved here from another queue.
+    pub moved_in: u64,
+    /// Ever moved to another queue.
+    pub moved_out: u64,
 }
 
 /// A queue.

@@ -8,6 +8,8 @@ use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::options::{DependsOn, Expires, SendOptions};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
+/// Stands before tags, where no priority stands.
+const TAGS: u64 = 1 << 32;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The digest of a send to `queue`.
@@ -31,6 +33,10 @@ impl Digest {
         for (name, value) in item.headers {
             self.bytes(name.as_bytes());
             self.bytes(value.as_bytes());
+        }
+        if !item.tags.is_empty() {
+            self.word(TAGS + item.tags.len() as u64);
+            item.tags.iter().for_each(|tag| self.bytes(tag.as_bytes()));
         }
         self.word(u64::from(item.priority) | u64::from(item.max_attempts) << 8);
         match item.deliver {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
@@ -96,6 +97,14 @@ pub struct Delivered {
     pub details: Option<Box<DeliveredDetails>>,
 }
 
+impl Delivered {
+    /// Where its tags are.
+    pub fn tagged(&self) -> Option<MessageBlob<'_>> {
+        let tags = self.details.as_ref().and_then(|details| details.tags.as_ref());
+        MessageBlob::parse(tags.unwrap_or(&self.blob))
+    }
+}
+
 /// What a delivered message has beside the plain fields.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveredDetails {
@@ -105,6 +114,8 @@ pub struct DeliveredDetails {
     pub reply_to: Box<str>,
     /// What an earlier attempt has left to go on from; laid out as a payload.
     pub checkpoint: Option<Bytes>,
+    /// Tags that have replaced those that it was sent with; laid out as a payload's.
+    pub tags: Option<Bytes>,
 }
 
 /// What became of a message.
@@ -163,6 +174,10 @@ pub struct Stored {
     pub checkpoint: Option<Bytes>,
     /// See `checkpoint`.
     pub result: Option<Bytes>,
+    /// `view.tags`, if they were not damaged: laid out as a payload's.
+    pub tags: Option<Bytes>,
+    /// The notes of `view.changes`, one per entry: the headers `by` and `why` of an empty payload.
+    pub notes: Vec<Option<Bytes>>,
 }
 
 /// Why a node did not start: a sentence for the operator that names cause and remedy.

@@ -30,6 +30,8 @@ struct Seen {
     errors: Vec<Option<BlobRead>>,
     /// Note, checkpoint and result.
     told: [Option<BlobRead>; 3],
+    tags: Option<BlobRead>,
+    notes: Vec<BlobRead>,
 }
 
 impl Node {
@@ -192,11 +194,15 @@ fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
     let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
+    let tags = view.tags.as_ref().map(&mut read);
+    let notes = view.changes.iter().map(|changed| read(&changed.note)).collect();
     Seen {
         queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(),
         blob,
         errors,
         told: [None, None, None],
+        tags,
+        notes,
         view,
     }
 }
@@ -204,11 +210,12 @@ fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
 async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
-    for Seen { view, queue, blob, errors, told } in seen {
+    for Seen { view, queue, blob, errors, told, tags, notes } in seen {
         let texts: Vec<bool> = errors.iter().map(Option::is_some).collect();
         let has_told = told.each_ref().map(Option::is_some);
-        shapes.push((view, queue, blob.is_some(), texts, has_told));
+        shapes.push((view, queue, blob.is_some(), texts, has_told, tags.is_some(), notes.len()));
         blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()).chain(told.into_iter().flatten()));
+        blobs.extend(tags.into_iter().chain(notes));
     }
     let loaded = blobs::load(blobs).await;
     if loaded.contains(&Err(Unread::Later)) {
@@ -216,12 +223,15 @@ async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     }
     let mut loaded = loaded.into_iter().map(Result::ok);
     let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
-    let stored = shapes.into_iter().map(|(view, queue, has_blob, texts, has_told)| {
+    let stored = shapes.into_iter().map(|(view, queue, has_blob, texts, has_told, has_tags, notes)| {
         let blob = next(has_blob);
         let text = |bytes: bytes::Bytes| String::from_utf8_lossy(&bytes).into_owned();
         let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
         let [note, checkpoint, result] = has_told.map(&mut next);
-        Stored { view, queue: queue.into(), blob, errors, note: note.map(text), checkpoint, result }
+        let note = note.map(text);
+        let tags = next(has_tags);
+        let notes = (0..notes).map(|_| next(true)).collect();
+        Stored { view, queue: queue.into(), blob, errors, note, checkpoint, result, tags, notes }
     });
     Ok(stored.collect())
 }

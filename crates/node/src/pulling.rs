@@ -5,7 +5,6 @@ use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::outcome::Delivery;
-use sluice_engine::query::DeliveryDetails;
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, DeliveredDetails};
@@ -57,9 +56,9 @@ impl PullGuard {
         for Given { delivery, queue, blob, details } in given {
             blobs.push(blob);
             let details = details.map(|details| {
-                let has_checkpoint = details.checkpoint.is_some();
-                blobs.extend(details.checkpoint);
-                (details.known, has_checkpoint)
+                let there = details.blobs.each_ref().map(Option::is_some);
+                blobs.extend(details.blobs.into_iter().flatten());
+                (details.known, there)
             });
             places.push((delivery, queue, details));
         }
@@ -69,8 +68,14 @@ impl PullGuard {
         let mut later = Vec::new();
         for (delivery, queue, details) in places {
             let blob = next();
-            let details = details.map(|(known, has_checkpoint)| {
-                details_of(&delivery, known, if has_checkpoint { Some(next()) } else { None })
+            let details = details.map(|(known, there)| -> Result<_, Unread> {
+                let [checkpoint, tags] = there.map(|there| there.then(&mut next));
+                Ok(Box::new(DeliveredDetails {
+                    correlation_id: known.correlation_id,
+                    reply_to: known.reply_to,
+                    checkpoint: unless_damaged(&delivery, "checkpoint", checkpoint)?,
+                    tags: unless_damaged(&delivery, "list of tags", tags)?,
+                }))
             });
             match (blob, details.transpose()) {
                 (Ok(blob), Ok(details)) => delivered.push(Delivered { delivery, queue, blob, details }),
@@ -97,25 +102,23 @@ impl PullGuard {
 }
 
 fn is_cached(given: &Given) -> bool {
-    let checkpoint = given.details.as_ref().and_then(|details| details.checkpoint.as_ref());
-    blobs::is_cached(&given.blob) && checkpoint.is_none_or(blobs::is_cached)
+    let details = given.details.iter().flat_map(|details| details.blobs.iter().flatten());
+    blobs::is_cached(&given.blob) && details.into_iter().all(blobs::is_cached)
 }
 
-/// A damaged checkpoint is left out: without it the work begins anew.
-fn details_of(
+/// A damaged checkpoint is left out, since without it the work begins anew; and so are damaged tags.
+fn unless_damaged(
     delivery: &Delivery,
-    known: DeliveryDetails,
-    checkpoint: Option<Result<Bytes, Unread>>,
-) -> Result<Box<DeliveredDetails>, Unread> {
-    let checkpoint = match checkpoint.transpose() {
+    what: &str,
+    loaded: Option<Result<Bytes, Unread>>,
+) -> Result<Option<Bytes>, Unread> {
+    match loaded.transpose() {
         Err(Unread::Damaged) => {
-            tracing::error!(message = %delivery.receipt.id, "the stored checkpoint is damaged: it is left out");
-            None
+            tracing::error!(message = %delivery.receipt.id, "the stored {what} is damaged: it is left out");
+            Ok(None)
         }
-        other => other?,
-    };
-    let DeliveryDetails { correlation_id, reply_to, .. } = known;
-    Ok(Box::new(DeliveredDetails { correlation_id, reply_to, checkpoint }))
+        other => other,
+    }
 }
 
 fn release_after(delivery: &Delivery, delay_ms: u64) -> SettleItem<'static> {

@@ -9,6 +9,7 @@ use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use sluice_engine::Error;
+use sluice_engine::change::Verb;
 
 use super::body::Body;
 use super::call::Call;
@@ -19,8 +20,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, dead, extend, limits, messages, namespaces, openapi, prometheus, queues, raw, receive, respond,
-    results, send, settle,
+    admin, bulk, changes, dead, extend, limits, messages, namespaces, openapi, prometheus, queues, raw,
+    receive, respond, results, send, settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -175,6 +176,17 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::MessageShow => messages::show(call).await,
         Operation::ResultShow => results::show(call).await,
         Operation::ResultRaw => results::raw(call).await,
+        Operation::MessageCancel => changes::change(call, body, Verb::Cancel).await,
+        Operation::MessageHold => changes::change(call, body, Verb::Hold).await,
+        Operation::MessageApprove => changes::change(call, body, Verb::Approve).await,
+        Operation::MessageDeny => changes::change(call, body, Verb::Deny).await,
+        Operation::MessageRetry => changes::change(call, body, Verb::Retry).await,
+        Operation::MessageMove => changes::change(call, body, Verb::Move).await,
+        Operation::MessageChange => changes::change(call, body, Verb::Change).await,
+        Operation::BulkList => bulk::list(call),
+        Operation::BulkStart => bulk::start(call, body).await,
+        Operation::BulkShow => bulk::show(call),
+        Operation::BulkCancel => bulk::cancel(call).await,
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadDelete => dead::delete(call, body).await,

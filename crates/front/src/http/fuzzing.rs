@@ -18,7 +18,8 @@ fn send(body: &[u8]) {
     if let Ok(batch) = Batch::read(body, &Limits::default()) {
         let headers = batch.headers();
         let options = batch.options();
-        let items = batch.items(&headers, &options);
+        let tags = batch.tags();
+        let items = batch.items(&headers, &tags, &options);
         assert!(items.iter().map(|item| item.payload.len()).sum::<usize>() <= body.len());
     }
 }

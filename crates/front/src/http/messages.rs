@@ -3,16 +3,18 @@
 use http::StatusCode;
 use http::response::Response;
 use sluice_engine::Error;
+use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::MessageId;
-use sluice_engine::query::{Attempt, AttemptEnd, Page, State};
+use sluice_engine::query::{Attempt, AttemptEnd, Changed, Page, State};
 use sluice_node::Stored;
 
 use super::body::Body;
 use super::call::Call;
+use super::changes::version_text;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, more_fields, object};
 use super::query::integer;
-use super::receive::{write_blob, write_checkpoint, write_request};
+use super::receive::{write_checkpoint, write_payload, write_request, write_tags};
 use super::respond;
 use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
@@ -214,9 +216,17 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(at_us) = view.reason_at_us {
         o.number("reason_at_ms", at_us / 1_000);
     }
+    if view.cancelled {
+        o.boolean("cancelled", true);
+    }
+    o.text("version", &version_text(view.version));
     write_backoff(o, &view.backoff);
     if let Some(blob) = &stored.blob {
-        write_blob(o, blob);
+        write_payload(o, blob);
+    }
+    let tagged = stored.tags.as_ref().or(stored.blob.as_ref()).and_then(|blob| MessageBlob::parse(blob));
+    if let Some(blob) = tagged {
+        write_tags(o, blob.tags());
     }
     write_request(o, &view.correlation_id, &view.reply_to);
     if let Some(progress) = &view.progress {
@@ -234,6 +244,20 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
         let error = stored.errors.get(at).and_then(Option::as_deref);
         object(out, |o| write_attempt(o, attempt, error));
     });
+    if !view.changes.is_empty() {
+        o.list("changes", view.changes.iter().zip(&stored.notes), |out, (changed, note)| {
+            object(out, |o| write_changed(o, changed, note.as_deref()));
+        });
+    }
+}
+
+fn write_changed(o: &mut Object<'_>, changed: &Changed, note: Option<&[u8]>) {
+    o.text("change", changed.verb.name());
+    o.number("at_ms", changed.at_us / 1_000);
+    let Some(note) = note.and_then(MessageBlob::parse) else { return };
+    for (name, value) in note.headers().filter(|(_, value)| !value.is_empty()) {
+        o.foreign(name, value);
+    }
 }
 
 fn write_attempt(o: &mut Object<'_>, attempt: &Attempt, error: Option<&str>) {

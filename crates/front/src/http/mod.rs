@@ -12,7 +12,9 @@
 mod admin;
 mod answers;
 mod body;
+mod bulk;
 mod call;
+mod changes;
 mod connection;
 mod content;
 mod context;

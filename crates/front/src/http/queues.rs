@@ -109,7 +109,7 @@ pub(crate) fn write_counts(o: &mut Object<'_>, counters: &Counters) {
 }
 
 /// What has ever happened, by name.
-pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 11] {
+pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 14] {
     [
         ("sent", counters.sent),
         ("delivered", counters.delivered),
@@ -122,5 +122,8 @@ pub(crate) fn totals(counters: &Counters) -> [(&'static str, u64); 11] {
         ("redriven", counters.redriven),
         ("dropped", counters.dropped),
         ("replies_lost", counters.replies_lost),
+        ("cancelled", counters.cancelled),
+        ("moved_in", counters.moved_in),
+        ("moved_out", counters.moved_out),
     ]
 }

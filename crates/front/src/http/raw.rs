@@ -43,6 +43,7 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
     "sluice-correlation-id",
     "sluice-reply-to",
     "sluice-hold",
+    "sluice-tag",
     "sluice-header-<name>",
 ];
 /// What stands before the name of a message's header.
@@ -52,15 +53,21 @@ const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
 /// `POST P/queues/{queue}/messages/raw`
 pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
-    let mut headers = Vec::new();
+    let (mut headers, mut tags) = (Vec::new(), Vec::new());
     let mut options = SendOptions::default();
-    let item = read_head(&call.head.headers, &mut headers, &mut options)?;
+    let item = read_head(&call.head.headers, &mut headers, &mut tags, &mut options)?;
     let limit = call.context.body_limits.raw;
     let upload = call.upload(body, limit).await.map_err(|error| match error.code() {
         "body_too_large" => too_large(&call.head.headers, limit),
         _ => error,
     })?;
-    let item = SendItem { payload: upload.bytes(), headers: &headers, options: options.given(), ..item };
+    let item = SendItem {
+        payload: upload.bytes(),
+        headers: &headers,
+        tags: &tags,
+        options: options.given(),
+        ..item
+    };
     let sent = propose(call, &[item]).await?;
     Ok(answer(&sent, false))
 }
@@ -75,10 +82,11 @@ fn too_large(headers: &HeaderMap, limit: usize) -> ApiError {
     }
 }
 
-/// Reads the fields of a message from headers; those of the message itself go into `pairs`.
+/// Reads the fields of a message from headers; those of the message itself go into `pairs` and `tags`.
 fn read_head<'h>(
     headers: &'h HeaderMap,
     pairs: &mut Vec<(&'h str, &'h str)>,
+    tags: &mut Vec<&'h str>,
     options: &mut SendOptions<'h>,
 ) -> Read<SendItem<'h>> {
     let mut item = SendItem::default();
@@ -89,6 +97,8 @@ fn read_head<'h>(
         let name = name.as_str();
         if name == "traceparent" {
             pairs.push((name, text(value).map_err(|fault| fault.inside(name))?));
+        } else if name == "sluice-tag" {
+            tags.push(text(value).map_err(|fault| fault.inside(name))?);
         } else if name.starts_with("sluice-") {
             read_field(&mut item, pairs, options, name, value).map_err(|fault| fault.inside(name))?;
         }
@@ -196,6 +206,10 @@ fn deliver(message: &Delivered) -> Response<Body> {
     if let Some(blob) = blob {
         put_headers(headers, blob.headers());
     }
+    let tags = message.tagged().into_iter().flat_map(|blob| blob.tags());
+    for value in tags.filter_map(|tag| HeaderValue::from_str(tag).ok()) {
+        headers.append(HeaderName::from_static("sluice-tag"), value);
+    }
     response
 }
 
@@ -257,7 +271,7 @@ mod tests {
             ("Accept", "*/*"),
         ]);
         let mut pairs = Vec::new();
-        let item = read_head(&headers, &mut pairs, &mut SendOptions::default()).unwrap();
+        let item = read_head(&headers, &mut pairs, &mut Vec::new(), &mut SendOptions::default()).unwrap();
         assert_eq!((item.content_type, item.priority, item.max_attempts), ("application/pdf", 7, 2));
         assert_eq!(item.deliver, Deliver::AfterMs(500));
         assert!(item.backoff.is_some());
@@ -269,7 +283,8 @@ mod tests {
     fn bad_headers_are_named() {
         let fault = |pairs: &[(&str, &str)]| {
             let headers = head(pairs);
-            let fault = read_head(&headers, &mut Vec::new(), &mut SendOptions::default()).unwrap_err();
+            let fault = read_head(&headers, &mut Vec::new(), &mut Vec::new(), &mut SendOptions::default())
+                .unwrap_err();
             (fault.code, fault.field)
         };
         let named = |code, field: &str| (code, field.to_owned());

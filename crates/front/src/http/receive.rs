@@ -207,7 +207,8 @@ fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
     o.ascii("id", &delivery.receipt.id.to_text());
     o.ascii("receipt", &delivery.receipt.to_text());
     push_text(o.key(key!("queue")), &message.queue);
-    write_blob(o, &message.blob);
+    write_payload(o, &message.blob);
+    write_tags_of(o, message);
     o.number_by_key(key!("priority"), u64::from(delivery.priority));
     o.number_by_key(key!("attempt"), u64::from(delivery.attempt));
     o.number_by_key(key!("max_attempts"), u64::from(delivery.max_attempts));
@@ -238,7 +239,7 @@ pub(crate) fn write_checkpoint(o: &mut Object<'_>, checkpoint: &[u8]) {
 }
 
 /// Appends content type, headers and payload: as text when it is UTF-8, else as base64.
-pub(crate) fn write_blob(o: &mut Object<'_>, blob: &[u8]) {
+pub(crate) fn write_payload(o: &mut Object<'_>, blob: &[u8]) {
     // What the node hands out was verified and was written by the engine's own encoder.
     let Some(blob) = MessageBlob::parse(blob) else { return };
     match std::str::from_utf8(blob.payload) {
@@ -251,6 +252,21 @@ pub(crate) fn write_blob(o: &mut Object<'_>, blob: &[u8]) {
     let mut headers = blob.headers().peekable();
     if headers.peek().is_some() {
         o.object("headers", |o| headers.for_each(|(name, value)| o.foreign(name, value)));
+    }
+}
+
+/// Appends the tags of a delivered message: those that it was sent with, unless others have replaced them.
+fn write_tags_of(o: &mut Object<'_>, message: &Delivered) {
+    if let Some(blob) = message.tagged() {
+        write_tags(o, blob.tags());
+    }
+}
+
+/// Appends tags, if there are any.
+pub(crate) fn write_tags<'t>(o: &mut Object<'_>, tags: impl Iterator<Item = &'t str>) {
+    let mut tags = tags.peekable();
+    if tags.peek().is_some() {
+        o.list("tags", tags, push_text);
     }
 }
 

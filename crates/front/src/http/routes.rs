@@ -46,6 +46,17 @@ operations! {
     MessageShow "message_show" GET Namespaced ["messages" / "{id}"];
     ResultShow "result_show" GET Namespaced ["messages" / "{id}" / "result"];
     ResultRaw "result_raw" GET Namespaced ["messages" / "{id}" / "result" / "raw"];
+    MessageCancel "message_cancel" POST Namespaced ["messages" / "{id}" / "cancel"];
+    MessageHold "message_hold" POST Namespaced ["messages" / "{id}" / "hold"];
+    MessageApprove "message_approve" POST Namespaced ["messages" / "{id}" / "approve"];
+    MessageDeny "message_deny" POST Namespaced ["messages" / "{id}" / "deny"];
+    MessageRetry "message_retry" POST Namespaced ["messages" / "{id}" / "retry"];
+    MessageMove "message_move" POST Namespaced ["messages" / "{id}" / "move"];
+    MessageChange "message_change" POST Namespaced ["messages" / "{id}" / "change"];
+    BulkList "bulk_list" GET Namespaced ["bulk"];
+    BulkStart "bulk_start" POST Namespaced ["bulk"];
+    BulkShow "bulk_show" GET Namespaced ["bulk" / "{bulk}"];
+    BulkCancel "bulk_cancel" DELETE Namespaced ["bulk" / "{bulk}"];
     DeadList "dead_list" GET Namespaced ["queues" / "{queue}" / "dead"];
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];

@@ -5,6 +5,7 @@ use http::header::HeaderMap;
 use http::response::Response;
 use hyper::body::Incoming;
 use sluice_engine::Error;
+use sluice_engine::change::TAGS_MAX;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::limits::{ATTEMPTS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
@@ -27,6 +28,7 @@ pub(crate) const MESSAGE_FIELDS: &[&str] = &[
     "payload_base64",
     "content_type",
     "headers",
+    "tags",
     "priority",
     "delay_ms",
     "deliver_at_ms",
@@ -53,6 +55,7 @@ const SEND_FIELDS: &[&str] = &[
     "payload_base64",
     "content_type",
     "headers",
+    "tags",
     "priority",
     "delay_ms",
     "deliver_at_ms",
@@ -81,8 +84,8 @@ const AT_MS_MAX: u64 = u64::MAX / 1_000;
 pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
-    let (headers, options) = (batch.headers(), batch.options());
-    let items = batch.items(&headers, &options);
+    let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+    let items = batch.items(&headers, &tags, &options);
     let sent = propose(call, &items).await?;
     Ok(answer(&sent, batch.is_list))
 }
@@ -139,6 +142,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
 pub(crate) struct Batch<'a> {
     messages: Vec<Message<'a>>,
     headers: Vec<(Text<'a>, Text<'a>)>,
+    tags: Vec<Text<'a>>,
     options: Vec<Options<'a>>,
     /// Texts that held escapes.
     scratch: String,
@@ -154,6 +158,8 @@ struct Message<'a> {
     content_type: Option<Text<'a>>,
     /// From and to in the list of headers.
     headers: (usize, usize),
+    /// From and to in the list of tags.
+    tags: (usize, usize),
     priority: u8,
     deliver: Deliver,
     max_attempts: u16,
@@ -199,6 +205,7 @@ impl<'a> Batch<'a> {
                     batch.messages.push(message);
                 } else {
                     batch.headers.truncate(message.headers.0);
+                    batch.tags.truncate(message.tags.0);
                     batch.options.truncate(message.options.unwrap_or(batch.options.len()));
                 }
                 Ok(())
@@ -243,6 +250,7 @@ impl<'a> Batch<'a> {
             }
             "content_type" => message.content_type = Some(reader.string()?),
             "headers" => message.headers = self.read_headers(reader, limits)?,
+            "tags" => message.tags = self.read_tags(reader)?,
             "priority" => message.priority = reader.integer(0, u64::from(PRIORITY_MAX))? as u8,
             "delay_ms" | "deliver_at_ms" => {
                 if message.deliver != Deliver::Now {
@@ -299,6 +307,19 @@ impl<'a> Batch<'a> {
         Ok((from, self.headers.len()))
     }
 
+    fn read_tags(&mut self, reader: &mut Reader<'a>) -> Read<(usize, usize)> {
+        let from = self.tags.len();
+        reader.array(|reader, at| {
+            let tag = reader.string()?;
+            if at >= TAGS_MAX {
+                return Err(Fault::invalid(format!("too many tags: use at most {TAGS_MAX}")));
+            }
+            self.tags.push(tag);
+            Ok(())
+        })?;
+        Ok((from, self.tags.len()))
+    }
+
     fn decode_base64(&mut self) -> Read<()> {
         for (index, message) in self.messages.iter_mut().enumerate() {
             let Payload::Base64(text) = message.payload else { continue };
@@ -317,24 +338,31 @@ impl<'a> Batch<'a> {
         self.headers.iter().map(|(name, value)| (name.get(&self.scratch), value.get(&self.scratch))).collect()
     }
 
+    /// The tags, likewise.
+    pub(crate) fn tags(&self) -> Vec<&str> {
+        self.tags.iter().map(|tag| tag.get(&self.scratch)).collect()
+    }
+
     /// The options of those messages that have any, likewise.
     pub(crate) fn options(&self) -> Vec<SendOptions<'_>> {
         self.options.iter().map(|options| options.as_engine(&self.scratch)).collect()
     }
 
-    /// The messages as the engine takes them, with what [`Batch::headers`] and [`Batch::options`] gave.
+    /// The messages as the engine takes them, with what [`Batch::headers`], [`Batch::tags`] and [`Batch::options`] gave.
     pub(crate) fn items<'s>(
         &'s self,
         headers: &'s [(&'s str, &'s str)],
+        tags: &'s [&'s str],
         options: &'s [SendOptions<'s>],
     ) -> Vec<SendItem<'s>> {
-        self.messages.iter().map(|message| self.item(message, headers, options)).collect()
+        self.messages.iter().map(|message| self.item(message, headers, tags, options)).collect()
     }
 
     fn item<'s>(
         &'s self,
         message: &Message<'a>,
         headers: &'s [(&'s str, &'s str)],
+        tags: &'s [&'s str],
         options: &'s [SendOptions<'s>],
     ) -> SendItem<'s> {
         let payload = match message.payload {
@@ -348,7 +376,7 @@ impl<'a> Batch<'a> {
             payload,
             content_type: message.content_type.map_or("", |text| text.get(&self.scratch)),
             headers: &headers[message.headers.0..message.headers.1],
-            tags: &[],
+            tags: &tags[message.tags.0..message.tags.1],
             priority: message.priority,
             deliver: message.deliver,
             max_attempts: message.max_attempts,
@@ -384,7 +412,8 @@ mod tests {
         let batch = Batch::read(body, &Limits::default()).unwrap();
         let headers = batch.headers();
         let options = batch.options();
-        let items = batch.items(&headers, &options);
+        let tags = batch.tags();
+        let items = batch.items(&headers, &tags, &options);
         assert!(!batch.is_list);
         assert_eq!(items[0].payload, b"a\"b");
         assert_eq!(items[0].content_type, "text/plain");
@@ -401,7 +430,8 @@ mod tests {
         let batch = Batch::read(body, &Limits::default()).unwrap();
         let headers = batch.headers();
         let options = batch.options();
-        let items = batch.items(&headers, &options);
+        let tags = batch.tags();
+        let items = batch.items(&headers, &tags, &options);
         assert!(batch.is_list);
         let payloads: Vec<&[u8]> = items.iter().map(|item| item.payload).collect();
         assert_eq!(payloads, [&b""[..], &[255, 0], b""]);
@@ -479,7 +509,7 @@ mod tests {
             random.mutate(&mut body);
             if let Ok(batch) = Batch::read(&body, &Limits::default()) {
                 let headers = batch.headers();
-                good += batch.items(&headers, &batch.options()).len();
+                good += batch.items(&headers, &batch.tags(), &batch.options()).len();
             }
         }
         assert!(good > 100, "the mutations leave nothing good: {good}");

@@ -230,7 +230,8 @@ mod tests {
             "depends_on":["00000080000g0000000g"],"depends_mode":"any","on_parent_failed":"run"}"#;
         let batch = Batch::read(body.as_bytes(), &Limits::default()).unwrap();
         let (headers, options) = (batch.headers(), batch.options());
-        let items = batch.items(&headers, &options);
+        let tags = batch.tags();
+        let items = batch.items(&headers, &tags, &options);
         let unique = Unique {
             key: b"u",
             window_ms: 9,

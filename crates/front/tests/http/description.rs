@@ -29,7 +29,11 @@ async fn every_route_is_there() {
             ids.push(operation["operationId"].as_str().unwrap().to_owned());
             assert_ne!(operation["summary"], "", "{method} {path}");
             assert_ne!(operation["responses"].as_object().unwrap().len(), 0, "{method} {path}");
-            let real = path.replace("{queue}", "q").replace("{id}", "x").replace("{namespace}", "default");
+            let real = path
+                .replace("{queue}", "q")
+                .replace("{id}", "x")
+                .replace("{bulk}", "x")
+                .replace("{namespace}", "default");
             let answer = server.call(&method.to_uppercase(), &real, "").await;
             let unknown = matches!(answer.status, 404 | 405)
                 && matches!(code(&answer).as_str(), "not_found" | "method_not_allowed");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod changing;
 mod client;
 mod description;
 mod limits;

@@ -181,8 +181,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn details_of(&mut self, delivery: &Delivery) -> Option<Box<GivenDetails>> {
         let known = self.engine.delivery_details(delivery.receipt.id)?;
-        let checkpoint = known.checkpoint.map(|blob| store::read(&mut self.store, blob));
-        Some(Box::new(GivenDetails { known, checkpoint }))
+        let blobs = [known.checkpoint, known.tags].map(|blob| Some(store::read(&mut self.store, blob?)));
+        Some(Box::new(GivenDetails { known, blobs }))
     }
 
     /// The caller has gone: its messages return to their queues, and the attempt does not count.

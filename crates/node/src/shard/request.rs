@@ -213,8 +213,8 @@ pub struct Given {
 pub struct GivenDetails {
     /// What the engine knows.
     pub known: DeliveryDetails,
-    /// The checkpoint, or where to read it.
-    pub checkpoint: Option<BlobRead>,
+    /// Checkpoint and tags, or where to read them.
+    pub blobs: [Option<BlobRead>; 2],
 }
 
 impl Request {

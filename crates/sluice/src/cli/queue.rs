@@ -260,6 +260,9 @@ fn details(queue: &Queue) -> String {
         ("died", t.died),
         ("redriven", t.redriven),
         ("dropped", t.dropped),
+        ("cancelled", t.cancelled),
+        ("moved here", t.moved_in),
+        ("moved away", t.moved_out),
     ];
     let total: Vec<String> = totals.iter().map(|(name, count)| format!("{count} {name}")).collect();
     format!(

@@ -8,6 +8,7 @@ use crate::http::routes::Operation;
 pub(super) const TAGS: &[(&str, &str)] = &[
     ("messages", "Send, receive, settle"),
     ("looking", "Look at messages without taking them"),
+    ("changing", "Change messages that are there, one or many"),
     ("dead letters", "Messages that failed for good, until somebody decides"),
     ("queues", "Queues and their settings"),
     ("namespaces", "Tenants and their quotas"),
@@ -147,6 +148,16 @@ pub(super) fn describe(operation: Operation) -> Description {
         }
         O::MessageList | O::MessagePeek | O::MessageShow | O::ResultShow | O::ResultRaw => {
             Description { tag: "looking", ..looking(operation) }
+        }
+        O::MessageCancel
+        | O::MessageHold
+        | O::MessageApprove
+        | O::MessageDeny
+        | O::MessageRetry
+        | O::MessageMove
+        | O::MessageChange => Description { tag: "changing", ..changing(operation) },
+        O::BulkList | O::BulkStart | O::BulkShow | O::BulkCancel => {
+            Description { tag: "changing", ..bulk(operation) }
         }
         O::DeadList | O::DeadRedrive | O::DeadDelete => {
             Description { tag: "dead letters", ..dead(operation) }
@@ -352,6 +363,50 @@ fn looking(operation: Operation) -> Description {
             summary: "Show a message with its history",
             parameters: vec![PAYLOAD],
             answers: vec![ok("StoredMessage")],
+            ..PLAIN
+        },
+    }
+}
+
+fn changing(operation: Operation) -> Description {
+    let (summary, about, request) = match operation {
+        Operation::MessageCancel => (
+            "Cancel a message",
+            "A leased one is gone at the end of its lease, however that ends; its holder is told when it extends.",
+            "ChangeRequest",
+        ),
+        Operation::MessageHold => ("Hold a message until a person decides", "", "ChangeRequest"),
+        Operation::MessageApprove => ("Let a held message go on", "", "ChangeRequest"),
+        Operation::MessageDeny => ("Make a held message a dead letter", "", "ChangeRequest"),
+        Operation::MessageRetry => {
+            ("Try a delayed or dead message now", "Of a dead one, attempts count from 0.", "ChangeRequest")
+        }
+        Operation::MessageMove => ("Move a message to another queue", "Its id stays.", "MoveRequest"),
+        _ => ("Change fields of a message that waits", "", "FieldsRequest"),
+    };
+    let request = if request == "ChangeRequest" { optional(request) } else { required(request) };
+    Description { summary, about, request, answers: vec![ok("Nothing")], ..PLAIN }
+}
+
+fn bulk(operation: Operation) -> Description {
+    match operation {
+        Operation::BulkList => {
+            Description { summary: "List bulks, oldest first", answers: vec![ok("BulkList")], ..PLAIN }
+        }
+        Operation::BulkStart => Description {
+            summary: "Change all messages of a queue that match, in the background",
+            about: "Messages that come later are not changed.",
+            request: required("BulkRequest"),
+            answers: vec![answer(202, "It has begun", Content::Json("BulkStarted"))],
+            ..PLAIN
+        },
+        Operation::BulkShow => {
+            Description { summary: "Show how far a bulk is", answers: vec![ok("Bulk")], ..PLAIN }
+        }
+        _ => Description {
+            summary: "End a bulk",
+            about: "What it has changed stays changed. Answers when it has ended.",
+            answers: vec![ok("Bulk")],
             ..PLAIN
         },
     }

@@ -1,5 +1,7 @@
 //! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
 
+mod changing;
+
 use serde_json::{Map, Value, json};
 use sluice_engine::limit::{IN_FLIGHT_MAX, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use sluice_engine::limits::{
@@ -22,7 +24,17 @@ const AT_MS: u64 = 1_767_225_600_000;
 /// All schemas by name.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for group in [sending(), receiving(), settling(), queues(), limits(), looking(), namespaces(), server()] {
+    for group in [
+        sending(),
+        receiving(),
+        settling(),
+        queues(),
+        limits(),
+        looking(),
+        changing::all(),
+        namespaces(),
+        server(),
+    ] {
         if let Value::Object(group) = group {
             schemas.extend(group);
         }
@@ -83,6 +95,7 @@ fn payload_fields() -> Value {
         "payload_base64": text("Any octets, as standard base64 with padding"),
         "content_type": text("Kept, not interpreted"),
         "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        "tags": changing::tags(),
     })
 }
 
@@ -328,6 +341,9 @@ fn queues() -> Value {
         "redriven",
         "dropped",
         "replies_lost",
+        "cancelled",
+        "moved_in",
+        "moved_out",
     ];
     let zeros = |names: &[&str]| numbers(names)["examples"][0].clone();
     let settings = json!({"lease_ms": 30_000, "max_attempts": 5, "max_deliveries": 100,
@@ -405,6 +421,8 @@ fn looking() -> Value {
         "receipt": text("Leased: proof of the running delivery, for operators"),
         "ordering_key": text("As sent"), "fair_key": text("As sent"), "limit_key": text("As sent"),
         "blocked_by": one_of(&["ordering_key", "limit"]),
+        "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
+        "version": text("Another one after each change"), "changes": changing::changes(),
         "reason": text("Why it is dead or held"), "reason_at_ms": number(""),
         "backoff": reference("Backoff"), "size_bytes": number("Content type, headers and payload"),
         "history": list(reference("Attempt")),
@@ -418,6 +436,7 @@ fn looking() -> Value {
         "max_attempts",
         "deliveries",
         "sent_at_ms",
+        "version",
         "backoff",
         "size_bytes",
         "history",
@@ -425,7 +444,7 @@ fn looking() -> Value {
     let attempt = json!({"attempt": 1, "end": "nacked", "started_at_ms": AT_MS, "ended_at_ms": AT_MS + 1_200, "error": "smtp: 451"});
     let example = json!({
         "id": ID, "queue": "mail", "state": "dead", "priority": 0, "attempts": 5, "max_attempts": 5, "deliveries": 5,
-        "sent_at_ms": AT_MS, "reason": "max_attempts", "reason_at_ms": AT_MS + 9_000, "backoff": {"kind": "none"},
+        "sent_at_ms": AT_MS, "reason": "max_attempts", "reason_at_ms": AT_MS + 9_000, "version": "00a3f19b2c4d5e6f", "backoff": {"kind": "none"},
         "payload": "hello", "size_bytes": 7, "history": [attempt],
     });
     json!({
