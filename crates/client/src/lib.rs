@@ -43,7 +43,7 @@ pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};
 pub use transport::Download;
 pub use types::{
-    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OrderingRetry, Progress, Queue,
-    QueueChange, QueueSettings, QuotaChange, Quotas, Stored, StoredPage, Totals,
+    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OnExpire, OrderingRetry, Progress,
+    Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

@@ -92,6 +92,9 @@ pub struct QueueSettings {
     /// How many finished messages stay readable; 0: no number.
     #[serde(default)]
     pub retain_done_count: u32,
+    /// What becomes of a message that still waits at its end.
+    #[serde(default)]
+    pub on_expire: OnExpire,
 }
 
 /// What a delayed message does to the others with its ordering key.
@@ -103,6 +106,17 @@ pub enum OrderingRetry {
     Block,
     /// They go on; it comes back before those that were sent later.
     StepAside,
+}
+
+/// What becomes of a message that still waits at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExpire {
+    /// It is a dead letter.
+    #[default]
+    DeadLetter,
+    /// It is gone.
+    Drop,
 }
 
 /// A change of queue settings: what is `None` stays.
@@ -135,6 +149,9 @@ pub struct QueueChange {
     /// See [`QueueSettings::retain_done_count`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retain_done_count: Option<u32>,
+    /// See [`QueueSettings::on_expire`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_expire: Option<OnExpire>,
 }
 
 /// Messages of a queue by state.

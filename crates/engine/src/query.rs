@@ -74,7 +74,7 @@ pub struct Counters {
     pub died: u64,
     /// Ever redriven.
     pub redriven: u64,
-    /// Ever dropped by purge or deletion.
+    /// Ever dropped by purge or deletion, or at their end.
     pub dropped: u64,
     /// Results of its messages that could not be sent to the `reply_to` queue.
     pub replies_lost: u64,
@@ -231,6 +231,8 @@ pub struct MessageView {
     pub fair_key: Box<[u8]>,
     /// Its limit key; empty: none.
     pub limit_key: Box<[u8]>,
+    /// When it ends if it still waits then, in microseconds since the Unix epoch.
+    pub expires_at_us: Option<u64>,
     /// The unique key that it was sent with; empty: none.
     pub unique_key: Box<[u8]>,
     /// Blocked: by what, as a word: `ordering_key`, `limit`, `parents`.

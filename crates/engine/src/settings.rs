@@ -127,6 +127,8 @@ queue_settings! {
     ordering_retry: OrderingRetry = OrderingRetry::Block;
     12 /// Name of the limit that the queue follows; empty: none.
     limit: Box<str> = Box::default();
+    15 /// What becomes of a message that still waits at its end.
+    on_expire: OnExpire = OnExpire::DeadLetter;
     23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
     retain_done_ms: u64 = 0;
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
@@ -155,6 +157,30 @@ pub enum OrderingRetry {
     Block,
     /// They go on; it comes back before those that were sent later.
     StepAside,
+}
+
+/// What becomes of a message that still waits when its time is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnExpire {
+    /// It is a dead letter.
+    #[default]
+    DeadLetter,
+    /// It is gone.
+    Drop,
+}
+
+impl Setting for OnExpire {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u8(*self as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        match reader.u8()? {
+            0 => Some(OnExpire::DeadLetter),
+            1 => Some(OnExpire::Drop),
+            _ => None,
+        }
+    }
 }
 
 impl Setting for OrderingRetry {

@@ -17,10 +17,12 @@ use sluice_engine::command::{
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::{
-    DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use sluice_engine::query::State;
-use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
+use sluice_engine::settings::{
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, QueuePatch, Quotas,
+};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 
 const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "buried"];
@@ -222,6 +224,11 @@ impl Run {
             fair_key: self.numbers.pick(&keys),
             limit_key: self.numbers.pick(&keys),
             unique: self.unique(),
+            expires: match self.numbers.below(12) {
+                0 => Expires::AfterMs(100_000 + self.numbers.below(100_000)),
+                1 => Expires::AtUs(self.now_us + 200 + self.numbers.below(90_000_000)),
+                _ => Expires::Never,
+            },
             result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
             correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
             reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
@@ -341,7 +348,11 @@ impl Run {
                 self.know_scheduled();
             }
             4 | 5 => {
-                let options = self.options();
+                let mut options = self.options();
+                if let Expires::AtUs(_) = options.expires {
+                    // A schedule's messages come again and again.
+                    options.expires = Expires::Never;
+                }
                 let item = SendItem {
                     payload: b"again",
                     deliver: if self.numbers.one_in(3) { Deliver::AfterMs(700) } else { Deliver::Now },
@@ -407,6 +418,10 @@ impl Run {
                     max_attempts: self.numbers.one_in(2).then_some(3),
                     max_deliveries: self.numbers.one_in(2).then_some(5),
                     backoff: self.numbers.one_in(2).then(|| self.backoff()),
+                    on_expire: self
+                        .numbers
+                        .one_in(2)
+                        .then(|| self.numbers.pick(&[OnExpire::DeadLetter, OnExpire::Drop])),
                     ordering_retry: self
                         .numbers
                         .one_in(2)

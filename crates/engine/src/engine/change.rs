@@ -110,7 +110,11 @@ impl Engine {
                 true
             }
         };
-        if stays && let Some(note) = note {
+        // What it became may have been its end.
+        if stays
+            && self.find_message(id) == Some(slot)
+            && let Some(note) = note
+        {
             self.share_blob(note);
             let entry = Entry { verb, at_us: self.now_us, note };
             if let Some(forgotten) = self.changed_mut(slot).record(entry) {

@@ -106,6 +106,7 @@ impl Engine {
         self.queues.get_mut(message.queue).counters.redriven += 1;
         self.totals.redriven += 1;
         self.retake_unique(slot);
+        self.forget_end(slot);
         self.make_ready(slot, out);
     }
 

@@ -71,6 +71,8 @@ impl Engine {
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
         self.forward_in_flows(slot);
         self.give_up_keys(slot, out);
+        self.disarm(slot);
+        self.forget_end(slot);
         self.change_queue(slot, to, out);
         let message = self.messages.get_mut(slot);
         message.attempts = 0;

@@ -2,9 +2,9 @@
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `flows` for what waits for what,
-//! `schedules` for what is sent at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots,
-//! `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
+//! long, `flows` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what goes on by
+//! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -21,6 +21,7 @@ mod blobs;
 mod change;
 mod damage;
 mod dead;
+mod expiry;
 mod fair;
 mod flows;
 mod forwarding;
@@ -55,6 +56,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
+use crate::state::expiry::Expiries;
 use crate::state::extras::AllExtras;
 use crate::state::fair::Lanes;
 use crate::state::flows::Flows;
@@ -94,6 +96,7 @@ pub struct Engine {
     unique: UniqueKeys,
     schedules: Schedules,
     flows: Flows,
+    expiry: Expiries,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -250,7 +253,8 @@ impl Engine {
             return Some(self.now_us);
         }
         let beside = self.unique.wheel.next_us(&self.unique.slots);
-        let others = self.next_limit_us().into_iter().chain(beside);
+        let ends = self.expiry.wheel.next_us(&self.expiry.slots);
+        let others = self.next_limit_us().into_iter().chain(beside).chain(ends);
         self.wheel.next_us(&self.messages).into_iter().chain(others).min()
     }
 

@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// Lets the next message of a key go on; false when the budget was used up on purged ones before.
+    /// Lets the next message of a key go on; false when the budget was used up on purged ones, and ones that are over, before.
     pub(super) fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let ordering = self.ordering.slots.get(key);
@@ -93,8 +93,9 @@ impl Engine {
             if ordering.active != NIL || head == NIL {
                 return true;
             }
-            if !self.is_stale(head) {
-                let time_us = self.messages.get(head).time_us;
+            let time_us = self.messages.get(head).time_us;
+            let stale = self.is_stale(head);
+            if !stale && !self.is_over(head, time_us) {
                 self.leave(head);
                 self.ordering.slots.get_mut(key).active = head;
                 self.admit(head, time_us, out);
@@ -104,7 +105,11 @@ impl Engine {
                 return false;
             }
             *budget -= 1;
-            self.sweep_message(head, out);
+            if stale {
+                self.sweep_message(head, out);
+            } else {
+                self.end_waiting(head, out);
+            }
         }
     }
 }

@@ -66,6 +66,7 @@ impl Engine {
         self.admit_to_queue(found)?;
         let options = send.options();
         self.admit_reply_to(namespace_slot, &options)?;
+        self.admit_expiry(send.item.deliver, options.expires)?;
         if let (Some(queue), Some(unique)) = (found, &options.unique)
             && let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, out)?
         {
@@ -79,8 +80,8 @@ impl Engine {
             Some(slot) => slot,
             None => self.create_by_use(namespace_slot, send.queue.as_bytes())?,
         };
-        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, out);
         self.count_sent(namespace_slot, queue_slot, 1, bytes);
+        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, out);
         Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: false })
     }
 

@@ -323,6 +323,7 @@ impl Engine {
         let unique = options.map_or(NIL, |options| options.unique);
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
+        let ended_for_good = matches!(state, State::Dead | State::Done);
         let results = self.extras.results(message.extras);
         let changed = self.extras.changed(message.extras);
         let origin = self.extras.origin(message.extras);
@@ -345,6 +346,7 @@ impl Engine {
             } else {
                 (*self.queue_limits.lines.slots.get(limit).key).into()
             },
+            expires_at_us: Some(self.expires_us(slot)).filter(|&end_us| end_us > 0 && !ended_for_good),
             unique_key: if unique == NIL { Box::default() } else { self.unique.key(unique).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),
             from_queue: origin.map_or_else(Box::default, |origin| origin.queue.clone()),

@@ -28,6 +28,8 @@ struct Budget {
     lease_ms: u64,
     /// Whether the epoch has no more tokens.
     tokens_spent: bool,
+    /// How many ready messages whose time is over it may still end.
+    ends: usize,
     /// Ready messages that may not begin after all which may yet be put back.
     bounces: usize,
 }
@@ -57,6 +59,7 @@ impl Engine {
             bytes: u64::from(receive.max_bytes),
             lease_ms: receive.lease_ms,
             tokens_spent: false,
+            ends: SLICE_ITEMS,
             bounces: SLICE_ITEMS,
         };
         if receive.by_weight {
@@ -118,6 +121,9 @@ impl Engine {
             None => queue.ready.lists[priority].head,
             Some(fair) => self.lanes.slots.get(fair.rings[priority].head).messages.head,
         };
+        if self.messages.get(first).extras != NIL && self.is_over(first, 0) {
+            return self.end_instead(queue_slot, first, budget, out);
+        }
         if queue.limit != NIL && !self.may_begin(first) {
             return self.put_back(queue_slot, first, budget, out);
         }
@@ -158,6 +164,19 @@ impl Engine {
 }
 
 impl Engine {
+    /// Ends a ready message whose time is over; false when that was done often enough for one record: the queue is to be asked
+    /// again.
+    #[cold]
+    fn end_instead(&mut self, queue_slot: u32, slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+        if budget.ends == 0 {
+            self.announce_ready(queue_slot, out);
+            return false;
+        }
+        budget.ends -= 1;
+        self.end_waiting(slot, out);
+        true
+    }
+
     /// Puts a ready message back whose limit key is used up; false when that was done often enough for one record: the queue
     /// is to be asked again.
     #[cold]

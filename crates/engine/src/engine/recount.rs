@@ -1,5 +1,6 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
+mod expiry;
 mod fair;
 mod flows;
 mod limits;
@@ -43,6 +44,7 @@ impl Engine {
         self.recount_unique()?;
         self.recount_schedules()?;
         self.recount_flows()?;
+        self.recount_expiry()?;
         self.idempotency.recount()
     }
 

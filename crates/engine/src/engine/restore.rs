@@ -175,6 +175,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.lanes.slots = Slab::read_head(reader)?;
         engine.unique.wheel = Wheel::read(reader)?;
         engine.unique.slots = Slab::read_head(reader)?;
+        engine.expiry.wheel = Wheel::read(reader)?;
+        engine.expiry.slots = Slab::read_head(reader)?;
         engine.extras.results = Slab::read_head(reader)?;
         engine.extras.changed = Slab::read_head(reader)?;
         engine.queue_limits.slots = Slab::read_head(reader)?;

@@ -6,7 +6,7 @@ use crate::command::Deliver;
 use crate::error::Error;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
-use crate::options::SendOptions;
+use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
 use crate::settings::Backoff;
@@ -61,8 +61,8 @@ impl Engine {
         if parents {
             self.flows.first = first;
         }
-        self.insert_all(namespace_slot, queue_slot, first, send, out);
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
+        self.insert_all(namespace_slot, queue_slot, first, send, out);
         self.remember(queue_slot, first, send, out);
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
@@ -151,6 +151,7 @@ impl Engine {
             self.admit_time(item.deliver)?;
             if let Some(options) = item.options.and_then(read_options) {
                 self.admit_reply_to(namespace_slot, &options)?;
+                self.admit_expiry(item.deliver, options.expires)?;
                 admitted.unique |= options.unique.is_some();
                 self.admit_parents(at, send, &options)?;
                 admitted.parents |= options.depends_on.is_some();
@@ -303,6 +304,9 @@ impl Engine {
         }
         if !record.limit_key.is_empty() {
             options.limit = self.queue_limits.lines.enter(message.queue, record.limit_key);
+        }
+        if record.expires != Expires::Never {
+            options.expiry = self.expiry.add(slot, self.end_us(record.expires), self.now_us);
         }
         (options.unique, options.unique_ends_us) = self.take_unique(slot, record);
         options.unique_until = record.unique.map_or(options.unique_until, |unique| unique.until);

@@ -192,6 +192,9 @@ impl Engine {
         if self.is_cancelled(slot) {
             self.remove_cancelled(slot, out);
         } else {
+            // It stays for the operator to see.
+            self.disarm(slot);
+            self.forget_end(slot);
             self.make_held(slot, Reason::PayloadDamaged);
         }
         Ok(())

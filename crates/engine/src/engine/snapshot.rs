@@ -39,6 +39,7 @@ pub(super) mod section {
     pub(in crate::engine) const FLOWS: u8 = 34;
     pub(in crate::engine) const PARENTS: u8 = 35;
     pub(in crate::engine) const EDGES: u8 = 36;
+    pub(in crate::engine) const EXPIRY: u8 = 16;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -58,6 +59,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.shared_blobs.slots, section::SHARED_BLOBS, $do);
         each_slab!(@one $slab, $section, $engine.lanes.slots, section::LANES, $do);
         each_slab!(@one $slab, $section, $engine.unique.slots, section::UNIQUE, $do);
+        each_slab!(@one $slab, $section, $engine.expiry.slots, section::EXPIRY, $do);
         each_slab!(@one $slab, $section, $engine.extras.results, section::RESULTS, $do);
         each_slab!(@one $slab, $section, $engine.extras.changed, section::CHANGED, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
@@ -142,6 +144,7 @@ impl Engine {
         add!(self.shared_blobs.slots);
         add!(self.lanes.slots);
         add!(self.unique.slots);
+        add!(self.expiry.slots);
         add!(self.extras.results);
         add!(self.extras.changed);
         add!(self.queue_limits.slots);
@@ -194,6 +197,8 @@ impl Engine {
         self.lanes.slots.write_head(out);
         self.unique.wheel.write(out);
         self.unique.slots.write_head(out);
+        self.expiry.wheel.write(out);
+        self.expiry.slots.write_head(out);
         self.extras.results.write_head(out);
         self.extras.changed.write_head(out);
         self.queue_limits.slots.write_head(out);

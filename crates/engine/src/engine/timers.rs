@@ -14,6 +14,7 @@ impl Engine {
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
         }
+        self.fire_expiries(&mut budget, out);
         while self.unique.wheel.len() > 0
             && let Some(key) = self.unique.wheel.due(&mut self.unique.slots, self.now_us, &mut budget)
         {

@@ -22,7 +22,7 @@ impl Engine {
         self.admit(slot, time_us, out);
     }
 
-    /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time (`time_us`, 0: at
+    /// Lets a message which is in no state go as far as it may, if it does not end before that: past what blocks it, and past its time (`time_us`, 0: at
     /// once). Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go.
     #[inline]
     pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
@@ -38,6 +38,12 @@ impl Engine {
 
     /// Lets a message go past its keys and its time. False when one of them holds it up.
     fn pass_options(&mut self, slot: u32, time_us: u64, out: &mut Outcome) -> bool {
+        if self.is_over(slot, time_us) {
+            // Its last state was left already.
+            self.messages.get_mut(slot).state = None;
+            self.end_waiting(slot, out);
+            return false;
+        }
         let options = self.extras.options(self.messages.get(slot).extras);
         let Some(&Options { ordering, limit, flow, .. }) = options else {
             if time_us > self.now_us {
@@ -75,6 +81,7 @@ impl Engine {
         if let Some(flow) = self.flow_of(slot) {
             self.end_in_flows(flow, End::Failed);
         }
+        self.disarm(slot);
         self.give_up_keys(slot, out);
     }
 
@@ -90,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Any state to dead, or to ready in the queue that takes the dead letters of its own.
+    /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own.
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
@@ -216,6 +223,9 @@ impl Engine {
             self.leave_keys(&options);
             if options.flow != NIL {
                 self.flows.leave(options.flow);
+            }
+            if options.expiry != NIL {
+                self.expiry.slots.remove(options.expiry);
             }
         }
         let shared = &mut self.shared_blobs;

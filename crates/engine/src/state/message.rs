@@ -26,10 +26,11 @@ pub(crate) enum Reason {
     Hold,
     Denied,
     ParentFailed,
+    Expired,
 }
 
 impl Reason {
-    pub(crate) const ALL: [Reason; 8] = [
+    pub(crate) const ALL: [Reason; 9] = [
         Reason::None,
         Reason::MaxAttempts,
         Reason::MaxDeliveries,
@@ -38,6 +39,7 @@ impl Reason {
         Reason::Hold,
         Reason::Denied,
         Reason::ParentFailed,
+        Reason::Expired,
     ];
 
     /// The word used in every API.
@@ -51,6 +53,7 @@ impl Reason {
             Reason::Hold => Some("hold"),
             Reason::Denied => Some("denied"),
             Reason::ParentFailed => Some("parent_failed"),
+            Reason::Expired => Some("expired"),
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) limit: u32,
     /// Among [`super::changed::AllChanged`].
     pub(crate) changed: u32,
+    /// Among [`super::expiry::Expiries`].
+    pub(crate) expiry: u32,
     /// Among [`super::unique::UniqueKeys`].
     pub(crate) unique: u32,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
@@ -51,6 +53,7 @@ impl Slot for Options {
             limit: NIL,
             results: NIL,
             changed: NIL,
+            expiry: NIL,
             unique: NIL,
             unique_ends_us: 0,
             unique_until: UniqueUntil::Gone,
@@ -75,6 +78,7 @@ impl Slot for Options {
         out.u32(self.results);
         out.u32(self.limit);
         out.u32(self.changed);
+        out.u32(self.expiry);
         out.u32(self.unique);
         out.u64(self.unique_ends_us);
         out.bool(self.unique_until == UniqueUntil::Window);
@@ -92,6 +96,7 @@ impl Slot for Options {
             results: reader.u32()?,
             limit: reader.u32()?,
             changed: reader.u32()?,
+            expiry: reader.u32()?,
             unique: reader.u32()?,
             unique_ends_us: reader.u64()?,
             unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },

@@ -8,9 +8,11 @@ use sluice_engine::command::{
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::{
-    DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
-use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, OrderingRetry, QueuePatch, Quotas};
+use sluice_engine::settings::{
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, QueuePatch, Quotas,
+};
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
 use super::{Player, START_US};
@@ -417,6 +419,13 @@ fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
         result_ttl_ms: line.number("result_ttl_ms").unwrap_or(0),
         correlation_id: key("correlation_id"),
         unique,
+        expires: match (line.number("ttl_ms"), line.get("expires_at_ms")) {
+            (Some(ttl_ms), _) => Expires::AfterMs(ttl_ms),
+            (_, Some(at_ms)) => {
+                Expires::AtUs(START_US.saturating_add_signed(at_ms.parse::<i64>().unwrap() * 1_000))
+            }
+            _ => Expires::Never,
+        },
         reply_to: line.get("reply_to").unwrap_or(""),
         limit_key: key("limit_key"),
         hold: line.get("hold") == Some("true"),
@@ -431,6 +440,10 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         max_deliveries: line.number("max_deliveries").map(|value| value as u16),
         backoff: line.get("backoff").map(backoff),
         fair_weights: line.get("fair_weights").map(fair_weights),
+        on_expire: line.get("on_expire").map(|value| match value {
+            "drop" => OnExpire::Drop,
+            _ => OnExpire::DeadLetter,
+        }),
         ordering_retry: line.get("ordering_retry").map(|value| match value {
             "step_aside" => OrderingRetry::StepAside,
             _ => OrderingRetry::Block,

@@ -159,6 +159,8 @@ impl Player {
         let mut first = self.short_view(view);
         let deadline = view.deadline_us.map(|due| format!(" until {}", self.time(due)));
         first.push_str(&deadline.unwrap_or_default());
+        let ends = view.expires_at_us.map(|at| format!(", ends at {}", self.time(at)));
+        first.push_str(&ends.unwrap_or_default());
         let since = view.reason_at_us.map(|at| format!(" since {}", self.time(at)));
         first.push_str(&since.unwrap_or_default());
         let mut lines = vec![

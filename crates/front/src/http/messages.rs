@@ -200,12 +200,18 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(receipt) = &view.receipt {
         o.ascii("receipt", &receipt.to_text());
     }
-    for (name, key) in
-        [("ordering_key", &view.ordering_key), ("fair_key", &view.fair_key), ("limit_key", &view.limit_key)]
-    {
+    for (name, key) in [
+        ("ordering_key", &view.ordering_key),
+        ("fair_key", &view.fair_key),
+        ("limit_key", &view.limit_key),
+        ("unique_key", &view.unique_key),
+    ] {
         if !key.is_empty() {
             o.text(name, &String::from_utf8_lossy(key));
         }
+    }
+    if let Some(end_us) = view.expires_at_us {
+        o.number("expires_at_ms", end_us / 1_000);
     }
     if let Some(blocked_by) = view.blocked_by {
         o.text("blocked_by", blocked_by);

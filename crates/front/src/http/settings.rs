@@ -2,8 +2,8 @@
 
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OrderingRetry, QueuePatch,
-    QueueSettings, Quotas,
+    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OnExpire, OrderingRetry,
+    QueuePatch, QueueSettings, Quotas,
 };
 
 use super::json::{Fault, Object, Read, Reader, push_text};
@@ -21,9 +21,12 @@ pub(crate) const SETTINGS_FIELDS: &[&str] = &[
     "limit",
     "retain_done_ms",
     "retain_done_count",
+    "on_expire",
 ];
 /// What a delayed message does to its ordering key.
 pub(crate) const ORDERING_RETRIES: &[&str] = &["block", "step_aside"];
+/// What becomes of a message that still waits at its end.
+pub(crate) const ON_EXPIRE: &[&str] = &["dead_letter", "drop"];
 /// Fields of a namespace's quotas.
 pub(crate) const QUOTA_FIELDS: &[&str] = &["queues", "messages", "bytes"];
 /// Names of the kinds of backoff.
@@ -71,6 +74,7 @@ pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
             "backoff" => patch.backoff = Some(read_backoff(reader)?),
             "fair_weights" => patch.fair_weights = Some(read_fair_weights(reader)?),
             "ordering_retry" => patch.ordering_retry = Some(read_ordering_retry(reader)?),
+            "on_expire" => patch.on_expire = Some(read_on_expire(reader)?),
             "limit" => {
                 let name = reader.string()?;
                 patch.limit = Some(name.get(reader.scratch()).into());
@@ -104,6 +108,15 @@ fn read_fair_weights(reader: &mut Reader<'_>) -> Read<FairWeights> {
         return Err(Fault::new("duplicate_field", "a key is given twice"));
     }
     Ok(weights)
+}
+
+fn read_on_expire(reader: &mut Reader<'_>) -> Read<OnExpire> {
+    let text = reader.string()?;
+    match text.get(reader.scratch()) {
+        "dead_letter" => Ok(OnExpire::DeadLetter),
+        "drop" => Ok(OnExpire::Drop),
+        other => Err(Fault::one_of(ON_EXPIRE, other)),
+    }
 }
 
 fn read_ordering_retry(reader: &mut Reader<'_>) -> Read<OrderingRetry> {
@@ -191,6 +204,9 @@ pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
         if !settings.limit.is_empty() {
             o.text("limit", &settings.limit);
         }
+        if settings.on_expire == OnExpire::Drop {
+            o.text("on_expire", "drop");
+        }
         o.number("retain_done_ms", settings.retain_done_ms);
         o.number("retain_done_count", u64::from(settings.retain_done_count));
     });
@@ -226,7 +242,7 @@ mod tests {
 
     #[test]
     fn weights_and_limits_come_back_as_they_were_read() {
-        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop"}"#;
+        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop"}"#;
         let mut settings = QueueSettings::default();
         settings.change(&read_patch(body).unwrap());
         assert_eq!((settings.fair_weights.of(b"a \""), settings.fair_weights.of(b"c")), (7, 1));
@@ -234,7 +250,7 @@ mod tests {
         super::super::json::object(&mut out, |o| write_settings(o, &settings));
         let text = String::from_utf8(out).unwrap();
         assert!(
-            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop""#),
+            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop""#),
             "{text}"
         );
         let fault = read_patch(br#"{"fair_weights":{"a":0}}"#).unwrap_err();

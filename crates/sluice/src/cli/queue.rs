@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Backoff, OrderingRetry, Queue, QueueChange};
+use sluice_client::{Backoff, OnExpire, OrderingRetry, Queue, QueueChange};
 
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
@@ -91,6 +91,9 @@ pub(crate) struct SetArgs {
     /// The limit that the queue follows; '': none.
     #[arg(long, value_name = "NAME")]
     limit: Option<String>,
+    /// What becomes of a message that still waits at its end.
+    #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
+    on_expire: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -174,6 +177,10 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
         limit: args.limit,
         retain_done_ms: args.retain_done.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         retain_done_count: args.retain_done_count,
+        on_expire: args.on_expire.map(|how| match how.as_str() {
+            "drop" => OnExpire::Drop,
+            _ => OnExpire::DeadLetter,
+        }),
     };
     if change == QueueChange::default() && !args.create {
         return Err(CliError::usage("nothing to set")
@@ -235,6 +242,9 @@ fn settings(queue: &Queue) -> Table {
     }
     if !settings.limit.is_empty() {
         table.field("limit", settings.limit.clone());
+    }
+    if settings.on_expire == OnExpire::Drop {
+        table.field("on expire", "drop".to_owned());
     }
     table
 }

@@ -14,7 +14,7 @@ use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
 use crate::http::results::RESULT_STATES;
 use crate::http::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
-use crate::http::settings::{BACKOFF_KINDS, ORDERING_RETRIES};
+use crate::http::settings::{BACKOFF_KINDS, ON_EXPIRE, ORDERING_RETRIES};
 use crate::http::settle::OUTCOMES;
 
 const ID: &str = "00000040000000g000g0";
@@ -318,6 +318,7 @@ fn settings_fields() -> Value {
         "limit": text("The limit that the queue follows; empty: none"),
         "retain_done_ms": integer(0, DELAY_MS_MAX, "How long a finished message stays readable; 0: not for time alone"),
         "retain_done_count": integer(0, u64::from(RETAIN_DONE_COUNT_MAX), "How many finished messages stay readable; 0: no number"),
+        "on_expire": one_of(ON_EXPIRE),
     })
 }
 
@@ -420,6 +421,7 @@ fn looking() -> Value {
         "deadline_ms": number("Delayed: ready then. Leased: the lease ends then"),
         "receipt": text("Leased: proof of the running delivery, for operators"),
         "ordering_key": text("As sent"), "fair_key": text("As sent"), "limit_key": text("As sent"),
+        "unique_key": text("As sent"), "expires_at_ms": number("It ends then if it still waits"),
         "blocked_by": one_of(&["ordering_key", "limit"]),
         "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
         "version": text("Another one after each change"), "changes": changing::changes(),

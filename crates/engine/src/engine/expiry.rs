@@ -1,0 +1,133 @@
+//! Messages end that wait too long: to the dead letters, or away, as their queue says.
+//!
+//! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes back, and so it
+//! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
+//! has fired: none is delivered after its end. Who redrives a dead letter wants it delivered: from then on it has no end.
+
+use super::Engine;
+use crate::command::Deliver;
+use crate::error::Error;
+use crate::id::QueueId;
+use crate::limits::DELAY_MS_MAX;
+use crate::options::Expires;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::settings::OnExpire;
+use crate::state::message::Reason;
+use crate::store::NIL;
+
+impl Engine {
+    /// When a message ends that is sent now; 0: never.
+    pub(super) fn end_us(&self, expires: Expires) -> u64 {
+        match expires {
+            Expires::Never => 0,
+            Expires::AfterMs(ttl_ms) => self.now_us + ttl_ms * 1_000,
+            Expires::AtUs(at_us) => at_us,
+        }
+    }
+
+    /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past already is none
+    /// of these: then the message ends at once.
+    pub(super) fn admit_expiry(&self, deliver: Deliver, expires: Expires) -> Result<(), Error> {
+        let end_us = self.end_us(expires);
+        let field = if matches!(expires, Expires::AfterMs(_)) { "ttl_ms" } else { "expires_at_ms" };
+        let refuse = |reason| Err(Error::InvalidArgument { field: field.into(), reason });
+        if end_us.saturating_sub(self.now_us) / 1_000 > DELAY_MS_MAX {
+            let far_ms = (end_us - self.now_us) / 1_000;
+            return refuse(format!(
+                "{far_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)"
+            ));
+        }
+        let due_us = self.due_us(deliver);
+        if end_us > 0 && due_us > self.now_us && end_us <= due_us {
+            let later = if matches!(deliver, Deliver::AfterMs(_)) { "delay_ms" } else { "deliver_at_ms" };
+            return refuse(format!("the message would end before {later} lets it be delivered"));
+        }
+        Ok(())
+    }
+
+    /// The end of a message that has one.
+    fn expiry(&self, slot: u32) -> u32 {
+        self.extras.options(self.messages.get(slot).extras).map_or(NIL, |options| options.expiry)
+    }
+
+    /// Whether a message that may be delivered from `time_us` on is over by then.
+    #[inline]
+    pub(super) fn is_over(&self, slot: u32, time_us: u64) -> bool {
+        let expiry = self.expiry(slot);
+        if expiry == NIL {
+            return false;
+        }
+        let end_us = self.expiry.slots.get(expiry).end_us;
+        end_us > 0 && end_us <= self.now_us.max(time_us)
+    }
+
+    /// When a message ends if it still waits then; 0: never.
+    pub(super) fn expires_us(&self, slot: u32) -> u64 {
+        let expiry = self.expiry(slot);
+        if expiry == NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
+    }
+
+    /// A message that waits, or is in no state, ends.
+    pub(super) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        match self.queues.get(message.queue).settings.on_expire {
+            OnExpire::DeadLetter => self.make_dead(slot, Reason::Expired, out),
+            OnExpire::Drop => {
+                self.count_each(slot, |counters| counters.dropped += 1);
+                self.remove(slot, out);
+            }
+        }
+    }
+
+    /// Messages whose end has come end, a slice at a time.
+    pub(super) fn fire_expiries(&mut self, budget: &mut usize, out: &mut Outcome) {
+        while self.expiry.wheel.len() > 0
+            && let Some(expiry) = self.expiry.wheel.due(&mut self.expiry.slots, self.now_us, budget)
+        {
+            self.expiry.disarm(expiry);
+            self.fire_expiry(self.expiry.slots.get(expiry).message, out);
+        }
+    }
+
+    fn fire_expiry(&mut self, slot: u32, out: &mut Outcome) {
+        if self.is_stale(slot) {
+            return self.sweep_message(slot, out);
+        }
+        let message = self.messages.get(slot);
+        let queue = message.queue;
+        match message.state {
+            Some(State::Delayed | State::Blocked | State::Held) => self.end_waiting(slot, out),
+            Some(State::Ready) => {
+                self.end_waiting(slot, out);
+                self.announce_ready(queue, out);
+            }
+            Some(State::Leased | State::Dead | State::Done) | None => {}
+        }
+    }
+
+    /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of messages that were over.
+    pub(super) fn announce_ready(&mut self, queue_slot: u32, out: &mut Outcome) {
+        let queue = self.queues.get(queue_slot);
+        let number = QueueId(queue.number);
+        if queue.ready.occupied != 0 && out.ready.last() != Some(&number) {
+            out.ready.push(number);
+        }
+    }
+
+    /// A message is dead, done or gone: its end no longer matters.
+    pub(super) fn disarm(&mut self, slot: u32) {
+        let expiry = self.expiry(slot);
+        if expiry != NIL {
+            self.expiry.disarm(expiry);
+        }
+    }
+
+    /// A dead letter that comes back has no end any more.
+    pub(super) fn forget_end(&mut self, slot: u32) {
+        let expiry = self.expiry(slot);
+        if expiry != NIL {
+            self.expiry.slots.get_mut(expiry).end_us = 0;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! When messages end that still wait: a second timer for those that have such a time.
+
+use super::list::{Link, Linked, UNLINKED};
+use super::message::PLACE;
+use super::wheel::{Timed, Wheel};
+use crate::store::NIL;
+use crate::store::slab::{Slab, Slot};
+use crate::wire::{Put, Reader};
+
+/// The end of one message, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Expiry {
+    /// Slot of the message.
+    pub(crate) message: u32,
+    /// When it ends if it waits then, in microseconds since the Unix epoch; 0: never.
+    pub(crate) end_us: u64,
+    /// Whether its timer is set: until it fires, or the message is dead, done or gone.
+    pub(crate) armed: bool,
+    bucket: u16,
+    link: Link,
+    next_vacant: Option<u32>,
+}
+
+impl Slot for Expiry {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Expiry { message: NIL, end_us: 0, armed: false, bucket: 0, link: UNLINKED, next_vacant: Some(next) }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.next_vacant.is_some());
+        if let Some(next) = self.next_vacant {
+            out.u32(next);
+            return;
+        }
+        out.u32(self.message);
+        out.u64(self.end_us);
+        out.bool(self.armed);
+        out.u16(self.bucket);
+        out.u32(self.link.prev);
+        out.u32(self.link.next);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? {
+            return Some(Expiry::vacant(reader.u32()?));
+        }
+        Some(Expiry {
+            message: reader.u32()?,
+            end_us: reader.u64()?,
+            armed: reader.bool()?,
+            bucket: reader.u16()?,
+            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            next_vacant: None,
+        })
+    }
+}
+
+impl Linked<PLACE> for Expiry {
+    fn link(&self) -> Link {
+        self.link
+    }
+
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl Timed for Expiry {
+    fn due_us(&self) -> u64 {
+        self.end_us
+    }
+
+    fn bucket(&self) -> u16 {
+        self.bucket
+    }
+
+    fn set_bucket(&mut self, bucket: u16) {
+        self.bucket = bucket;
+    }
+}
+
+/// The ends of all messages that have one.
+#[derive(Debug, Default)]
+pub(crate) struct Expiries {
+    pub(crate) slots: Slab<Expiry, 1024>,
+    pub(crate) wheel: Wheel,
+}
+
+impl Expiries {
+    /// A message gets an end, and the timer for it.
+    pub(crate) fn add(&mut self, message: u32, end_us: u64, now_us: u64) -> u32 {
+        let slot = self.slots.insert(Expiry {
+            message,
+            end_us,
+            armed: true,
+            next_vacant: None,
+            ..Expiry::vacant(NIL)
+        });
+        self.wheel.insert(&mut self.slots, slot, now_us);
+        slot
+    }
+
+    /// Takes the timer out, if it is set.
+    pub(crate) fn disarm(&mut self, slot: u32) {
+        if self.slots.get(slot).armed {
+            self.wheel.remove(&mut self.slots, slot);
+            self.slots.get_mut(slot).armed = false;
+        }
+    }
+
+    /// Compares timers and slots.
+    pub(crate) fn recount(&self) -> Result<(), String> {
+        let armed = self.slots.iter().filter(|(_, expiry)| expiry.armed).count();
+        let listed = self.wheel.iter(&self.slots).filter(|&(bucket, slot)| {
+            let expiry = self.slots.get(slot);
+            expiry.armed && usize::from(expiry.bucket) == bucket
+        });
+        let figures = (armed, listed.count(), self.wheel.len() as usize);
+        if figures.0 != figures.1 || figures.0 != figures.2 {
+            return Err(format!("expiries armed, listed, timers: {figures:?}"));
+        }
+        Ok(())
+    }
+}
