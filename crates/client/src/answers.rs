@@ -92,6 +92,9 @@ pub struct Details {
     /// The queue that gets the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
+    /// Words to find it by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// What an earlier attempt has left to go on from.
     #[serde(flatten, serialize_with = "checkpoint")]
     pub checkpoint: Option<Vec<u8>>,
@@ -321,7 +324,7 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     let (mut content_type, mut headers) = (None, None);
     let (mut priority, mut attempt, mut max_attempts, mut deliveries) = (None, None, None, None);
     let (mut sent_at_ms, mut lease_until_ms) = (None, None);
-    let (mut correlation_id, mut reply_to) = (None, None);
+    let (mut correlation_id, mut reply_to, mut tags) = (None, None, None);
     let (mut checkpoint, mut checkpoint_base64) = (None, None);
     reader.object(|reader, name| match name {
         "id" => reader.field(&mut id, Reader::string),
@@ -337,6 +340,7 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
         "deliveries" => reader.field(&mut deliveries, Reader::integer),
         "sent_at_ms" => reader.field(&mut sent_at_ms, Reader::integer),
         "lease_until_ms" => reader.field(&mut lease_until_ms, Reader::integer),
+        "tags" => reader.field(&mut tags, read_tags),
         "correlation_id" => reader.field(&mut correlation_id, Reader::string),
         "reply_to" => reader.field(&mut reply_to, Reader::string),
         "checkpoint" => reader.field(&mut checkpoint, Reader::string),
@@ -350,6 +354,7 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     };
     let checkpoint = checkpoint.map(|text| text.into_owned().into_bytes()).or(checkpoint_base64);
     let details = Details {
+        tags: tags.unwrap_or_default(),
         correlation_id: correlation_id.map(Cow::into_owned),
         reply_to: reply_to.map(Cow::into_owned),
         checkpoint,
@@ -425,6 +430,12 @@ fn read_result(reader: &mut Reader<'_>) -> Read<ItemResult> {
         already_settled: already_settled.unwrap_or(false),
         error: error.flatten(),
     })
+}
+
+fn read_tags(reader: &mut Reader<'_>) -> Read<Vec<String>> {
+    let mut tags = Vec::new();
+    reader.array(|reader| reader.string().map(|tag| tags.push(tag.into_owned())))?;
+    Ok(tags)
 }
 
 /// Errors are rare and hold anything, so they need not be read fast.

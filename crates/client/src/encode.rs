@@ -250,6 +250,11 @@ fn message_options(options: &MessageOptions<'_>, out: &mut String) {
     if options.hold {
         out.push_str(",\"hold\":true");
     }
+    if !options.tags.is_empty() {
+        out.push_str(",\"tags\":[");
+        separated(&options.tags, out, |tag, out| string(tag, out));
+        out.push(']');
+    }
     if !options.depends_on.is_empty() {
         out.push_str(",\"depends_on\":[");
         separated(&options.depends_on, out, |id, out| string(id, out));
@@ -355,6 +360,7 @@ mod tests {
             max_attempts: Some(7),
             backoff: Some(Backoff::default()),
             options: Some(Box::new(MessageOptions {
+                tags: vec!["t".into(), "\"".into()],
                 ordering_key: Some("o".into()),
                 fair_key: Some("f".into()),
                 limit_key: Some("l".into()),
@@ -374,7 +380,7 @@ mod tests {
             "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
             "ordering_key": "o", "fair_key": "f", "limit_key": "l", "unique": {"key": "u", "window_ms": 8},
             "ttl_ms": 9, "expires_at_ms": 10, "result_ttl_ms": 11, "correlation_id": "c", "reply_to": "r",
-            "hold": true, "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold", "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
+            "hold": true, "tags": ["t", "\""], "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold", "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
         assert_eq!(parsed(&send(&[message])), expected);
     }
 

@@ -25,6 +25,7 @@
 mod answers;
 mod base64;
 mod calls;
+mod changes;
 mod client;
 mod encode;
 mod error;
@@ -37,6 +38,7 @@ mod types;
 mod worker;
 
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
+pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};

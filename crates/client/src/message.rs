@@ -33,6 +33,8 @@ pub struct Message<'a> {
 /// Optional fields of a message, for those who use them. What is `None` is left out; docs/api.md describes each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageOptions<'a> {
+    /// Words to find it by.
+    pub tags: Vec<Cow<'a, str>>,
     /// First in, first out among messages with this key, and one in flight.
     pub ordering_key: Option<Cow<'a, str>>,
     /// Messages of different keys are served in turn.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base64;
+use crate::changes::Changed;
 use crate::error::ClientError;
 
 /// How the delay before the next attempt grows.
@@ -313,6 +314,18 @@ pub struct Stored {
     /// Done: until when it is kept at least, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until_ms: Option<u64>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Leased: whether it was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// Another one after each change.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// What was changed by whom and why, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
     /// Ended attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,

@@ -1,6 +1,7 @@
 //! One method per call of the API.
 
 mod admin;
+mod changes;
 mod limits;
 mod messages;
 mod queues;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use sluice_client::Stored;
+use sluice_client::{Change, Stored};
 
+use super::change::{ChangeArgs, MoveArgs, SetArgs};
 use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
@@ -49,6 +50,20 @@ pub(crate) enum MessageVerb {
     },
     /// List the messages of a queue by id, which is the order of sending.
     List(ListArgs),
+    /// Cancel messages: gone at once, or at the end of their lease.
+    Cancel(ChangeArgs),
+    /// Hold messages that wait, until somebody decides.
+    Hold(ChangeArgs),
+    /// Let held messages go on.
+    Approve(ChangeArgs),
+    /// Make held messages dead letters.
+    Deny(ChangeArgs),
+    /// Make delayed or dead messages ready now.
+    Retry(ChangeArgs),
+    /// Move messages to another queue.
+    Move(MoveArgs),
+    /// Change fields of messages that wait.
+    Change(SetArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +122,13 @@ pub(super) async fn run(verb: MessageVerb, out: Out) -> Result<u8> {
             }
             out.list(&messages, table)?;
         }
+        MessageVerb::Cancel(args) => return args.run(Change::Cancel, "cancelled", out).await,
+        MessageVerb::Hold(args) => return args.run(Change::Hold, "held", out).await,
+        MessageVerb::Approve(args) => return args.run(Change::Approve, "approved", out).await,
+        MessageVerb::Deny(args) => return args.run(Change::Deny, "denied", out).await,
+        MessageVerb::Retry(args) => return args.run(Change::Retry, "retried", out).await,
+        MessageVerb::Move(args) => return args.run(out).await,
+        MessageVerb::Change(args) => return args.run(out).await,
         MessageVerb::List(args) => {
             let connection = args.server.connect()?;
             let source = Source::Messages { state: args.state.as_deref(), payload: args.payload };
@@ -210,7 +232,8 @@ fn details(m: &Stored) -> String {
     let mut table = Table::fields();
     table.field("id", m.id.clone());
     table.field("queue", m.queue.clone());
-    let state = m.reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
+    let reason = m.reason.as_deref().or(m.cancelled.then_some("cancelled"));
+    let state = reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
     table.field("state", state);
     table.field("priority", m.priority.to_string());
     table.field("attempts", format!("{} of {}", m.attempts, m.max_attempts));
@@ -249,6 +272,15 @@ fn details(m: &Stored) -> String {
     }
     for (name, value) in &m.headers {
         table.field("header", printable(&format!("{name}: {value}")));
+    }
+    if !m.tags.is_empty() {
+        table.field("tags", printable(&m.tags.join(", ")));
+    }
+    table.field("version", m.version.clone());
+    for changed in &m.changes {
+        let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+        let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        table.field(&changed.change, printable(&format!("{}{by}{why}", relative(changed.at_ms))));
     }
     table.field("size", size(m.size_bytes));
     let mut text = table.render();

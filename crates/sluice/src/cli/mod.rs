@@ -1,6 +1,8 @@
 //! The command line: one file per group of verbs, and what they share.
 
 mod backup;
+mod bulk;
+mod change;
 mod check;
 mod completions;
 mod config;
@@ -79,9 +81,12 @@ enum Verb {
     /// Look at limits, and set them.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
-    /// Look at messages without taking them.
+    /// Look at messages without taking them, and change them.
     #[command(subcommand)]
     Message(message::MessageVerb),
+    /// Change many messages in the background.
+    #[command(subcommand)]
+    Bulk(bulk::BulkVerb),
     /// Look at dead letters, and decide about them.
     #[command(subcommand)]
     Dead(dead::DeadVerb),
@@ -142,6 +147,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Namespace(verb) => talk(namespace::run(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
+        Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),
         Verb::Config(args) => config::run(args, out),

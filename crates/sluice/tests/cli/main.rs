@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backup;
+mod change;
 mod check;
 mod config;
 mod context;

@@ -13,6 +13,9 @@ use super::super::duration;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Keys and times")]
 pub(super) struct OptionFlags {
+    /// A word to find it by; may be given several times.
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
     /// First in, first out among messages with this key, and at most one of them in flight.
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
@@ -70,6 +73,7 @@ impl OptionFlags {
         let millis =
             |time: Option<Duration>| time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         let options = MessageOptions {
+            tags: self.tag.iter().cloned().map(Into::into).collect(),
             ordering_key: own(&self.ordering_key),
             fair_key: own(&self.fair_key),
             limit_key: own(&self.limit_key),
@@ -97,6 +101,7 @@ impl OptionFlags {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OptionFields {
+    tags: Option<Vec<String>>,
     ordering_key: Option<String>,
     fair_key: Option<String>,
     limit_key: Option<String>,
@@ -124,6 +129,9 @@ impl OptionFields {
                 *place = Some(own.into());
             }
         };
+        if let Some(tags) = self.tags {
+            all.tags = tags.into_iter().map(Into::into).collect();
+        }
         take(self.ordering_key, &mut all.ordering_key);
         take(self.fair_key, &mut all.fair_key);
         take(self.limit_key, &mut all.limit_key);

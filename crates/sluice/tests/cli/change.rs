@@ -1,0 +1,48 @@
+use crate::support::Server;
+
+#[test]
+fn messages_are_held_approved_changed_moved_and_cancelled() {
+    let server = Server::start();
+    server.ok(&["send", "b", "there"]);
+    let id = server.ok(&["send", "a", "x", "--tag", "red", "--hold"]);
+    let id = id.trim();
+    server.ok(&["message", "approve", id, "--by", "ann", "--why", "it is right"]);
+    let show = server.ok(&["message", "show", id]);
+    for part in ["ready", "red", "by ann: it is right"] {
+        assert!(show.contains(part), "{part}: {show}");
+    }
+    assert!(server.run(&["message", "approve", id]).fails(4).contains("is ready, expected held"));
+    server.ok(&["message", "change", id, "--priority", "7", "--set-tag", "blue"]);
+    server.ok(&["message", "move", id, "--to", "b"]);
+    let shown = server.json(&["message", "show", id]);
+    assert_eq!((&shown[0]["queue"], &shown[0]["priority"]), (&"b".into(), &7.into()));
+    let received = server.json(&["receive", "b"]);
+    assert_eq!(received[0]["tags"][0], "blue");
+    server.ok(&["message", "cancel", id]);
+    assert!(server.ok(&["message", "show", id]).contains("leased (cancelled)"));
+    assert!(server.run(&["message", "change", id]).fails(2).contains("nothing is to change"));
+    assert!(server.run(&["message", "move", id, "--to", "nowhere"]).fails(3).contains("nowhere"));
+}
+
+#[test]
+fn a_bulk_changes_what_matches() {
+    let server = Server::start();
+    server.ok(&["send", "b", "there"]);
+    server.feed(&["send", "a", "--lines", "--quiet", "--tag", "red"], b"1\n2\n3\n").ok();
+    server.ok(&["send", "a", "4"]);
+    let start = ["bulk", "start", "move", "--queue", "a", "--to", "b", "--tag", "red"];
+    let dry = server.ok(&[&start[..], &["--dry-run"]].concat());
+    assert!(dry.contains("would change") && dry.contains('3'), "{dry}");
+    assert_eq!(server.count("a", "ready"), 4);
+    let bulk = server.json(&start);
+    assert_eq!((&bulk[0]["state"], &bulk[0]["changed"]), (&"done".into(), &3.into()));
+    assert_eq!((server.count("a", "ready"), server.count("b", "ready")), (1, 4));
+    let id = bulk[0]["bulk"].as_str().unwrap();
+    assert!(server.ok(&["bulk", "show", id]).contains("4 of 4 messages"));
+    assert_eq!(server.json(&["bulk", "list"]).len(), 2);
+    assert!(server.ok(&["bulk", "cancel", id]).contains("done"));
+    let wrong = server.run(&["bulk", "start", "hold", "--queue", "a", "--state", "dead"]).fails(2);
+    assert!(wrong.contains("hold is possible for"), "{wrong}");
+    assert!(server.run(&["bulk", "start", "hold", "--queue", "a", "--to", "b"]).fails(2).contains("--to"));
+    assert!(server.run(&["bulk", "start", "move", "--queue", "a"]).fails(2).contains("--to"));
+}
