@@ -96,6 +96,12 @@ pub struct QueueSettings {
     /// What becomes of a message that still waits at its end.
     #[serde(default)]
     pub on_expire: OnExpire,
+    /// Messages that wait or are leased, at which sends are refused; 0: no number.
+    #[serde(default)]
+    pub max_messages: u64,
+    /// Their bytes, above which sends are refused; 0: no number.
+    #[serde(default)]
+    pub max_bytes: u64,
 }
 
 /// What a delayed message does to the others with its ordering key.
@@ -153,6 +159,12 @@ pub struct QueueChange {
     /// See [`QueueSettings::on_expire`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_expire: Option<OnExpire>,
+    /// See [`QueueSettings::max_messages`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_messages: Option<u64>,
+    /// See [`QueueSettings::max_bytes`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
 }
 
 /// Messages of a queue by state.

@@ -129,6 +129,10 @@ queue_settings! {
     limit: Box<str> = Box::default();
     15 /// What becomes of a message that still waits at its end.
     on_expire: OnExpire = OnExpire::DeadLetter;
+    16 /// Messages that wait or are leased, at which a send is refused (default 0: no number).
+    max_messages: u64 = 0;
+    17 /// Bytes of messages that wait or are leased, above which a send is refused (default 0: no number).
+    max_bytes: u64 = 0;
     23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
     retain_done_ms: u64 = 0;
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).

@@ -418,6 +418,8 @@ impl Run {
                     max_attempts: self.numbers.one_in(2).then_some(3),
                     max_deliveries: self.numbers.one_in(2).then_some(5),
                     backoff: self.numbers.one_in(2).then(|| self.backoff()),
+                    max_messages: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 40])),
+                    max_bytes: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 1_000])),
                     on_expire: self
                         .numbers
                         .one_in(2)

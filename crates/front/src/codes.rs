@@ -143,6 +143,7 @@ pub const TABLE: &[Code] = &[
     too_large("payload_too_large"),
     too_large("headers_too_large"),
     too_large("batch_too_large"),
+    full("queue_full", 429, mqtt::QUOTA_EXCEEDED, exit::FULL),
     full("quota_exceeded", 429, mqtt::QUOTA_EXCEEDED, exit::FULL),
     full("limit_exceeded", 429, mqtt::QUOTA_EXCEEDED, exit::FULL),
     full("overloaded", 429, mqtt::SERVER_BUSY, exit::UNAVAILABLE),

@@ -75,6 +75,7 @@ impl Engine {
         let bytes = u64::from(send.blob.len);
         self.admit_messages(1)?;
         self.admit_to_namespace(namespace_slot, 1, bytes)?;
+        self.admit_length(found, 1, bytes)?;
         let sequence = self.next_sequence(namespace_slot, 1)?;
         let queue_slot = match found {
             Some(slot) => slot,

@@ -8,6 +8,7 @@ use crate::id::{BlobRef, EPOCH_SHIFT, MessageId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
+use crate::query::State;
 use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
@@ -53,6 +54,7 @@ impl Engine {
         }
         self.admit_messages(u64::from(send.count))?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
+        self.admit_length(found, u64::from(send.count), bytes)?;
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
             Some(slot) => slot,
@@ -181,6 +183,34 @@ impl Engine {
         }
         let reason = format!("{delay_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)");
         Err(Error::InvalidArgument { field: field.into(), reason })
+    }
+
+    /// Refuses what would make a queue longer than it may be. Dead letters and finished messages do not count.
+    #[inline]
+    pub(super) fn admit_length(
+        &self,
+        queue_slot: Option<u32>,
+        messages: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
+        let settings = &queue.settings;
+        if settings.max_messages | settings.max_bytes == 0 {
+            return Ok(());
+        }
+        let alive = |figures: &[u64; State::COUNT]| {
+            let others = figures[State::Dead as usize] + figures[State::Done as usize];
+            figures.iter().sum::<u64>() - others
+        };
+        let full = |what, limit| Err(Error::QueueFull { queue: queue.name.to_string(), what, limit });
+        let over = |most, held: u64, more| most > 0 && more > 0 && held + more > most;
+        if over(settings.max_messages, alive(&queue.counters.states), messages) {
+            return full("messages", settings.max_messages);
+        }
+        if over(settings.max_bytes, alive(&queue.bytes), bytes) {
+            return full("bytes", settings.max_bytes);
+        }
+        Ok(())
     }
 
     pub(super) fn admit_to_namespace(

@@ -48,6 +48,7 @@ impl Engine {
         let needs = self.plan_unique(found, first, send, out);
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
+        self.admit_length(found, needs.messages, needs.bytes)?;
         self.admit_duplicates(send, out.duplicates.len())?;
         let queue_slot = match found {
             Some(slot) => slot,

@@ -440,6 +440,8 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         max_deliveries: line.number("max_deliveries").map(|value| value as u16),
         backoff: line.get("backoff").map(backoff),
         fair_weights: line.get("fair_weights").map(fair_weights),
+        max_messages: line.number("max_messages"),
+        max_bytes: line.number("max_bytes"),
         on_expire: line.get("on_expire").map(|value| match value {
             "drop" => OnExpire::Drop,
             _ => OnExpire::DeadLetter,

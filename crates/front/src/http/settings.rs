@@ -22,6 +22,8 @@ pub(crate) const SETTINGS_FIELDS: &[&str] = &[
     "retain_done_ms",
     "retain_done_count",
     "on_expire",
+    "max_messages",
+    "max_bytes",
 ];
 /// What a delayed message does to its ordering key.
 pub(crate) const ORDERING_RETRIES: &[&str] = &["block", "step_aside"];
@@ -74,6 +76,8 @@ pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
             "backoff" => patch.backoff = Some(read_backoff(reader)?),
             "fair_weights" => patch.fair_weights = Some(read_fair_weights(reader)?),
             "ordering_retry" => patch.ordering_retry = Some(read_ordering_retry(reader)?),
+            "max_messages" => patch.max_messages = Some(reader.integer(0, u64::MAX)?),
+            "max_bytes" => patch.max_bytes = Some(reader.integer(0, u64::MAX)?),
             "on_expire" => patch.on_expire = Some(read_on_expire(reader)?),
             "limit" => {
                 let name = reader.string()?;
@@ -207,6 +211,11 @@ pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
         if settings.on_expire == OnExpire::Drop {
             o.text("on_expire", "drop");
         }
+        for (name, most) in [("max_messages", settings.max_messages), ("max_bytes", settings.max_bytes)] {
+            if most > 0 {
+                o.number(name, most);
+            }
+        }
         o.number("retain_done_ms", settings.retain_done_ms);
         o.number("retain_done_count", u64::from(settings.retain_done_count));
     });
@@ -242,7 +251,7 @@ mod tests {
 
     #[test]
     fn weights_and_limits_come_back_as_they_were_read() {
-        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop"}"#;
+        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop","max_messages":7,"max_bytes":8}"#;
         let mut settings = QueueSettings::default();
         settings.change(&read_patch(body).unwrap());
         assert_eq!((settings.fair_weights.of(b"a \""), settings.fair_weights.of(b"c")), (7, 1));
@@ -250,7 +259,7 @@ mod tests {
         super::super::json::object(&mut out, |o| write_settings(o, &settings));
         let text = String::from_utf8(out).unwrap();
         assert!(
-            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop""#),
+            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop","max_messages":7,"max_bytes":8"#),
             "{text}"
         );
         let fault = read_patch(br#"{"fair_weights":{"a":0}}"#).unwrap_err();

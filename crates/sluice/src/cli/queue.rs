@@ -32,7 +32,7 @@ pub(crate) enum QueueVerb {
         server: ServerFlags,
     },
     /// Change settings of a queue. They hold for messages that wait in it, too.
-    Set(SetArgs),
+    Set(Box<SetArgs>),
     /// Drop what waits in a queue: ready, delayed, held. Leased messages and dead letters stay.
     Purge {
         /// Name of the queue.
@@ -94,6 +94,12 @@ pub(crate) struct SetArgs {
     /// What becomes of a message that still waits at its end.
     #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
     on_expire: Option<String>,
+    /// Messages that wait or are leased, at which sends are refused; 0: no number.
+    #[arg(long, value_name = "N")]
+    max_messages: Option<u64>,
+    /// Bytes of these messages, above which sends are refused; 0: no number.
+    #[arg(long, value_name = "N")]
+    max_bytes: Option<u64>,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -143,7 +149,7 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
             let queue = connection.client.queue(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&queue, details)?;
         }
-        QueueVerb::Set(args) => set(args, out).await?,
+        QueueVerb::Set(args) => set(*args, out).await?,
         QueueVerb::Purge { queue, sure, server } => {
             let connection = server.connect()?;
             sure.ask(&format!("Dropping what waits in queue {queue}"))?;
@@ -177,6 +183,8 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
         limit: args.limit,
         retain_done_ms: args.retain_done.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         retain_done_count: args.retain_done_count,
+        max_messages: args.max_messages,
+        max_bytes: args.max_bytes,
         on_expire: args.on_expire.map(|how| match how.as_str() {
             "drop" => OnExpire::Drop,
             _ => OnExpire::DeadLetter,
@@ -245,6 +253,12 @@ fn settings(queue: &Queue) -> Table {
     }
     if settings.on_expire == OnExpire::Drop {
         table.field("on expire", "drop".to_owned());
+    }
+    if settings.max_messages > 0 {
+        table.field("max messages", settings.max_messages.to_string());
+    }
+    if settings.max_bytes > 0 {
+        table.field("max bytes", size(settings.max_bytes));
     }
     table
 }

@@ -319,6 +319,8 @@ fn settings_fields() -> Value {
         "retain_done_ms": integer(0, DELAY_MS_MAX, "How long a finished message stays readable; 0: not for time alone"),
         "retain_done_count": integer(0, u64::from(RETAIN_DONE_COUNT_MAX), "How many finished messages stay readable; 0: no number"),
         "on_expire": one_of(ON_EXPIRE),
+        "max_messages": number("Messages that wait or are leased, at which sends are refused; 0: no number"),
+        "max_bytes": number("Their bytes, above which sends are refused; 0: no number"),
     })
 }
 
