@@ -33,6 +33,8 @@ pub enum Command<'a> {
     Tick,
     /// See [`Send`].
     Send(Send<'a>),
+    /// See [`Group`].
+    Group(Group<'a>),
     /// See [`Receive`].
     Receive(Receive<'a>),
     /// Settles messages; each item has its own result.
@@ -193,6 +195,31 @@ pub struct Send<'a> {
     pub request_digest: u64,
     /// The messages, in order.
     pub items: &'a [SendItem<'a>],
+}
+
+/// Sends messages, and one more that follows when all of them have ended; all or nothing. Ids run through the members, and
+/// then to the callback.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group<'a> {
+    /// Namespace of the queues.
+    pub namespace: NamespaceId,
+    /// As that of [`Send`], in the callback's queue.
+    pub idempotency_key: &'a [u8],
+    /// A digest of the request, to tell a repeat from a misuse of the key.
+    pub request_digest: u64,
+    /// The members, in order.
+    pub members: &'a [QueueItem<'a>],
+    /// What follows.
+    pub callback: &'a QueueItem<'a>,
+}
+
+/// One message to send, and where to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueItem<'a> {
+    /// Name of the queue.
+    pub queue: &'a str,
+    /// The message.
+    pub item: SendItem<'a>,
 }
 
 /// One message to send.

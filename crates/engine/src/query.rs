@@ -183,6 +183,19 @@ pub struct Changed {
     pub note: BlobRef,
 }
 
+/// How a group stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupView {
+    /// Members that have not ended.
+    pub pending: u32,
+    /// Members that are done.
+    pub done: u32,
+    /// Members that have died, or are gone without being done.
+    pub dead: u32,
+    /// Where the callback stands.
+    pub callback: State,
+}
+
 /// What a delivery carries beside the plain fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeliveryDetails {
@@ -198,6 +211,8 @@ pub struct DeliveryDetails {
     pub from_queue: Box<str>,
     /// Why it died there, as in [`MessageView::reason`].
     pub reason: Option<&'static str>,
+    /// Headers that the engine adds to those of the message.
+    pub headers: Vec<(Box<str>, Box<str>)>,
 }
 
 /// A message as seen from outside.

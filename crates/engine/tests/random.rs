@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use common::Driver;
 use sluice_engine::command::{
-    Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, SchedulePut, Send, SendItem, SettleItem,
-    Settlement,
+    Content, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire, SchedulePut, Send,
+    SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
@@ -115,7 +115,8 @@ impl Run {
             self.now_us += self.numbers.below(reach);
         }
         match self.numbers.below(100) {
-            0..=29 => self.send(),
+            0..=27 => self.send(),
+            28..=29 => self.group(),
             30..=54 => self.receive(),
             55..=79 => self.settle(),
             80..=82 => self.extend(),
@@ -191,6 +192,42 @@ impl Run {
                 assert!(out.duplicates.iter().all(|item| known(item) || in_batch(item)));
             }
             for id in fresh {
+                assert!(self.ids.insert(id), "an id was given twice");
+            }
+        }
+    }
+
+    fn group(&mut self) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let parents = self.parents(namespace);
+        let options: Vec<SendOptions<'_>> = (0..3)
+            .map(|at| SendOptions {
+                unique: None,
+                depends_on: if at > 0 { self.depends_on(&parents) } else { None },
+                ..self.options()
+            })
+            .collect();
+        let members: Vec<QueueItem<'_>> = (0..self.numbers.below(6))
+            .map(|_| QueueItem {
+                queue: self.numbers.pick(&QUEUES),
+                item: SendItem {
+                    payload: b"member",
+                    options: options.get(self.numbers.below(5) as usize),
+                    ..SendItem::default()
+                },
+            })
+            .collect();
+        let item = SendItem { payload: b"callback", options: options.first(), ..SendItem::default() };
+        let callback = QueueItem { queue: self.numbers.pick(&QUEUES), item };
+        let key = [self.numbers.below(20) as u8];
+        let idempotency_key: &[u8] = if self.numbers.one_in(4) { &key } else { &[] };
+        let group =
+            Group { namespace, idempotency_key, request_digest: 0, members: &members, callback: &callback };
+        self.apply(&Command::Group(group));
+        if let sluice_engine::outcome::Reply::Sent { first, count, duplicate: false } = self.driver.out.reply
+        {
+            for n in 0..u64::from(count) {
+                let id = MessageId { sequence: first.sequence + n, ..first };
                 assert!(self.ids.insert(id), "an id was given twice");
             }
         }

@@ -4,7 +4,7 @@
 //! the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not adversaries: those could only
 //! fool their own idempotency keys.
 
-use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::command::{Deliver, QueueItem, SendItem};
 use sluice_engine::options::{DependsOn, Expires, SendOptions};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
@@ -18,6 +18,16 @@ pub(crate) fn send_digest(queue: &str, items: &[SendItem<'_>]) -> u64 {
     digest.bytes(queue.as_bytes());
     digest.word(items.len() as u64);
     for item in items {
+        digest.item(item);
+    }
+    digest.finish()
+}
+
+/// The digest of a group: its messages and their queues, the callback last.
+pub(crate) fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64 {
+    let mut digest = Digest(MULTIPLIER);
+    for QueueItem { queue, item } in members {
+        digest.bytes(queue.as_bytes());
         digest.item(item);
     }
     digest.finish()

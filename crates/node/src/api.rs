@@ -116,6 +116,8 @@ pub struct DeliveredDetails {
     pub checkpoint: Option<Bytes>,
     /// Tags that have replaced those that it was sent with; laid out as a payload's.
     pub tags: Option<Bytes>,
+    /// Headers that the server adds to those of the message, instead of those with the same names.
+    pub headers: Vec<(Box<str>, Box<str>)>,
 }
 
 /// What became of a message.

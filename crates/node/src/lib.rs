@@ -18,6 +18,7 @@ mod changing;
 pub mod clock;
 pub mod directory;
 mod driver;
+mod flows;
 mod handle;
 mod looking;
 pub mod mailbox;

@@ -73,6 +73,7 @@ impl PullGuard {
                 Ok(Box::new(DeliveredDetails {
                     correlation_id: known.correlation_id,
                     reply_to: known.reply_to,
+                    headers: known.headers,
                     checkpoint: unless_damaged(&delivery, "checkpoint", checkpoint)?,
                     tags: unless_damaged(&delivery, "list of tags", tags)?,
                 }))

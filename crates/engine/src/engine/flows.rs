@@ -10,11 +10,10 @@
 use super::Engine;
 use super::sweep::Work;
 use crate::error::Error;
-use crate::id::MessageId;
+use crate::id::{MessageId, NamespaceId};
 use crate::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
-use crate::record::SendRecord;
 use crate::state::flows::{End, Verdict};
 use crate::state::message::{BlockedBy, Reason};
 use crate::store::NIL;
@@ -27,18 +26,18 @@ impl Engine {
     pub(super) fn admit_parents(
         &self,
         at: u32,
-        send: &SendRecord<'_>,
+        namespace: NamespaceId,
         options: &SendOptions<'_>,
+        prefix: impl Fn() -> String,
     ) -> Result<(), Error> {
         let Some(depends_on) = &options.depends_on else { return Ok(()) };
         if depends_on.is_empty() || depends_on.places().any(|place| place >= at) {
             let reason = "a send record has parents that do not come before their child";
             return Err(Error::Internal { reason: reason.into() });
         }
-        let missing = |id: &MessageId| id.namespace != send.namespace || self.message_slot(*id).is_none();
+        let missing = |id: &MessageId| id.namespace != namespace || self.message_slot(*id).is_none();
         let Some(id) = depends_on.ids().find(missing) else { return Ok(()) };
-        let prefix = if send.count == 1 { String::new() } else { format!("messages[{at}].") };
-        Err(Error::ParentNotFound { field: format!("{prefix}depends_on"), id: id.to_string() })
+        Err(Error::ParentNotFound { field: format!("{}depends_on", prefix()), id: id.to_string() })
     }
 
     /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are no sequence.
@@ -75,7 +74,7 @@ impl Engine {
     }
 
     /// The flow of a message, which it gets if it has none.
-    fn enter_flow(&mut self, slot: u32) -> u32 {
+    pub(super) fn enter_flow(&mut self, slot: u32) -> u32 {
         if let Some(flow) = self.flow_of(slot) {
             return flow;
         }

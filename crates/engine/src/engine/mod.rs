@@ -3,8 +3,8 @@
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
-//! long, `flows` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what goes on by
-//! itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! long, `flows` and `groups` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what
+//! goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -25,6 +25,7 @@ mod expiry;
 mod fair;
 mod flows;
 mod forwarding;
+mod groups;
 mod lookup;
 mod moving;
 mod namespaces;
@@ -229,6 +230,7 @@ impl Engine {
             RareRecord::ScheduleTrigger { namespace, schedule } => {
                 self.schedule_trigger(namespace, schedule, out)
             }
+            RareRecord::Group(group) => self.group(&group, out),
             RareRecord::Report(report) => self.report(&report, out),
             RareRecord::Change(change) => self.change(&change, out),
         }

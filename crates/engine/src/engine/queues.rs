@@ -46,17 +46,24 @@ impl Engine {
         Ok(())
     }
 
-    /// A new queue with default settings.
-    pub(super) fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
-        name_rule("queue", name).map_err(internal)?;
-        if self.queues.used() >= self.limits.queues {
-            return Err(Error::LimitExceeded { what: "queues", limit: u64::from(self.limits.queues) });
+    /// Refuses more queues than there may be.
+    pub(super) fn admit_queues(&self, namespace_slot: u32, count: u64) -> Result<(), Error> {
+        let limit = u64::from(self.limits.queues);
+        if u64::from(self.queues.used()) + count > limit {
+            return Err(Error::LimitExceeded { what: "queues", limit });
         }
         let namespace = self.namespaces.get(namespace_slot);
         let quota = namespace.quotas.queues;
-        if quota > 0 && namespace.queues.len() as u64 >= quota {
+        if quota > 0 && namespace.queues.len() as u64 + count > quota {
             return Err(Error::QuotaExceeded { what: "queues", limit: quota });
         }
+        Ok(())
+    }
+
+    /// A new queue with default settings.
+    pub(super) fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
+        name_rule("queue", name).map_err(internal)?;
+        self.admit_queues(namespace_slot, 1)?;
         let number = self.next_queue;
         self.next_queue += 1;
         let queue = Queue::new(number, namespace_slot, name, self.now_us);

@@ -182,12 +182,19 @@ impl Engine {
             details.from_queue = origin.queue.clone();
             details.reason = origin.reason.name();
         }
+        let flow = self.extras.options(extras).map_or(NIL, |options| options.flow);
+        if let Some((done, dead)) = self.group_counts(flow) {
+            details.headers = [("sluice-done", done), ("sluice-dead", dead)]
+                .map(|(name, count)| (name.into(), count.to_string().into()))
+                .into();
+        }
         Some(details)
     }
 
     /// Whether a delivery may carry more than the plain fields.
     pub(super) fn has_details(&self, extras: u32) -> bool {
-        let beside = |options: &Options| [options.results, options.changed, options.origin] != [NIL; 3];
+        let beside =
+            |options: &Options| [options.results, options.changed, options.origin, options.flow] != [NIL; 4];
         self.extras.options(extras).is_some_and(beside)
     }
 

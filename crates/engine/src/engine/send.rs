@@ -88,7 +88,12 @@ impl Engine {
     }
 
     /// What an earlier send with this key gave.
-    fn repeated(&self, queue_slot: u32, send: &SendRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+    pub(super) fn repeated(
+        &self,
+        queue_slot: u32,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<bool, Error> {
         if send.idempotency_key.is_empty() {
             return Ok(false);
         }
@@ -142,20 +147,11 @@ impl Engine {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
-            let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
-            if !sound {
-                let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
-                return Err(Error::Internal { reason: format!("a send record is out of range: {reason}") });
-            }
-            if let Some(backoff) = &item.backoff {
-                backoff_rule("backoff", backoff).map_err(internal)?;
-            }
-            self.admit_time(item.deliver)?;
-            if let Some(options) = item.options.and_then(read_options) {
-                self.admit_reply_to(namespace_slot, &options)?;
-                self.admit_expiry(item.deliver, options.expires)?;
+            let options = self.admit_item(namespace_slot, &item)?;
+            if let Some(options) = options {
                 admitted.unique |= options.unique.is_some();
-                self.admit_parents(at, send, &options)?;
+                let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
+                self.admit_parents(at, send.namespace, &options, prefix)?;
                 admitted.parents |= options.depends_on.is_some();
             }
         }
@@ -163,6 +159,30 @@ impl Engine {
             return Err(Error::Internal { reason: "a send record without messages".into() });
         }
         Ok(admitted)
+    }
+
+    /// Checks what one item is by itself; returns its options.
+    #[inline]
+    pub(super) fn admit_item<'a>(
+        &self,
+        namespace_slot: u32,
+        item: &SendItemRecord<'a>,
+    ) -> Result<Option<SendOptions<'a>>, Error> {
+        let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
+        if !sound {
+            let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
+            return Err(Error::Internal { reason: format!("a send record is out of range: {reason}") });
+        }
+        if let Some(backoff) = &item.backoff {
+            backoff_rule("backoff", backoff).map_err(internal)?;
+        }
+        self.admit_time(item.deliver)?;
+        let options = item.options.and_then(read_options);
+        if let Some(options) = &options {
+            self.admit_reply_to(namespace_slot, options)?;
+            self.admit_expiry(item.deliver, options.expires)?;
+        }
+        Ok(options)
     }
 
     pub(super) fn admit_messages(&self, messages: u64) -> Result<(), Error> {

@@ -3,7 +3,8 @@
 use crate::blob::BlobHead;
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::command::{
-    Command, Deliver, Receive, ReportItem, SchedulePut, Send, SendItem, SettleItem, Settlement,
+    Command, Deliver, Group, QueueItem, Receive, ReportItem, SchedulePut, Send, SendItem, SettleItem,
+    Settlement,
 };
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
@@ -33,6 +34,7 @@ impl Command<'_> {
             | Command::ScheduleTrigger { schedule, .. } => name_rule("schedule", schedule),
             Command::Configure(limits) => limits.check(),
             Command::Send(send) => check_send(send, limits),
+            Command::Group(group) => check_group(group, limits),
             Command::Receive(receive) => check_receive(receive, limits),
             Command::Settle { items, .. } => check_settle(items, limits),
             Command::Extend { items, .. } => {
@@ -114,6 +116,43 @@ fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
             check_depends_on(send.namespace, &depends_on, at, &prefix)?;
         }
     }
+    check_together(bytes, parents, limits)
+}
+
+fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
+    at_most("idempotency_key bytes", group.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    if !group.members.is_empty() {
+        check_items("messages", group.members.len(), limits)?;
+    }
+    let mut bytes = check_group_item(group.callback, "callback.", limits)?;
+    let options = group.callback.item.options.copied().unwrap_or_default();
+    if options.depends_on.is_some() {
+        let reason = "a callback waits for the messages of its group: leave it out".into();
+        return Err(invalid("callback.depends_on", reason));
+    }
+    let mut parents = 0;
+    for (at, member) in group.members.iter().enumerate() {
+        let prefix = format!("messages[{at}].");
+        bytes += check_group_item(member, &prefix, limits)?;
+        if let Some(depends_on) = member.item.options.and_then(|options| options.depends_on) {
+            parents += depends_on.len();
+            check_depends_on(group.namespace, &depends_on, at, &prefix)?;
+        }
+    }
+    check_together(bytes, parents, limits)
+}
+
+fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    name_rule("queue", member.queue)?;
+    if member.item.options.is_some_and(|options| options.unique.is_some()) {
+        let reason = "the duplicate of another message cannot belong to a group: leave it out".into();
+        return Err(invalid(format!("{prefix}unique"), reason));
+    }
+    check_send_item(&member.item, prefix, limits)
+}
+
+/// What the messages of one record have together: bytes of payloads and headers, and parents.
+fn check_together(bytes: u64, parents: usize, limits: &Limits) -> Result<(), Error> {
     if parents > SEND_PARENTS_MAX {
         let (size, limit) = (parents as u64, SEND_PARENTS_MAX as u64);
         return Err(Error::BatchTooLarge { what: "ids in depends_on", size, limit });

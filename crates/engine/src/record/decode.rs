@@ -2,6 +2,7 @@
 
 use super::change::{self, ChangeRecord};
 use super::fields;
+use super::group::{self, GroupRecord};
 use super::report::{self, ReportRecord};
 use super::schedule::{self, SchedulePutRecord};
 use super::{LAYOUT, LAYOUT_2, kind, tag};
@@ -40,6 +41,7 @@ pub(crate) enum RareRecord<'a> {
     LimitDelete { namespace: NamespaceId, limit: &'a str },
     HoldDamaged { id: MessageId, blob: BlobRef },
     Report(ReportRecord<'a>),
+    Group(GroupRecord<'a>),
     Change(ChangeRecord<'a>),
     SchedulePut(SchedulePutRecord<'a>),
     ScheduleDelete { namespace: NamespaceId, schedule: &'a str },
@@ -200,6 +202,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
         kind::CHANGE => RareRecord::Change(change::decode(reader)?),
+        kind::GROUP => RareRecord::Group(group::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),
         kind::LIMIT_SET => RareRecord::LimitSet {
             namespace: NamespaceId(reader.u32()?),
@@ -358,6 +361,18 @@ pub(super) fn receipt_at(bytes: &[u8]) -> Receipt {
 }
 
 impl<'a> SendRecord<'a> {
+    /// One without items.
+    pub(super) fn head(
+        namespace: NamespaceId,
+        queue: &'a str,
+        idempotency_key: &'a [u8],
+        request_digest: u64,
+        count: u32,
+    ) -> SendRecord<'a> {
+        let (queue, items) = (queue.as_bytes(), Reader::new(&[]));
+        SendRecord { namespace, queue, idempotency_key, request_digest, count, items }
+    }
+
     #[inline]
     pub(crate) fn items(&self) -> impl Iterator<Item = SendItemRecord<'a>> + use<'a> {
         let mut reader = self.items;

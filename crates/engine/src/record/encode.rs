@@ -2,7 +2,7 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, change, kind, report, schedule, tag};
+use super::{LAYOUT, LAYOUT_2, change, group, kind, report, schedule, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -21,6 +21,7 @@ impl Command<'_> {
                 items.iter().map(of_item).sum()
             }
             Command::Report { items, .. } => report::blob_count(items),
+            Command::Group(group) => group.members.len() as u32 + 1,
             Command::Change(change) => change::blob_count(change),
             Command::SchedulePut(_) => 1,
             _ => 0,
@@ -33,6 +34,7 @@ impl Command<'_> {
             Command::Tick => sink.body(&[kind::TICK, LAYOUT]),
             Command::Send(send) => encode_send(send, sink),
             Command::Receive(receive) => encode_receive(receive, sink),
+            Command::Group(group) => group::encode(group, sink),
             Command::Settle { namespace, items } => encode_settle(*namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(*namespace, items, sink),
             Command::Report { namespace, items } => {
@@ -68,8 +70,13 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
         encode_send_item(item, sink);
     }
     for item in send.items {
-        BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
+        send_blob(item, sink);
     }
+}
+
+/// The one blob of an item.
+pub(super) fn send_blob(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+    BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
 }
 
 pub(super) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
@@ -259,6 +266,7 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         }
         Command::Tick
         | Command::Send(_)
+        | Command::Group(_)
         | Command::Receive(_)
         | Command::Settle { .. }
         | Command::Extend { .. }

@@ -11,6 +11,7 @@ mod check;
 pub(crate) mod decode;
 mod encode;
 mod fields;
+mod group;
 mod known;
 mod options;
 mod report;
@@ -23,6 +24,7 @@ pub(crate) use decode::{
     kind_of,
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
+pub(crate) use group::GroupRecord;
 pub(crate) use known::check_behaviour;
 pub use known::check_known;
 pub(crate) use options::read_options;
@@ -61,6 +63,7 @@ mod kind {
     pub(super) const SCHEDULE_TRIGGER: u8 = 54;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
+    pub(super) const GROUP: u8 = 55;
 }
 
 /// How an item of a send or settle record spells its choices.

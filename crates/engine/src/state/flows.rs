@@ -27,9 +27,11 @@ pub(crate) struct Flow {
     pub(crate) mode: DependsMode,
     pub(crate) on_parent_failed: OnParentFailed,
     /// Parents that have not ended, have been done, and have failed, as far as it was told.
-    pub(crate) open: u8,
-    pub(crate) done: u8,
-    pub(crate) failed: u8,
+    pub(crate) open: u32,
+    pub(crate) done: u32,
+    pub(crate) failed: u32,
+    /// Whether its parents are the members of a group.
+    pub(crate) group: bool,
     next_vacant: Option<u32>,
 }
 
@@ -74,6 +76,7 @@ impl Slot for Flow {
             open: 0,
             done: 0,
             failed: 0,
+            group: false,
             next_vacant: Some(next),
         }
     }
@@ -91,7 +94,9 @@ impl Slot for Flow {
         out.u32(self.parent);
         out.u32(self.edges);
         out.bool(self.waiting);
-        out.raw(&[self.mode as u8, self.on_parent_failed as u8, self.open, self.done, self.failed]);
+        out.raw(&[self.mode as u8, self.on_parent_failed as u8]);
+        [self.open, self.done, self.failed].into_iter().for_each(|count| out.u32(count));
+        out.bool(self.group);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -105,9 +110,10 @@ impl Slot for Flow {
             mode: *[DependsMode::All, DependsMode::Any].get(usize::from(reader.u8()?))?,
             on_parent_failed: *[OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run]
                 .get(usize::from(reader.u8()?))?,
-            open: reader.u8()?,
-            done: reader.u8()?,
-            failed: reader.u8()?,
+            open: reader.u32()?,
+            done: reader.u32()?,
+            failed: reader.u32()?,
+            group: reader.bool()?,
             next_vacant: None,
         })
     }
@@ -375,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_parents_decide() {
-        let verdict = |mode, on_parent_failed, [open, done, failed]: [u8; 3]| {
+        let verdict = |mode, on_parent_failed, [open, done, failed]: [u32; 3]| {
             Flow { mode, on_parent_failed, open, done, failed, ..Flow::vacant(NIL) }.verdict()
         };
         use DependsMode::{All, Any};

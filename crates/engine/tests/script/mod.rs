@@ -170,6 +170,16 @@ impl Player {
                 };
                 found.map(text).collect()
             }
+            ("show", ["group", id]) => match engine.group_view(self.message_id(id)) {
+                Some(view) => vec![format!(
+                    "pending {}, done {}, dead {}, callback {}",
+                    view.pending,
+                    view.done,
+                    view.dead,
+                    view.callback.name()
+                )],
+                None => vec!["no such group".into()],
+            },
             ("show", ["totals"]) => print::counters(&engine.totals()),
             ("peek", [name]) => {
                 let found = queue(name).map(|id| engine.peek(id, limit)).unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
-    Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, SchedulePut, Send, SendItem, SettleItem,
-    Settlement,
+    Content, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire, SchedulePut, Send,
+    SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
@@ -71,6 +71,7 @@ impl Player {
         let namespace = self.namespace(line);
         match (line.verb, line.words.as_slice()) {
             ("send", [queue, payloads @ ..]) => self.send(line, queue, payloads),
+            ("group", members) => self.group(line, members),
             ("receive", queues) => self.receive(line, queues),
             ("ack" | "nack" | "release" | "reject" | "settle", items) => self.settle(line, items),
             ("extend", receipts) => {
@@ -241,6 +242,34 @@ impl Player {
             }
             _ => panic!("{line:?} is no command"),
         }
+    }
+
+    /// Members are `QUEUE:PAYLOAD`; so is `callback=`, which has the options of the line.
+    fn group(&mut self, line: &Line<'_>, members: &[&str]) -> Vec<String> {
+        let options = options(line, line.get("unique").unwrap_or("-"));
+        let item = |text: &str| -> (String, Vec<u8>) {
+            let (queue, payload) = text.split_once(':').expect("QUEUE:PAYLOAD");
+            (queue.to_owned(), payload.as_bytes().to_vec())
+        };
+        let members: Vec<_> = members.iter().map(|member| item(member)).collect();
+        let (queue, payload) = item(line.get("callback").expect("a callback"));
+        let members: Vec<QueueItem<'_>> = members
+            .iter()
+            .map(|(queue, payload)| QueueItem { queue, item: SendItem { payload, ..SendItem::default() } })
+            .collect();
+        let item = SendItem {
+            payload: &payload,
+            options: options.given(),
+            deliver: deliver(line).unwrap_or_default(),
+            ..SendItem::default()
+        };
+        self.run(&Command::Group(Group {
+            namespace: self.namespace(line),
+            idempotency_key: line.get("key").unwrap_or("").as_bytes(),
+            request_digest: line.number("digest").unwrap_or(0),
+            members: &members,
+            callback: &QueueItem { queue: &queue, item },
+        }))
     }
 
     /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last message alone.

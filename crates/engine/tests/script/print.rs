@@ -98,6 +98,9 @@ impl Player {
         let details = self.driver.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
         text.push_str(&request(&details.correlation_id, &details.reply_to));
         text.push_str(&self.named(", checkpoint", details.checkpoint));
+        for (name, value) in &details.headers {
+            text.push_str(&format!(", {name}:{value}"));
+        }
         if let Some(reason) = details.reason {
             text.push_str(&format!(", died in {} ({reason})", details.from_queue));
         }

@@ -20,8 +20,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, limits, messages, namespaces, openapi, prometheus, queues, raw,
-    receive, respond, results, send, settle,
+    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus, queues,
+    raw, receive, respond, results, send, settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -191,6 +191,8 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadDelete => dead::delete(call, body).await,
         Operation::LimitList => limits::list(call).await,
+        Operation::GroupSend => groups::send(call, body).await,
+        Operation::GroupShow => groups::show(call).await,
         Operation::LimitShow => limits::show(call).await,
         Operation::LimitPut => limits::put(call, body).await,
         Operation::LimitDelete => limits::delete(call).await,

@@ -25,6 +25,7 @@ mod extend;
 mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod in_flight;
 mod json;
 mod limits;

@@ -87,7 +87,11 @@ fn write_queue(o: &mut Object<'_>, namespace: &str, queue: &QueueView) {
     o.text("namespace", namespace);
     write_settings(o, &queue.settings);
     write_counts(o, &queue.counters);
-    let blocked = [("ordering_key", queue.blocked_by_ordering_key), ("limit", queue.blocked_by_limit)];
+    let blocked = [
+        ("ordering_key", queue.blocked_by_ordering_key),
+        ("limit", queue.blocked_by_limit),
+        ("parents", queue.blocked_by_parents),
+    ];
     if blocked.iter().any(|(_, count)| *count > 0) {
         o.object("blocked_by", |o| blocked.into_iter().for_each(|(name, count)| o.number(name, count)));
     }

@@ -18,6 +18,7 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object};
 use super::query::integer;
+use super::receive::with_added;
 use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
 use super::respond;
 use super::send::{answer, propose};
@@ -204,7 +205,8 @@ fn deliver(message: &Delivered) -> Response<Body> {
         }
     }
     if let Some(blob) = blob {
-        put_headers(headers, blob.headers());
+        let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
+        put_headers(headers, with_added(blob.headers(), added));
     }
     let tags = message.tagged().into_iter().flat_map(|blob| blob.tags());
     for value in tags.filter_map(|tag| HeaderValue::from_str(tag).ok()) {

@@ -207,7 +207,8 @@ fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
     o.ascii("id", &delivery.receipt.id.to_text());
     o.ascii("receipt", &delivery.receipt.to_text());
     push_text(o.key(key!("queue")), &message.queue);
-    write_payload(o, &message.blob);
+    let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
+    write_payload_and(o, &message.blob, added);
     write_tags_of(o, message);
     o.number_by_key(key!("priority"), u64::from(delivery.priority));
     o.number_by_key(key!("attempt"), u64::from(delivery.attempt));
@@ -240,6 +241,11 @@ pub(crate) fn write_checkpoint(o: &mut Object<'_>, checkpoint: &[u8]) {
 
 /// Appends content type, headers and payload: as text when it is UTF-8, else as base64.
 pub(crate) fn write_payload(o: &mut Object<'_>, blob: &[u8]) {
+    write_payload_and(o, blob, &[]);
+}
+
+/// The same with headers that the server adds.
+fn write_payload_and(o: &mut Object<'_>, blob: &[u8], added: &[(Box<str>, Box<str>)]) {
     // What the node hands out was verified and was written by the engine's own encoder.
     let Some(blob) = MessageBlob::parse(blob) else { return };
     match std::str::from_utf8(blob.payload) {
@@ -249,7 +255,7 @@ pub(crate) fn write_payload(o: &mut Object<'_>, blob: &[u8]) {
     if !blob.content_type.is_empty() {
         o.text("content_type", blob.content_type);
     }
-    let mut headers = blob.headers().peekable();
+    let mut headers = with_added(blob.headers(), added).peekable();
     if headers.peek().is_some() {
         o.object("headers", |o| headers.for_each(|(name, value)| o.foreign(name, value)));
     }
@@ -268,6 +274,15 @@ pub(crate) fn write_tags<'t>(o: &mut Object<'_>, tags: impl Iterator<Item = &'t 
     if tags.peek().is_some() {
         o.list("tags", tags, push_text);
     }
+}
+
+/// The headers of a message, and those that the server adds instead of the message's own with the same names.
+pub(crate) fn with_added<'m>(
+    own: impl Iterator<Item = (&'m str, &'m str)>,
+    added: &'m [(Box<str>, Box<str>)],
+) -> impl Iterator<Item = (&'m str, &'m str)> {
+    own.filter(|(name, _)| !added.iter().any(|(other, _)| **other == **name))
+        .chain(added.iter().map(|(name, value)| (&**name, &**value)))
 }
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ operations! {
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
     LimitList "limit_list" GET Namespaced ["limits"];
+    GroupSend "group_send" POST Namespaced ["groups"];
+    GroupShow "group_show" GET Namespaced ["groups" / "{group}"];
     LimitShow "limit_show" GET Namespaced ["limits" / "{limit}"];
     LimitPut "limit_put" PUT Namespaced ["limits" / "{limit}"];
     LimitDelete "limit_delete" DELETE Namespaced ["limits" / "{limit}"];

@@ -77,6 +77,36 @@ const SEND_FIELDS: &[&str] = &[
     "messages",
 ];
 
+/// Fields of a group.
+pub(crate) const GROUP_FIELDS: &[&str] = &["messages", "callback"];
+/// Fields of its messages: those of a message, and its queue.
+pub(crate) const GROUP_MESSAGE_FIELDS: &[&str] = &[
+    "queue",
+    "payload",
+    "payload_base64",
+    "content_type",
+    "headers",
+    "tags",
+    "priority",
+    "delay_ms",
+    "deliver_at_ms",
+    "max_attempts",
+    "backoff",
+    "ordering_key",
+    "fair_key",
+    "limit_key",
+    "unique",
+    "ttl_ms",
+    "expires_at_ms",
+    "result_ttl_ms",
+    "correlation_id",
+    "reply_to",
+    "hold",
+    "depends_on",
+    "depends_mode",
+    "on_parent_failed",
+];
+
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
@@ -120,7 +150,7 @@ pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
     respond::json(StatusCode::CREATED, out)
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
     let mut values = headers.get_all("idempotency-key").iter();
     let Some(value) = values.next() else { return Ok(b"") };
     let key = value.as_bytes();
@@ -150,6 +180,8 @@ pub(crate) struct Batch<'a> {
     octets: Vec<u8>,
     /// Whether the request was a list.
     pub(crate) is_list: bool,
+    /// Whether the last message is the callback of a group.
+    has_callback: bool,
 }
 
 #[derive(Debug, Default)]
@@ -231,6 +263,68 @@ impl<'a> Batch<'a> {
         }
         batch.decode_base64()?;
         Ok(batch)
+    }
+
+    /// Reads the messages of a group and its callback, which comes last here, with their queues.
+    pub(crate) fn read_group(body: &'a [u8], limits: &Limits) -> Read<(Batch<'a>, Vec<Text<'a>>)> {
+        let mut reader = Reader::new(body)?;
+        let mut batch = Batch { is_list: true, has_callback: true, ..Batch::default() };
+        let (mut queues, mut callback, mut count) = (Vec::new(), None, None);
+        let limit = u64::from(limits.batch_items);
+        reader.object(GROUP_FIELDS, |reader, name| {
+            if name == "callback" {
+                callback = Some(batch.group_message(reader, limits)?);
+                return Ok(());
+            }
+            let count = count.insert(0);
+            reader.array(|reader, _| {
+                let (message, queue) = batch.group_message(reader, limits)?;
+                *count += 1;
+                // What is over the limit is counted, to name the number, but not kept.
+                if *count <= limit {
+                    batch.messages.push(message);
+                    queues.push(queue);
+                } else {
+                    batch.headers.truncate(message.headers.0);
+                    batch.tags.truncate(message.tags.0);
+                    batch.options.truncate(message.options.unwrap_or(batch.options.len()));
+                }
+                Ok(())
+            })
+        })?;
+        let size =
+            count.ok_or_else(|| Fault::missing("messages", "a group needs its list, which may be empty"))?;
+        let (message, queue) = callback.ok_or_else(|| {
+            Fault::missing("callback", "a group needs the message that follows when it has ended")
+        })?;
+        if size > limit {
+            return Err(Error::BatchTooLarge { what: "messages", size, limit }.into());
+        }
+        batch.messages.push(message);
+        queues.push(queue);
+        batch.scratch = reader.finish()?;
+        batch.decode_base64()?;
+        Ok((batch, queues))
+    }
+
+    fn group_message(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(Message<'a>, Text<'a>)> {
+        let (mut message, mut queue) = (Message::default(), None);
+        reader.object(GROUP_MESSAGE_FIELDS, |reader, name| match name {
+            "queue" => {
+                queue = Some(reader.string()?);
+                Ok(())
+            }
+            _ => self.message_field(reader, name, &mut message, limits),
+        })?;
+        message.check()?;
+        self.check_options(&message)?;
+        let queue = queue.ok_or_else(|| Fault::missing("queue", "say which queue the message goes to"))?;
+        Ok((message, queue))
+    }
+
+    /// A text of this request.
+    pub(crate) fn text(&self, text: Text<'a>) -> &str {
+        text.get(&self.scratch)
     }
 
     fn message_field(
@@ -321,12 +415,19 @@ impl<'a> Batch<'a> {
     }
 
     fn decode_base64(&mut self) -> Read<()> {
+        let callback = if self.has_callback { self.messages.len().checked_sub(1) } else { None };
         for (index, message) in self.messages.iter_mut().enumerate() {
             let Payload::Base64(text) = message.payload else { continue };
             let from = self.octets.len();
             if decode_base64(text.get(&self.scratch), &mut self.octets).is_err() {
                 let fault = Fault::invalid(BASE64_EXPECTED).inside("payload_base64");
-                return Err(if self.is_list { fault.at(index).inside("messages") } else { fault });
+                return Err(if callback == Some(index) {
+                    fault.inside("callback")
+                } else if self.is_list {
+                    fault.at(index).inside("messages")
+                } else {
+                    fault
+                });
             }
             message.payload = Payload::Octets(from, self.octets.len());
         }
@@ -421,6 +522,30 @@ mod tests {
         assert_eq!((items[0].priority, items[0].max_attempts), (9, 3));
         assert_eq!(items[0].deliver, Deliver::AtUs(5_000));
         assert_eq!(items[0].backoff.unwrap().base_ms, 7);
+    }
+
+    #[test]
+    fn a_group_has_queues_and_a_callback() {
+        let body = br#"{"callback":{"queue":"c","payload":"z"},"messages":[{"queue":"a","payload":"x"}]}"#;
+        let (batch, queues) = Batch::read_group(body, &Limits::default()).unwrap();
+        let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+        let payloads: Vec<&[u8]> =
+            batch.items(&headers, &tags, &options).iter().map(|item| item.payload).collect();
+        assert_eq!(payloads, [b"x", b"z"]);
+        assert_eq!(queues.iter().map(|queue| batch.text(*queue)).collect::<Vec<_>>(), ["a", "c"]);
+        for (body, expected) in [
+            (r#"{"messages":[]}"#, "missing_field callback: a group needs the message"),
+            (r#"{"callback":{"queue":"c","payload":""}}"#, "missing_field messages: a group needs its list"),
+            (r#"{"messages":[{"payload":""}]}"#, "missing_field messages[0].queue: say which queue"),
+            (
+                r#"{"messages":[],"callback":{"queue":"c","payload_base64":"?"}}"#,
+                "invalid_argument callback.payload_base64",
+            ),
+        ] {
+            let fault = Batch::read_group(body.as_bytes(), &Limits::default()).unwrap_err();
+            let told = format!("{} {}: {}", fault.code, fault.field, fault.reason);
+            assert!(told.starts_with(expected), "{body}: {told}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod bounds;
 mod changing;
 mod client;
 mod description;
+mod flows;
 mod limits;
 mod looking;
 mod memory;

@@ -92,6 +92,13 @@ fn size_hint(command: &Command<'_>) -> usize {
             128 + send.queue.len()
                 + items.map(|item| ITEM_BYTES + item.payload.len() + 32 * item.headers.len()).sum::<usize>()
         }
+        Command::Group(group) => {
+            let items =
+                group.members.iter().chain(std::iter::once(group.callback)).map(|member| &member.item);
+            128 + items
+                .map(|item| 2 * ITEM_BYTES + item.payload.len() + 32 * item.headers.len())
+                .sum::<usize>()
+        }
         Command::Settle { items, .. } => {
             64 + items
                 .iter()

@@ -162,6 +162,7 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::DeadList | O::DeadRedrive | O::DeadDelete => {
             Description { tag: "dead letters", ..dead(operation) }
         }
+        O::GroupSend | O::GroupShow => Description { tag: "flows", ..groups(operation) },
         O::LimitList | O::LimitShow | O::LimitPut | O::LimitDelete => {
             Description { tag: "limits", ..limits(operation) }
         }
@@ -432,6 +433,20 @@ fn dead(operation: Operation) -> Description {
             answers: vec![ok("Deleted")],
             ..PLAIN
         },
+    }
+}
+
+fn groups(operation: Operation) -> Description {
+    match operation {
+        Operation::GroupSend => Description {
+            summary: "Send messages, and one more when all of them have ended",
+            about: "All or nothing. The callback carries the headers sluice-done and sluice-dead.",
+            parameters: vec![IDEMPOTENCY],
+            request: required("GroupRequest"),
+            answers: vec![answer(201, "Sent", Content::Json("GroupSent"))],
+            ..PLAIN
+        },
+        _ => Description { summary: "Show how a group stands", answers: vec![ok("Group")], ..PLAIN },
     }
 }
 

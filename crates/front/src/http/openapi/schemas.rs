@@ -128,10 +128,22 @@ fn sending() -> Value {
         json!({"ids": [ID], "duplicate": true}),
     );
     json!({
-        "Message": object(&[], merged(payload_fields(), message), json!({
+        "Message": object(&[], merged(payload_fields(), message.clone()), json!({
             "payload": "welcome", "headers": {"to": "ann"}, "priority": 5, "delay_ms": 60_000,
             "backoff": {"kind": "fixed", "base_ms": 5_000},
         })),
+        "GroupMessage": object(&["queue"], merged(merged(payload_fields(), message), json!({"queue": text("Where to")})),
+            json!({"queue": "mail", "payload": "a"})),
+        "GroupRequest": object(&["messages", "callback"], json!({
+            "messages": list(reference("GroupMessage")), "callback": reference("GroupMessage"),
+        }), json!({"messages": [{"queue": "mail", "payload": "a"}], "callback": {"queue": "reports", "payload": "all sent"}})),
+        "GroupSent": object(&["group", "ids", "duplicate"], json!({
+            "group": text("Id of the callback"), "ids": list(text("Id")), "duplicate": {"type": "boolean"},
+        }), json!({"group": ID, "ids": [ID], "duplicate": false})),
+        "Group": object(&["group", "pending", "done", "dead", "callback"], json!({
+            "group": text("Id of the callback"), "pending": number("Messages that have not ended"), "done": number(""),
+            "dead": number("Dead, or gone without being done"), "callback": one_of(STATES),
+        }), json!({"group": ID, "pending": 0, "done": 2, "dead": 1, "callback": "ready"})),
         "SendRequest": either(reference("Message"), messages, json!([{"payload": "hello"}, {"messages": [{"payload": "a"}]}])),
         "Sent": either(sent, sent_many, json!([{"id": ID, "duplicate": false}])),
         "Backoff": object(&[], json!({
@@ -365,7 +377,7 @@ fn queues() -> Value {
         "Queue": object(&["name", "namespace", "settings", "counts", "totals", "bytes", "created_at_ms"], json!({
             "name": text(""), "namespace": text(""), "settings": reference("QueueSettings"),
             "counts": reference("Counts"),
-            "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number("")}), json!({"ordering_key": 3, "limit": 0})),
+            "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number(""), "parents": number("")}), json!({"ordering_key": 3, "limit": 0})),
             "totals": reference("Totals"),
             "bytes": number("Content types, headers and payloads"), "created_at_ms": number(""),
             "oldest_ready_age_ms": number("Since the message next in line was sent; absent when none is ready"),
@@ -424,7 +436,7 @@ fn looking() -> Value {
         "receipt": text("Leased: proof of the running delivery, for operators"),
         "ordering_key": text("As sent"), "fair_key": text("As sent"), "limit_key": text("As sent"),
         "unique_key": text("As sent"), "expires_at_ms": number("It ends then if it still waits"),
-        "blocked_by": one_of(&["ordering_key", "limit"]),
+        "blocked_by": one_of(&["ordering_key", "limit", "parents"]),
         "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
         "version": text("Another one after each change"), "changes": changing::changes(),
         "reason": text("Why it is dead or held"), "reason_at_ms": number(""),
@@ -537,6 +549,8 @@ mod tests {
         let schemas = all();
         for (name, known) in [
             ("Message", send::MESSAGE_FIELDS),
+            ("GroupRequest", send::GROUP_FIELDS),
+            ("GroupMessage", send::GROUP_MESSAGE_FIELDS),
             ("Backoff", settings::BACKOFF_FIELDS),
             ("QueueSettingsPatch", settings::SETTINGS_FIELDS),
             ("Quotas", settings::QUOTA_FIELDS),

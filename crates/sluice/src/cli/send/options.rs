@@ -55,7 +55,7 @@ pub(super) struct OptionFlags {
     /// Hold it until somebody approves it.
     #[arg(long)]
     hold: bool,
-    /// Wait until these messages are done; may be given several times. `#0` is the first message of this send.
+    /// Wait until the message with this id is done; may be given several times.
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
     /// Wait for all of them, or for any one.

@@ -1,0 +1,162 @@
+//! Groups: messages in several queues, and one more, the callback, that follows when all of them have ended.
+//!
+//! The callback is a message from the beginning: it has its id, its place and its quota, and waits for the members as for
+//! parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the end. Each member counts once, by
+//! its first end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Engine;
+use super::lookup::queue_not_found;
+use super::send::Place;
+use crate::error::Error;
+use crate::id::{BlobRef, MessageId};
+use crate::options::{DependsMode, OnParentFailed};
+use crate::outcome::{Outcome, Reply};
+use crate::query::GroupView;
+use crate::record::{GroupRecord, SendItemRecord, read_options};
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn group(&mut self, group: &GroupRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let sent = self.send_group(group, out);
+        if sent != Ok(true) {
+            out.released.extend(group.blobs(self.applied_index));
+        }
+        sent.map(|_| ())
+    }
+
+    /// False if it was sent before, under its idempotency key.
+    fn send_group(&mut self, group: &GroupRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+        let namespace_slot = self.find_namespace(group.namespace)?;
+        let callback_queue = group.items().last().map_or("", |(queue, _)| queue);
+        let head = group.head(callback_queue);
+        if let Some(queue_slot) = self.find_queue(namespace_slot, callback_queue)
+            && self.repeated(queue_slot, &head, out)?
+        {
+            return Ok(false);
+        }
+        let bytes = self.admit_group(namespace_slot, group)?;
+        self.admit_messages(group.count.into())?;
+        self.admit_to_namespace(namespace_slot, group.count.into(), bytes)?;
+        let first = self.next_sequence(namespace_slot, group.count)?;
+        let queues = self.queues_of_group(namespace_slot, group)?;
+        self.flows.first = first;
+        let index = self.applied_index;
+        for ((n, (_, item)), &queue_slot) in (0u32..).zip(group.items()).zip(&queues) {
+            let blob = BlobRef { index, item: n, len: item.blob_len };
+            let place = Place { namespace_slot, queue_slot, sequence: first + u64::from(n) };
+            self.count_sent(namespace_slot, queue_slot, 1, item.blob_len.into());
+            if n + 1 == group.count {
+                self.insert_callback(place, first, &item, blob, out);
+                self.remember(queue_slot, first, &head, out);
+            } else {
+                self.insert_one(place, &item, blob, out);
+            }
+        }
+        let first = MessageId { namespace: group.namespace, sequence: first };
+        out.reply = Reply::Sent { first, count: group.count, duplicate: false };
+        Ok(true)
+    }
+
+    /// Checks the items and their queues; returns the bytes of the blobs.
+    fn admit_group(&self, namespace_slot: u32, group: &GroupRecord<'_>) -> Result<u64, Error> {
+        let mut bytes = 0;
+        let mut missing = BTreeSet::new();
+        let mut brings: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for (at, (queue, item)) in (0u32..).zip(group.items()) {
+            bytes += u64::from(item.blob_len);
+            let options = self.admit_item(namespace_slot, &item)?.unwrap_or_default();
+            let callback = at + 1 == group.count;
+            if options.unique.is_some() || (callback && options.depends_on.is_some()) {
+                return Err(Error::Internal {
+                    reason: "a group record whose messages cannot belong to one".into(),
+                });
+            }
+            self.admit_parents(at, group.namespace, &options, || format!("messages[{at}]."))?;
+            match self.find_queue(namespace_slot, queue) {
+                Some(found) => {
+                    self.admit_to_queue(Some(found))?;
+                    let (messages, bytes) = brings.entry(found).or_default();
+                    *messages += 1;
+                    *bytes += u64::from(item.blob_len);
+                }
+                None if !self.limits.auto_create => return Err(queue_not_found(queue)),
+                None => {
+                    crate::record::name_rule("queue", queue).map_err(super::internal)?;
+                    missing.insert(queue);
+                }
+            }
+        }
+        if !missing.is_empty() {
+            self.admit_queues(namespace_slot, missing.len() as u64)?;
+        }
+        for (queue_slot, (messages, bytes)) in brings {
+            self.admit_length(Some(queue_slot), messages, bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The queue of each item; those that are missing are made.
+    fn queues_of_group(&mut self, namespace_slot: u32, group: &GroupRecord<'_>) -> Result<Vec<u32>, Error> {
+        let mut slots = Vec::with_capacity(group.count as usize);
+        for (queue, _) in group.items() {
+            slots.push(match self.find_queue(namespace_slot, queue) {
+                Some(slot) => slot,
+                None => self.create_by_use(namespace_slot, queue.as_bytes())?,
+            });
+        }
+        Ok(slots)
+    }
+
+    /// The last message of a group, which waits for all before it, from `first` on.
+    fn insert_callback(
+        &mut self,
+        place: Place,
+        first: u64,
+        item: &SendItemRecord<'_>,
+        blob: BlobRef,
+        out: &mut Outcome,
+    ) {
+        let message =
+            self.new_message(place.queue_slot, place.sequence, blob, item.priority, item.max_attempts);
+        let slot = self.place_message(place, message);
+        let options = item.options.and_then(read_options);
+        self.add_extras(slot, item.backoff, options.as_ref());
+        let flow = self.enter_flow(slot);
+        let of_callback = self.flows.slots.get_mut(flow);
+        of_callback.group = true;
+        of_callback.waiting = true;
+        of_callback.mode = DependsMode::All;
+        of_callback.on_parent_failed = OnParentFailed::Run;
+        for sequence in first..place.sequence {
+            let found = self.namespaces.get_mut(place.namespace_slot).directory.find(sequence);
+            let Some(member) = found else { continue };
+            let member_flow = self.enter_flow(member);
+            let parent = self.flows.enter_parent(member_flow, sequence, None);
+            self.flows.connect(parent, slot, flow);
+        }
+        self.flows.sent.push(slot);
+        let due_us = self.due_us(item.deliver);
+        if options.is_some_and(|options| options.hold) {
+            self.begin_held(slot, due_us);
+        } else {
+            self.admit(slot, due_us, out);
+        }
+    }
+
+    /// How a group stands whose callback has this id; `None`: it is gone, or the callback of none.
+    pub fn group_view(&self, callback: MessageId) -> Option<GroupView> {
+        let slot = self.message_slot(callback)?;
+        let flow = self.flows.slots.get(self.flow_of(slot)?);
+        let state = self.messages.get(slot).state?;
+        let view = GroupView { pending: flow.open, done: flow.done, dead: flow.failed, callback: state };
+        flow.group.then_some(view)
+    }
+
+    /// What the callback of a group tells whoever gets it: members done, and failed.
+    pub(super) fn group_counts(&self, flow: u32) -> Option<(u32, u32)> {
+        let flow = (flow != NIL).then(|| self.flows.slots.get(flow))?;
+        flow.group.then_some((flow.done, flow.failed))
+    }
+}

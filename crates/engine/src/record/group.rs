@@ -1,0 +1,71 @@
+//! The layout of a group: as that of a send, with a queue before each item, and the callback as the last one.
+
+use super::decode::{SendItemRecord, SendRecord, read_send_item};
+use super::encode::{encode_send_item, send_blob};
+use super::{LAYOUT, kind, read_options};
+use crate::command::{Group, QueueItem, RecordSink};
+use crate::id::{BlobRef, NamespaceId};
+use crate::wire::{Put, Reader};
+
+fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
+    group.members.iter().chain(std::iter::once(group.callback))
+}
+
+pub(super) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
+    let mut head = Vec::with_capacity(64);
+    head.raw(&[kind::GROUP, LAYOUT]);
+    head.u32(group.namespace.0);
+    head.u64(group.request_digest);
+    head.bytes16(group.idempotency_key);
+    head.u32(group.members.len() as u32 + 1);
+    sink.body(&head);
+    for QueueItem { queue, item } in items(group) {
+        sink.body(&[queue.len() as u8]);
+        sink.body(queue.as_bytes());
+        encode_send_item(item, sink);
+    }
+    items(group).for_each(|queue_item| send_blob(&queue_item.item, sink));
+}
+
+/// Messages in several queues, of which the last follows the others.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    request_digest: u64,
+    idempotency_key: &'a [u8],
+    /// The callback included.
+    pub(crate) count: u32,
+    items: Reader<'a>,
+}
+
+pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<GroupRecord<'a>> {
+    let namespace = NamespaceId(reader.u32()?);
+    let (request_digest, idempotency_key) = (reader.u64()?, reader.bytes16()?);
+    let count = reader.u32()?;
+    let items = *reader;
+    for _ in 0..count {
+        reader.name()?;
+        if let Some(options) = read_send_item(reader)?.options {
+            read_options(options)?;
+        }
+    }
+    (count > 0).then_some(GroupRecord { namespace, request_digest, idempotency_key, count, items })
+}
+
+impl<'a> GroupRecord<'a> {
+    /// Queues and items; the callback comes last.
+    pub(crate) fn items(&self) -> impl Iterator<Item = (&'a str, SendItemRecord<'a>)> + use<'a> {
+        let mut reader = self.items;
+        (0..self.count).map_while(move |_| Some((reader.name()?, read_send_item(&mut reader)?)))
+    }
+
+    /// The record's blobs.
+    pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
+        (0u32..).zip(self.items()).map(move |(item, (_, send))| BlobRef { index, item, len: send.blob_len })
+    }
+
+    /// The head of a send to a queue that has this one's key.
+    pub(crate) fn head(&self, queue: &'a str) -> SendRecord<'a> {
+        SendRecord::head(self.namespace, queue, self.idempotency_key, self.request_digest, self.count)
+    }
+}
