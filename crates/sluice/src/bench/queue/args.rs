@@ -87,6 +87,8 @@ pub(super) enum RowKind {
 pub(super) enum During {
     /// Snapshots and compaction.
     Snapshot,
+    /// A bulk that moves a million messages.
+    Bulk,
 }
 
 /// The arguments as they are used.

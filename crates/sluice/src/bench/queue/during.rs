@@ -65,13 +65,13 @@ pub(super) async fn run(settings: &Settings, folder: &Path, report: &mut Report)
 }
 
 /// Messages in a queue of their own that nobody works on.
-async fn fill_aside(target: &Target, settings: &Settings, messages: u64) -> Result<(), String> {
+pub(super) async fn fill_aside(target: &Target, settings: &Settings, messages: u64) -> Result<(), String> {
     let queue = vec![queue_name("waiting")];
     let load = Load::new(target.url(), &[], &queue, settings.workers, 500, settings.payload_bytes)?;
     load.send(&Arc::new(Ledger::new()), Amount::Messages(messages)).await.map(drop)
 }
 
-async fn load(
+pub(super) async fn load(
     target: &Target,
     settings: &Settings,
     ledger: &Arc<Ledger>,

@@ -1,10 +1,11 @@
 //! `sluice bench queue`: a server under load over HTTP, its client beside it on the same machine.
 //!
 //! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of load,
-//! `during` sends while snapshots and compaction run.
+//! `during` sends while snapshots and compaction run, `during_bulk` while many messages are moved.
 
 mod args;
 mod during;
+mod during_bulk;
 mod phases;
 mod rows;
 
@@ -17,7 +18,7 @@ use super::server::{Server, Target};
 use super::stats::Samples;
 use crate::cli::{self, Out};
 pub(crate) use args::QueueArgs;
-use args::{RowKind, Settings};
+use args::{During, RowKind, Settings};
 use phases::{Phases, Shape};
 
 pub(super) fn run(args: &QueueArgs, out: Out) -> cli::Result<bool> {
@@ -46,8 +47,10 @@ fn report(args: &QueueArgs) -> Result<Report, String> {
 }
 
 async fn measure(settings: &Settings, folder: &std::path::Path, report: &mut Report) -> Result<(), String> {
-    if settings.during.is_some() {
-        return during::run(settings, folder, report).await;
+    match settings.during {
+        Some(During::Snapshot) => return during::run(settings, folder, report).await,
+        Some(During::Bulk) => return during_bulk::run(settings, folder, report).await,
+        None => {}
     }
     let target = match &settings.url {
         Some(url) => Target::Url(url.clone()),
