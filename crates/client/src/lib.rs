@@ -33,6 +33,7 @@ mod json;
 mod limits;
 mod message;
 mod retry;
+mod schedules;
 mod transport;
 mod types;
 mod worker;
@@ -43,6 +44,7 @@ pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};
+pub use schedules::{Schedule, ScheduleSettings};
 pub use transport::Download;
 pub use types::{
     Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OnExpire, OrderingRetry, Progress,

@@ -6,4 +6,5 @@ mod limits;
 mod messages;
 mod queues;
 mod results;
+mod schedules;
 mod settle;

@@ -340,6 +340,10 @@ fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
         return instead("expires_at_ms", "ttl_ms");
     }
     if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
+        let reason = "a schedule sends again and again: leave it out".into();
+        return Err(invalid("message.depends_on", reason));
+    }
+    if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
         let reason = "a schedule sends again and again, others end once: leave it out".into();
         return Err(invalid("message.depends_on", reason));
     }

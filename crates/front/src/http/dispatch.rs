@@ -21,7 +21,7 @@ use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
     admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus, queues,
-    raw, receive, respond, results, send, settle,
+    raw, receive, respond, results, schedules, send, settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -190,6 +190,14 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadDelete => dead::delete(call, body).await,
+        Operation::ScheduleList => schedules::list(call).await,
+        Operation::ScheduleShow => schedules::show(call).await,
+        Operation::SchedulePut => schedules::put(call, body).await,
+        Operation::ScheduleDelete => schedules::delete(call).await,
+        Operation::ScheduleNext => schedules::next(call).await,
+        Operation::SchedulePause => schedules::pause(call, true).await,
+        Operation::ScheduleResume => schedules::pause(call, false).await,
+        Operation::ScheduleTrigger => schedules::trigger(call).await,
         Operation::LimitList => limits::list(call).await,
         Operation::GroupSend => groups::send(call, body).await,
         Operation::GroupShow => groups::show(call).await,

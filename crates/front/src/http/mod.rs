@@ -43,6 +43,7 @@ mod receive;
 mod respond;
 mod results;
 mod routes;
+mod schedules;
 mod send;
 mod send_options;
 mod server;

@@ -65,6 +65,14 @@ operations! {
     GroupShow "group_show" GET Namespaced ["groups" / "{group}"];
     LimitShow "limit_show" GET Namespaced ["limits" / "{limit}"];
     LimitPut "limit_put" PUT Namespaced ["limits" / "{limit}"];
+    ScheduleList "schedule_list" GET Namespaced ["schedules"];
+    ScheduleShow "schedule_show" GET Namespaced ["schedules" / "{schedule}"];
+    SchedulePut "schedule_put" PUT Namespaced ["schedules" / "{schedule}"];
+    ScheduleDelete "schedule_delete" DELETE Namespaced ["schedules" / "{schedule}"];
+    ScheduleNext "schedule_next" GET Namespaced ["schedules" / "{schedule}" / "next"];
+    SchedulePause "schedule_pause" POST Namespaced ["schedules" / "{schedule}" / "pause"];
+    ScheduleResume "schedule_resume" POST Namespaced ["schedules" / "{schedule}" / "resume"];
+    ScheduleTrigger "schedule_trigger" POST Namespaced ["schedules" / "{schedule}" / "trigger"];
     LimitDelete "limit_delete" DELETE Namespaced ["limits" / "{limit}"];
     NamespaceList "namespace_list" GET Versioned ["namespaces"];
     NamespaceShow "namespace_show" GET Versioned ["namespaces" / "{namespace}"];
@@ -98,6 +106,8 @@ impl Operation {
                 | O::ResultRaw
                 | O::DeadList
                 | O::LimitList
+                | O::ScheduleList
+                | O::ScheduleShow
                 | O::LimitShow
                 | O::NamespaceList
         )
@@ -135,7 +145,7 @@ pub(crate) struct Route {
 pub(crate) struct Captured<'p> {
     /// `None`: the default namespace.
     pub(crate) namespace: Option<Cow<'p, str>>,
-    /// The queue, message id, limit or namespace that the route is about; empty if about none.
+    /// The queue, message id, limit, schedule or namespace that the route is about; empty if about none.
     pub(crate) name: Cow<'p, str>,
 }
 

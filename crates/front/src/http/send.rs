@@ -327,6 +327,24 @@ impl<'a> Batch<'a> {
         text.get(&self.scratch)
     }
 
+    /// Reads one message that lies within a larger body; [`Batch::finish`] must follow.
+    pub(crate) fn read_one(reader: &mut Reader<'a>, limits: &Limits) -> Read<Batch<'a>> {
+        let mut batch = Batch::default();
+        let mut message = Message::default();
+        reader
+            .object(MESSAGE_FIELDS, |reader, name| batch.message_field(reader, name, &mut message, limits))?;
+        message.check()?;
+        batch.check_options(&message)?;
+        batch.messages.push(message);
+        Ok(batch)
+    }
+
+    /// Takes over the scratch of the reader that has read it.
+    pub(crate) fn finish(&mut self, scratch: String) -> Read<()> {
+        self.scratch = scratch;
+        self.decode_base64()
+    }
+
     fn message_field(
         &mut self,
         reader: &mut Reader<'a>,

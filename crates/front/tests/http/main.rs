@@ -13,6 +13,7 @@ mod memory;
 mod mistakes;
 mod moving;
 mod results;
+mod schedules;
 mod schema;
 mod shutdown;
 mod slow_clients;

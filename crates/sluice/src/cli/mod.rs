@@ -22,6 +22,7 @@ mod queue;
 mod receive;
 mod request;
 mod restore;
+mod schedule;
 mod send;
 mod settle;
 mod values;
@@ -78,6 +79,9 @@ enum Verb {
     /// Look at namespaces, and change them.
     #[command(subcommand)]
     Namespace(namespace::NamespaceVerb),
+    /// Send messages at times of day, or again and again.
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleVerb),
     /// Look at limits, and set them.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
@@ -145,6 +149,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Extend(args) => talk(args.run(out)),
         Verb::Queue(verb) => talk(queue::run(verb, out)),
         Verb::Namespace(verb) => talk(namespace::run(verb, out)),
+        Verb::Schedule(verb) => talk(schedule::run(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),

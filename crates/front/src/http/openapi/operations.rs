@@ -11,6 +11,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("changing", "Change messages that are there, one or many"),
     ("dead letters", "Messages that failed for good, until somebody decides"),
     ("queues", "Queues and their settings"),
+    ("schedules", "Messages that are sent at times of day, or again and again"),
     ("namespaces", "Tenants and their quotas"),
     ("server", "The server itself"),
 ];
@@ -163,6 +164,14 @@ pub(super) fn describe(operation: Operation) -> Description {
             Description { tag: "dead letters", ..dead(operation) }
         }
         O::GroupSend | O::GroupShow => Description { tag: "flows", ..groups(operation) },
+        O::ScheduleList
+        | O::ScheduleShow
+        | O::SchedulePut
+        | O::ScheduleDelete
+        | O::ScheduleNext
+        | O::SchedulePause
+        | O::ScheduleResume
+        | O::ScheduleTrigger => Description { tag: "schedules", ..schedules(operation) },
         O::LimitList | O::LimitShow | O::LimitPut | O::LimitDelete => {
             Description { tag: "limits", ..limits(operation) }
         }
@@ -447,6 +456,57 @@ fn groups(operation: Operation) -> Description {
             ..PLAIN
         },
         _ => Description { summary: "Show how a group stands", answers: vec![ok("Group")], ..PLAIN },
+    }
+}
+
+fn schedules(operation: Operation) -> Description {
+    match operation {
+        Operation::ScheduleList => Description {
+            summary: "List schedules by name",
+            parameters: vec![query("after", Kind::Text, "`next` of the page before"), LIMIT],
+            answers: vec![ok("ScheduleList")],
+            ..PLAIN
+        },
+        Operation::ScheduleShow => Description {
+            summary: "Show a schedule and what it sends",
+            answers: vec![ok("ScheduleWithMessage")],
+            ..PLAIN
+        },
+        Operation::SchedulePut => Description {
+            summary: "Create a schedule, or replace what it does",
+            about: "One of cron and every_ms. It stays paused if it is, and keeps its next time if that is said as before.",
+            request: required("SchedulePut"),
+            answers: vec![
+                answer(201, "Created", Content::Json("Schedule")),
+                answer(200, "Changed", Content::Json("Schedule")),
+            ],
+            ..PLAIN
+        },
+        Operation::ScheduleNext => Description {
+            summary: "Tell when a schedule fires next",
+            parameters: vec![query("count", Kind::Integer(1, 100), "How many times; default 10")],
+            answers: vec![ok("ScheduleNext")],
+            ..PLAIN
+        },
+        Operation::SchedulePause => {
+            Description { summary: "Let a schedule's times go by", answers: vec![ok("Schedule")], ..PLAIN }
+        }
+        Operation::ScheduleResume => Description {
+            summary: "Let a paused schedule go on with its next time",
+            answers: vec![ok("Schedule")],
+            ..PLAIN
+        },
+        Operation::ScheduleTrigger => Description {
+            summary: "Send a schedule's message now",
+            about: "Its times stay as they are.",
+            answers: vec![answer(201, "Sent", Content::Json("ScheduleSent"))],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Delete a schedule; what it has sent stays",
+            answers: vec![ok("Nothing")],
+            ..PLAIN
+        },
     }
 }
 

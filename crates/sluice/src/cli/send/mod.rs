@@ -63,7 +63,7 @@ pub(crate) struct SendArgs {
 /// Fields of each message.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Message")]
-struct Fields {
+pub(super) struct Fields {
     /// 0 to 9, higher first.
     #[arg(long, short, value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
@@ -91,7 +91,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn message(&self, payload: Vec<u8>) -> Message<'static> {
+    pub(super) fn message(&self, payload: Vec<u8>) -> Message<'static> {
         Message {
             payload: payload.into(),
             content_type: self.content_type.clone().map(Into::into),
