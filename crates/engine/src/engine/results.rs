@@ -139,18 +139,39 @@ impl Engine {
             0 => u64::MAX,
             retain_ms => message.started_at_us + retain_ms * 1_000,
         };
-        if !settings.retains_done() || until_us <= self.now_us {
-            return self.remove(slot, out);
-        }
         let queue_slot = message.queue;
+        if !settings.retains_done() || until_us <= self.now_us {
+            self.remove(slot, out);
+            return self.trim_some(queue_slot, out);
+        }
         message.generation = 1;
         queue.done.insert((message.started_at_us, message.sequence));
         if until_us < u64::MAX {
             message.time_us = until_us;
             self.wheel.insert(&mut self.messages, slot, self.now_us);
         }
+        self.trim_some(queue_slot, out);
+    }
+
+    fn trim_some(&mut self, queue_slot: u32, out: &mut Outcome) {
         if !self.trim_done(queue_slot, &mut { TRIM_AT_ONCE }, out) {
             self.list_work(Work::Queue(queue_slot));
+        }
+    }
+
+    /// The queue may have another rule than when its oldest finished message came to be kept: it ends by the rule of now.
+    fn time_oldest_done(&mut self, slot: u32, retain_us: u64) {
+        let message = self.messages.get(slot);
+        let until_us = if retain_us == 0 { 0 } else { message.started_at_us + retain_us };
+        if message.time_us == until_us {
+            return;
+        }
+        if message.is_timed() {
+            self.wheel.remove(&mut self.messages, slot);
+        }
+        self.messages.get_mut(slot).time_us = until_us;
+        if until_us > 0 {
+            self.wheel.insert(&mut self.messages, slot, self.now_us);
         }
     }
 
@@ -164,15 +185,17 @@ impl Engine {
             let (count, retain_us) = (settings.retain_done_count as usize, settings.retain_done_ms * 1_000);
             let too_many = count > 0 && queue.done.len() > count;
             let too_old = retain_us > 0 && done_at_us + retain_us <= self.now_us;
-            if !too_many && !too_old && settings.retains_done() {
-                return true;
-            }
-            if *budget == 0 {
+            let stays = !too_many && !too_old && settings.retains_done();
+            if *budget == 0 && !stays {
                 return false;
             }
-            *budget -= 1;
             let directory = &self.namespaces.get(queue.namespace).directory;
             let Some(slot) = directory.get(sequence) else { return true };
+            if stays {
+                self.time_oldest_done(slot, retain_us);
+                return true;
+            }
+            *budget -= 1;
             self.remove(slot, out);
         }
     }
