@@ -264,7 +264,7 @@ impl Apply<'_> {
             None if self.world.namespaces.contains_key(&id.namespace) => self.fails("message_not_found"),
             None => self.fails("namespace_not_found"),
             Some(message) => {
-                if message.blob == blob && !matches!(message.place, Place::Held { .. }) {
+                if message.blob == blob && !matches!(message.place, Place::Held { .. } | Place::Done { .. }) {
                     self.put(id, Place::Held { reason: "payload_damaged" });
                 }
                 self.succeeds()
@@ -278,6 +278,8 @@ fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
     settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
     settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
     settings.backoff = patch.backoff.unwrap_or(settings.backoff);
+    settings.retain_done_ms = patch.retain_done_ms.unwrap_or(settings.retain_done_ms);
+    settings.retain_done_count = patch.retain_done_count.unwrap_or(settings.retain_done_count);
     if let Some(limit) = &patch.limit {
         settings.limit.clone_from(limit);
     }

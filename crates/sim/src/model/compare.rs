@@ -115,6 +115,7 @@ fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Eng
         && view.blob == message.blob;
     ensure!(same, "the engine shows {view:?}, the model has {message:?}");
     compare_place(&view, message)?;
+    message.compare_results(&view)?;
     compare_history(&view, message)
 }
 
@@ -124,7 +125,7 @@ fn compare_place(view: &MessageView, message: &Message) -> Checked {
     }
     let (deadline, token, reason) = match message.place {
         Place::Delayed { until_us } => (Some(until_us), None, None),
-        Place::Ready { .. } => (None, None, None),
+        Place::Ready { .. } | Place::Done { .. } => (None, None, None),
         Place::Leased { token, until_us, .. } => (Some(until_us), Some(token), None),
         Place::Held { reason } | Place::Dead { reason } => (None, None, Some(reason)),
     };

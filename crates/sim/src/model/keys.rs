@@ -121,7 +121,7 @@ impl Apply<'_> {
                 Place::Leased { .. } => true,
                 // It waits for another attempt.
                 Place::Delayed { .. } => !other.history.is_empty(),
-                Place::Held { .. } | Place::Dead { .. } | Place::Ready { .. } => false,
+                Place::Held { .. } | Place::Dead { .. } | Place::Done { .. } | Place::Ready { .. } => false,
             };
             ensure!(
                 !goes_on,

@@ -12,6 +12,7 @@ mod admin;
 mod compare;
 mod keys;
 mod receive;
+mod results;
 mod send;
 mod settle;
 mod state;
@@ -103,12 +104,12 @@ impl Model {
         .collect()
     }
 
-    /// Where the payload of each message lies.
+    /// Where the payload of each message lies, and what else was said of it.
     pub fn blobs(&self) -> impl Iterator<Item = (MessageId, sluice_engine::BlobRef)> {
-        self.world.messages.iter().map(|(id, message)| (*id, message.blob))
+        self.world.messages.iter().flat_map(|(id, message)| message.blobs().map(|blob| (*id, blob)))
     }
 
-    /// How many messages are neither dead nor held, nor wait for one that is held: consumers can get to the end of them.
+    /// How many messages are neither done, dead nor held, nor wait for one that is held: consumers can get to the end of them.
     pub fn open_messages(&self) -> usize {
         self.open().count()
     }
@@ -120,7 +121,8 @@ impl Model {
     }
 
     fn open(&self) -> impl Iterator<Item = (&MessageId, &Message)> {
-        let open = |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. });
+        let open =
+            |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. } | Place::Done { .. });
         let open = move |message: &Message| open(message.place) && !self.world.waits_for_a_person(message);
         self.world.messages.iter().filter(move |(_, message)| open(message))
     }
@@ -145,9 +147,11 @@ impl Apply<'_> {
             Command::Receive(receive) => self.receive(receive)?,
             Command::Settle { namespace, items } => self.settle(*namespace, items)?,
             Command::Extend { namespace, items } => self.extend(*namespace, items)?,
+            Command::Report { namespace, items } => self.report(*namespace, items)?,
             _ => self.administer(command)?,
         }
         self.follow_timers(matches!(command, Command::Tick))?;
+        self.follow_finished(matches!(command, Command::Tick))?;
         self.resolve_unsure()?;
         self.check_released()
     }
@@ -185,7 +189,8 @@ impl Apply<'_> {
     /// A blob that a message still has must not be let go of.
     fn check_released(&self) -> Checked {
         for released in &self.outcome.released {
-            let holder = self.world.messages.iter().find(|(_, message)| message.blob == *released);
+            let holder =
+                self.world.messages.iter().find(|(_, message)| message.blobs().any(|blob| blob == *released));
             ensure!(holder.is_none(), "{released:?} was released, and {holder:?} still has it");
         }
         Ok(())

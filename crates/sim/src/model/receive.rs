@@ -28,8 +28,10 @@ impl Apply<'_> {
             self.deliver(delivery, receive.lease_ms)?;
             bytes += u64::from(delivery.blob.len);
         }
+        // The first may be larger than wanted; then only empty ones can follow.
+        let first = deliveries.first().map_or(0, |delivery| delivery.blob.len);
         ensure!(
-            deliveries.len() <= 1 || bytes <= u64::from(receive.max_bytes),
+            bytes <= u64::from(receive.max_bytes.max(first)),
             "{bytes} bytes were given, {} wanted",
             receive.max_bytes
         );
@@ -57,7 +59,8 @@ impl Apply<'_> {
         // What stands first where keys have a say, and may be too large, is not known here.
         let unsure = queues.iter().any(|queue| !self.world.is_plain(*queue));
         ensure!(
-            heads.is_empty() || (bytes > 0 && (unsure || heads.iter().any(too_many))),
+            heads.is_empty()
+                || (!self.outcome.deliveries.is_empty() && (unsure || heads.iter().any(too_many))),
             "fewer messages were given than wanted, and there are ready ones: {:?}",
             heads.first()
         );
@@ -138,9 +141,9 @@ impl Apply<'_> {
             max_attempts: message.max_attempts(&settings),
             deliveries: message.deliveries,
             priority: message.priority,
-            has_details: false,
+            has_details: delivery.has_details,
         };
         ensure!(*delivery == expected, "{delivery:?} was given, and should be {expected:?}");
-        Ok(())
+        self.carries_details(delivery)
     }
 }

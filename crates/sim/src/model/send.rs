@@ -7,6 +7,7 @@ use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::outcome::Reply;
 
 use super::keys::Keys;
+use super::results::Asked;
 use super::state::{Keyed, Message, Place};
 use super::{Apply, Checked, ensure};
 
@@ -120,18 +121,14 @@ impl Apply<'_> {
         } else {
             Place::Ready { line: self.next_line() }
         };
+        let blob = BlobRef { index: self.index, item: number, len: blob_len(item) };
         let message = Message {
-            queue,
-            blob: BlobRef { index: self.index, item: number, len: blob_len(item) },
             priority: item.priority,
             max_attempts: item.max_attempts,
             backoff: item.backoff,
-            sent_us: self.now_us,
-            attempts: 0,
-            deliveries: 0,
-            place,
-            history: Vec::new(),
             keys: Keys::of(item.options),
+            asked: Asked::of(item.options),
+            ..Message::new(queue, blob, self.now_us, place)
         };
         let keyed = message.keys.any();
         self.world.messages.insert(id, message);

@@ -1,7 +1,8 @@
 //! Settling and extending.
 
+use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{SettleItem, Settlement};
-use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::query::AttemptEnd;
 
 use super::state::Place;
@@ -14,9 +15,13 @@ impl Apply<'_> {
         }
         self.succeeds()?;
         self.one_result_each(items.len())?;
+        let mut blobs = 0;
         for (number, item) in items.iter().enumerate() {
+            blobs += u32::from(!item.error.is_empty());
+            let len = item.result.map(|result| BlobHead::len(result.content_type, &[]) + result.bytes.len());
+            let result = len.map(|len| self.blob_of_record(&mut blobs, len));
             if self.expect_result(number, namespace, item.receipt)? {
-                self.settle_one(item);
+                self.settle_one(item, result)?;
             }
         }
         Ok(())
@@ -29,14 +34,14 @@ impl Apply<'_> {
         self.succeeds()?;
         self.one_result_each(items.len())?;
         for (number, (receipt, lease_ms)) in items.iter().enumerate() {
-            if self.expect_result(number, namespace, *receipt)? {
+            if self.may_extend(number, namespace, *receipt)? {
                 self.extend_one(*receipt, *lease_ms);
             }
         }
         Ok(())
     }
 
-    fn one_result_each(&self, items: usize) -> Checked {
+    pub(super) fn one_result_each(&self, items: usize) -> Checked {
         let results = self.outcome.results.len();
         ensure!(results == items, "{results} results for {items} items");
         Ok(())
@@ -48,6 +53,16 @@ impl Apply<'_> {
         let got = code(&self.outcome.results[number]);
         ensure!(expected.contains(&got), "receipt {receipt} got {got}, not {}", expected.join(" or "));
         Ok(got == "ok")
+    }
+
+    /// Whether the receipt may go on holding its message, by model and engine.
+    pub(super) fn may_extend(
+        &self,
+        number: usize,
+        namespace: NamespaceId,
+        receipt: Receipt,
+    ) -> Result<bool, String> {
+        self.expect_result(number, namespace, receipt)
     }
 
     /// What this receipt is worth now; more than one answer where it was forged from parts of others.
@@ -67,15 +82,12 @@ impl Apply<'_> {
         }
     }
 
-    fn settle_one(&mut self, item: &SettleItem<'_>) {
+    fn settle_one(&mut self, item: &SettleItem<'_>, result: Option<BlobRef>) -> Checked {
         let id = item.receipt.id;
         let error_len = item.error.len() as u32;
         self.world.settled.insert(item.receipt);
         match item.settlement {
-            Settlement::Ack => {
-                self.total(id, |totals| totals.acked += 1);
-                self.world.messages.remove(&id);
-            }
+            Settlement::Ack => self.finish(id, result)?,
             Settlement::Nack { delay_ms } => {
                 self.total(id, |totals| totals.nacked += 1);
                 self.end_attempt(id, AttemptEnd::Nacked, error_len);
@@ -88,6 +100,7 @@ impl Apply<'_> {
                 self.die(id, "rejected");
             }
         }
+        Ok(())
     }
 
     fn release(&mut self, id: MessageId, delay_ms: u64, error_len: u32) {
@@ -101,7 +114,7 @@ impl Apply<'_> {
         self.wait(id, delay_ms * 1_000, delay_ms * 1_000);
     }
 
-    fn extend_one(&mut self, receipt: Receipt, lease_ms: u64) {
+    pub(super) fn extend_one(&mut self, receipt: Receipt, lease_ms: u64) {
         let Some(message) = self.world.messages.get_mut(&receipt.id) else { return };
         let queue_ms = self.world.queues[&message.queue].settings.lease_ms;
         let lease_ms = if lease_ms == 0 { queue_ms } else { lease_ms };

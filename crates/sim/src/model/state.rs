@@ -8,6 +8,7 @@ use sluice_engine::query::{AttemptEnd, Counters, State};
 use sluice_engine::settings::{Backoff, QueueSettings, Quotas};
 
 use super::keys::{Keys, Limited};
+use super::results::{Asked, Told};
 
 /// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
 /// being sent has no order among itself that a client could rely on, except by the time that it was due.
@@ -22,11 +23,29 @@ pub(super) struct Line {
 /// Where a message is, and what goes with that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    Delayed { until_us: u64 },
-    Ready { line: Line },
-    Leased { token: u64, until_us: u64, since_us: u64 },
-    Held { reason: &'static str },
-    Dead { reason: &'static str },
+    Delayed {
+        until_us: u64,
+    },
+    Ready {
+        line: Line,
+    },
+    Leased {
+        token: u64,
+        until_us: u64,
+        since_us: u64,
+    },
+    Held {
+        reason: &'static str,
+    },
+    Dead {
+        reason: &'static str,
+    },
+    /// Kept until then in any case, and beyond as its queue says.
+    Done {
+        done_us: u64,
+        until_us: u64,
+        result: Option<BlobRef>,
+    },
 }
 
 impl Place {
@@ -37,6 +56,7 @@ impl Place {
             Place::Leased { .. } => State::Leased,
             Place::Held { .. } => State::Held,
             Place::Dead { .. } => State::Dead,
+            Place::Done { .. } => State::Done,
         }
     }
 }
@@ -65,9 +85,30 @@ pub(super) struct Message {
     pub(super) place: Place,
     pub(super) history: Vec<Ended>,
     pub(super) keys: Keys,
+    pub(super) asked: Asked,
+    pub(super) told: Told,
 }
 
 impl Message {
+    /// One that its sender says nothing special of.
+    pub(super) fn new(queue: QueueId, blob: BlobRef, sent_us: u64, place: Place) -> Message {
+        Message {
+            queue,
+            blob,
+            priority: 0,
+            max_attempts: 0,
+            backoff: None,
+            sent_us,
+            attempts: 0,
+            deliveries: 0,
+            place,
+            history: Vec::new(),
+            keys: Keys::default(),
+            asked: Asked::default(),
+            told: Told::default(),
+        }
+    }
+
     /// Attempts that it may have in a queue with these settings.
     pub(super) fn max_attempts(&self, settings: &QueueSettings) -> u16 {
         if self.max_attempts == 0 { settings.max_attempts } else { self.max_attempts }

@@ -6,7 +6,7 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
-use super::op::{NodeOp, Op};
+use super::op::{NodeOp, Op, Settled};
 
 const QUEUE_SET: u8 = 11;
 
@@ -62,7 +62,7 @@ fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
         if (how, error_len) != (3, 0) {
             return None;
         }
-        items.push((receipt, Settlement::Release { delay_ms }, String::new()));
+        items.push(Settled::plain(receipt, Settlement::Release { delay_ms }));
     }
     Some(Op::Settle { namespace, items })
 }

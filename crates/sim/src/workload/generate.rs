@@ -49,12 +49,12 @@ pub struct Wanted {
 pub struct Generator {
     /// The shard that these clients use.
     shard: u32,
-    rng: Rng,
+    pub(super) rng: Rng,
     /// Deliveries that clients hold and have not settled, as far as they know.
-    held: Vec<Receipt>,
+    pub(super) held: Vec<Receipt>,
     spent: VecDeque<Receipt>,
     keyed: VecDeque<Op>,
-    payloads: u64,
+    pub(super) payloads: u64,
     payload_bytes_max: u64,
 }
 
@@ -91,11 +91,12 @@ impl Generator {
     /// The next thing that some client asks for.
     pub fn op(&mut self, model: &Model) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
-        let kinds: [(u64, Draw); 10] = [
+        let kinds: [(u64, Draw); 11] = [
             (20, Generator::send),
             (2, Generator::repeat),
             (settle, Generator::settle),
             (3, Generator::extend),
+            (3, Generator::report),
             (2, Generator::queue_set),
             (1, Generator::drop_messages),
             (3, Generator::redrive),
@@ -132,7 +133,7 @@ impl Generator {
         }
     }
 
-    fn a_namespace(&mut self, model: &Model) -> NamespaceId {
+    pub(super) fn a_namespace(&mut self, model: &Model) -> NamespaceId {
         let known = model.namespaces(self.shard);
         if self.shard == 0 && self.rng.chance(3, 5) {
             NamespaceId::DEFAULT
@@ -143,7 +144,7 @@ impl Generator {
         }
     }
 
-    fn a_queue(&mut self) -> String {
+    pub(super) fn a_queue(&mut self) -> String {
         match self.rng.below(60) {
             0 => "not a name".to_owned(),
             1 => "$reserved".to_owned(),
@@ -188,14 +189,19 @@ impl Generator {
             ]),
             max_attempts: self.rng.weighted(&[(4, 0), (1, 1), (1, 2)]),
             backoff: self.rng.chance(1, 8).then(|| self.backoff()),
-            options: (keyed && self.rng.chance(3, 4)).then(|| self.options()),
+            options: self.options(keyed),
         }
     }
 
-    fn options(&mut self) -> SendOptions<'static> {
-        let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
-        let mut key = || keys[self.rng.index(keys.len())];
-        SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..SendOptions::default() }
+    fn options(&mut self, keyed: bool) -> Option<SendOptions<'static>> {
+        let mut options = SendOptions::default();
+        if keyed && self.rng.chance(3, 4) {
+            let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
+            let mut key = || keys[self.rng.index(keys.len())];
+            options = SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..options };
+        }
+        self.ask_for_result(&mut options);
+        options.given().copied()
     }
 
     /// Limits come and change; queues follow them and leave them.
@@ -266,21 +272,19 @@ impl Generator {
         let mut items = Vec::new();
         for _ in 0..count {
             let receipt = self.a_receipt(true);
-            let settlement = self.settlement();
-            let error = if self.rng.chance(1, 3) { "it did not work".to_owned() } else { String::new() };
-            items.push((receipt, settlement, error));
+            items.push(self.settled(receipt));
         }
         if self.rng.chance(1, 20) {
             items.push(items[0].clone());
         }
-        Op::Settle { namespace: self.namespace_of(items[0].0, model), items }
+        Op::Settle { namespace: self.namespace_of(items[0].receipt, model), items }
     }
 
-    fn namespace_of(&mut self, receipt: Receipt, model: &Model) -> NamespaceId {
+    pub(super) fn namespace_of(&mut self, receipt: Receipt, model: &Model) -> NamespaceId {
         if self.rng.chance(1, 50) { self.a_namespace(model) } else { receipt.id.namespace }
     }
 
-    fn settlement(&mut self) -> Settlement {
+    pub(super) fn settlement(&mut self) -> Settlement {
         self.rng.weighted(&[
             (12, Settlement::Ack),
             (3, Settlement::Nack { delay_ms: None }),
@@ -293,7 +297,7 @@ impl Generator {
     }
 
     /// A receipt: one in hand, an old one, or a forged one. One that is to be `spent` is in hand no more.
-    fn a_receipt(&mut self, spend: bool) -> Receipt {
+    pub(super) fn a_receipt(&mut self, spend: bool) -> Receipt {
         let old = self.spent.len();
         if !self.held.is_empty() && (old == 0 || !self.rng.chance(1, 8)) {
             let at = self.rng.index(self.held.len());
@@ -336,6 +340,7 @@ impl Generator {
         if patch == QueuePatch::default() || self.rng.chance(1, 2) {
             patch.backoff = Some(self.backoff());
         }
+        self.retain_done(&mut patch);
         let create = self.rng.chance(2, 3);
         Op::QueueSet { namespace: self.a_namespace(model), queue: self.a_queue(), patch, create }
     }

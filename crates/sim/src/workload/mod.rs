@@ -6,7 +6,8 @@
 mod decode;
 mod generate;
 mod op;
+mod results;
 
 pub use decode::decode;
 pub use generate::{Generator, QUEUES, Wanted};
-pub use op::{Item, NodeOp, Op};
+pub use op::{Item, NodeOp, Op, SentBlob, Settled, Told};

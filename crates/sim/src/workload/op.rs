@@ -1,6 +1,8 @@
 //! What a simulated client asks: a command with everything it borrows.
 
-use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{
+    Command, Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::LimitRules;
 use sluice_engine::limits::Limits;
@@ -28,13 +30,49 @@ pub struct Item {
     pub options: Option<SendOptions<'static>>,
 }
 
+/// One message to settle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settled {
+    /// The delivery.
+    pub receipt: Receipt,
+    /// How it ends.
+    pub settlement: Settlement,
+    /// May be empty.
+    pub error: String,
+    /// What the work gave.
+    pub result: Option<Vec<u8>>,
+}
+
+/// What one holder tells of its work.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// The delivery.
+    pub receipt: Receipt,
+    /// 0: the queue's.
+    pub lease_ms: u64,
+    /// Percent and note.
+    pub progress: Option<(u8, String)>,
+    /// What the next attempt gets.
+    pub checkpoint: Option<Vec<u8>>,
+}
+
+/// A blob as a client has sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SentBlob<'a> {
+    /// Laid out as a payload: content type, headers, bytes.
+    Message(&'a str, &'a [(&'static str, &'static str)], &'a [u8]),
+    /// Nothing but text.
+    Text(&'a str),
+}
+
 /// A command that owns its parts.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum Op {
     Send { namespace: NamespaceId, queue: String, key: Vec<u8>, digest: u64, items: Vec<Item> },
-    Settle { namespace: NamespaceId, items: Vec<(Receipt, Settlement, String)> },
+    Settle { namespace: NamespaceId, items: Vec<Settled> },
     Extend { namespace: NamespaceId, items: Vec<(Receipt, u64)> },
+    Report { namespace: NamespaceId, items: Vec<Told> },
     NamespaceCreate { number: Option<NamespaceId>, name: String, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
     NamespaceDelete { namespace: NamespaceId, force: bool },
@@ -77,6 +115,19 @@ impl Op {
         matches!(self, Op::NamespaceCreate { .. } | Op::NamespaceSet { .. } | Op::NamespaceDelete { .. })
     }
 
+    /// The blob with this number of its record.
+    pub fn blob(&self, number: u32) -> Option<SentBlob<'_>> {
+        let number = number as usize;
+        match self {
+            Op::Send { items, .. } => items
+                .get(number)
+                .map(|item| SentBlob::Message(item.content_type, &item.headers, &item.payload)),
+            Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
+            Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
+            _ => None,
+        }
+    }
+
     /// Lends the command.
     pub fn with<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
@@ -91,18 +142,14 @@ impl Op {
                 }))
             }
             Op::Settle { namespace, items } => {
-                let items: Vec<SettleItem<'_>> = items
-                    .iter()
-                    .map(|(receipt, settlement, error)| SettleItem {
-                        receipt: *receipt,
-                        settlement: *settlement,
-                        error,
-                        result: None,
-                    })
-                    .collect();
+                let items: Vec<SettleItem<'_>> = items.iter().map(Settled::lend).collect();
                 f(&Command::Settle { namespace: *namespace, items: &items })
             }
             Op::Extend { namespace, items } => f(&Command::Extend { namespace: *namespace, items }),
+            Op::Report { namespace, items } => {
+                let items: Vec<ReportItem<'_>> = items.iter().map(Told::lend).collect();
+                f(&Command::Report { namespace: *namespace, items: &items })
+            }
             _ => self.with_plain(f),
         }
     }
@@ -134,7 +181,7 @@ impl Op {
                 f(&Command::DeadDelete { namespace: *namespace, queue, ids })
             }
             Op::Node(op) => op.with(f),
-            Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } => self.with(f),
+            Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
         }
     }
 }
@@ -161,6 +208,46 @@ impl NodeOp {
             }
             NodeOp::HoldDamaged { id, blob } => f(&Command::HoldDamaged { id: *id, blob: *blob }),
         }
+    }
+}
+
+impl Settled {
+    /// One of which nothing more is said.
+    pub fn plain(receipt: Receipt, settlement: Settlement) -> Settled {
+        Settled { receipt, settlement, error: String::new(), result: None }
+    }
+
+    fn lend(&self) -> SettleItem<'_> {
+        let content = |bytes| Content { content_type: "", bytes };
+        SettleItem {
+            receipt: self.receipt,
+            settlement: self.settlement,
+            error: &self.error,
+            result: self.result.as_deref().map(content),
+        }
+    }
+
+    fn blobs(&self) -> impl Iterator<Item = SentBlob<'_>> {
+        let error = (!self.error.is_empty()).then_some(SentBlob::Text(&self.error));
+        let result = self.result.as_deref().map(|bytes| SentBlob::Message("", &[], bytes));
+        error.into_iter().chain(result)
+    }
+}
+
+impl Told {
+    fn lend(&self) -> ReportItem<'_> {
+        ReportItem {
+            receipt: self.receipt,
+            lease_ms: self.lease_ms,
+            progress: self.progress.as_ref().map(|(percent, note)| Progress { percent: *percent, note }),
+            checkpoint: self.checkpoint.as_deref(),
+        }
+    }
+
+    fn blobs(&self) -> impl Iterator<Item = SentBlob<'_>> {
+        let note = self.progress.as_ref().map(|(_, note)| note.as_str()).filter(|note| !note.is_empty());
+        let checkpoint = self.checkpoint.as_deref().map(|bytes| SentBlob::Message("", &[], bytes));
+        note.map(SentBlob::Text).into_iter().chain(checkpoint)
     }
 }
 

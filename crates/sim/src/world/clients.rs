@@ -9,7 +9,9 @@ use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{BlobRef, Error};
 use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead};
 use sluice_node::mailbox::Mailbox;
-use sluice_node::shard::request::{Answer, Completion, Given, Proposal, Pull, PullReply, ReplyTo, Request};
+use sluice_node::shard::request::{
+    Answer, Completion, Given, GivenDetails, Proposal, Pull, PullReply, ReplyTo, Request,
+};
 
 use super::World;
 use crate::model::Checked;
@@ -262,7 +264,7 @@ impl World {
 
     fn given(&mut self, tag: u64, given: Vec<Given>) -> Checked {
         self.trace(|| format!("  #{tag} is given {} messages", given.len()));
-        for Given { delivery, blob, .. } in given {
+        for Given { delivery, blob, details, .. } in given {
             let receipt = delivery.receipt;
             let Some((index, told)) = self.lanes[self.at].history.take_handed(receipt) else {
                 return Err(format!(
@@ -277,9 +279,23 @@ impl World {
             }
             self.lanes[self.at].clients.acknowledged =
                 self.lanes[self.at].clients.acknowledged.max(index + 1);
+            if let Some(details) = details {
+                self.has_checkpoint(&details)?;
+            }
             self.take_payload(delivery, blob)?;
         }
         Ok(())
+    }
+
+    /// The checkpoint that came with a delivery is what an earlier attempt has left.
+    fn has_checkpoint(&self, details: &GivenDetails) -> Checked {
+        match (details.known.checkpoint, &details.blobs[0]) {
+            (Some(checkpoint), Some(BlobRead::Cached(bytes))) => {
+                self.lanes[self.at].history.check_blob(checkpoint, bytes)
+            }
+            (None, Some(_)) => Err(format!("{details:?} comes with a checkpoint of nobody")),
+            _ => Ok(()),
+        }
     }
 
     fn take_payload(&mut self, delivery: Delivery, blob: BlobRead) -> Checked {

@@ -8,7 +8,7 @@ use sluice_node::shard::Step;
 use super::World;
 use crate::disk::Crash;
 use crate::model::Checked;
-use crate::workload::{Item, Op, QUEUES, Wanted};
+use crate::workload::{Item, Op, QUEUES, Settled, Wanted};
 
 /// Rounds of pulling and acking after which what is left counts as stuck.
 const ROUNDS_MAX: usize = 400;
@@ -139,7 +139,7 @@ impl World {
 
     fn ack_everything(&mut self) -> Checked {
         for receipt in self.lanes[self.at].generator.take_held() {
-            let items = vec![(receipt, Settlement::Ack, String::new())];
+            let items = vec![Settled::plain(receipt, Settlement::Ack)];
             self.ask(Op::Settle { namespace: receipt.id.namespace, items })?;
             if let Some(server) = &mut self.lanes[self.at].server {
                 server.shard.step();

@@ -12,7 +12,7 @@ use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Committed, Records};
 
 use crate::model::{Checked, Model};
-use crate::workload::{Op, decode};
+use crate::workload::{Op, SentBlob, decode};
 
 /// One record.
 #[derive(Clone, Debug)]
@@ -254,19 +254,24 @@ impl History {
 
     /// Whether these are the bytes that were sent as this blob.
     pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
-        let sent = match self.entry(blob.index).map(|entry| &entry.op) {
-            Some(Op::Send { items, .. }) => items.get(blob.item as usize),
-            _ => None,
+        let sent = match blob {
+            BlobRef::EMPTY => Some(SentBlob::Message("", &[], &[])),
+            _ => self.entry(blob.index).and_then(|entry| entry.op.blob(blob.item)),
         };
         let Some(sent) = sent else {
             return Err(format!("{blob:?} was never sent"));
         };
-        let Some(read) = MessageBlob::parse(bytes) else {
-            return Err(format!("{blob:?} cannot be read"));
+        let same = match sent {
+            SentBlob::Text(text) => bytes == text.as_bytes(),
+            SentBlob::Message(content_type, headers, payload) => {
+                let Some(read) = MessageBlob::parse(bytes) else {
+                    return Err(format!("{blob:?} cannot be read"));
+                };
+                read.payload == payload
+                    && read.content_type == content_type
+                    && read.headers().eq(headers.iter().copied())
+            }
         };
-        let same = read.payload == sent.payload
-            && read.content_type == sent.content_type
-            && read.headers().eq(sent.headers.iter().copied());
         if same { Ok(()) } else { Err(format!("{blob:?} does not hold what was sent")) }
     }
 

@@ -1,0 +1,230 @@
+//! Results, replies, progress and checkpoints, and how long finished messages stay.
+
+use std::collections::BTreeMap;
+
+use sluice_engine::blob::BlobHead;
+use sluice_engine::command::ReportItem;
+use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
+use sluice_engine::options::SendOptions;
+use sluice_engine::outcome::Delivery;
+use sluice_engine::query::{MessageView, Progress};
+
+use super::state::{Message, Place};
+use super::time::TICK_US;
+use super::{Apply, Checked, ensure};
+
+/// What the sender of a message wants to hear of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) ttl_ms: u64,
+    pub(super) correlation_id: Vec<u8>,
+    pub(super) reply_to: String,
+}
+
+/// What its holders have told on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Told {
+    pub(super) progress: Option<Progress>,
+    pub(super) checkpoint: Option<BlobRef>,
+}
+
+impl Asked {
+    pub(super) fn of(options: Option<&SendOptions<'_>>) -> Asked {
+        let Some(options) = options else { return Asked::default() };
+        Asked {
+            ttl_ms: options.result_ttl_ms,
+            correlation_id: options.correlation_id.to_vec(),
+            reply_to: options.reply_to.to_owned(),
+        }
+    }
+}
+
+impl Message {
+    /// All that lies in the log for it: whether it is laid out as a payload or not.
+    pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
+        let result = match self.place {
+            Place::Done { result, .. } => result,
+            _ => None,
+        };
+        let note = self.told.progress.and_then(|progress| progress.note);
+        [Some(self.blob), self.told.checkpoint, note, result]
+            .into_iter()
+            .flatten()
+            .filter(|blob| *blob != BlobRef::EMPTY)
+    }
+
+    /// Whether the engine shows of results what it should.
+    pub(super) fn compare_results(&self, view: &MessageView) -> Checked {
+        let (done_us, result) = match self.place {
+            Place::Done { done_us, result, .. } => (Some(done_us), result),
+            _ => (None, None),
+        };
+        let same = view.progress == self.told.progress
+            && view.checkpoint == self.told.checkpoint
+            && *view.correlation_id == *self.asked.correlation_id
+            && *view.reply_to == *self.asked.reply_to
+            && view.result == result
+            && view.done_at_us == done_us;
+        ensure!(same, "the engine shows {view:?}, the model has {self:?}");
+        Ok(())
+    }
+}
+
+impl Apply<'_> {
+    /// An acked message: done for a while, or gone; and its result is sent on in the same record.
+    pub(super) fn finish(&mut self, id: MessageId, result: Option<BlobRef>) -> Checked {
+        self.total(id, |totals| totals.acked += 1);
+        let now_us = self.now_us;
+        let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
+        let (queue, asked) = (message.queue, message.asked.clone());
+        if asked.ttl_ms > 0 || self.world.queues[&queue].settings.retains_done() {
+            message.told = Told::default();
+            message.place = Place::Done { done_us: now_us, until_us: now_us + asked.ttl_ms * 1_000, result };
+        } else {
+            self.world.messages.remove(&id);
+        }
+        if asked.reply_to.is_empty() {
+            return Ok(());
+        }
+        let correlation_id =
+            if asked.correlation_id.is_empty() { id.to_text().into() } else { asked.correlation_id };
+        self.reply(queue, id.namespace, &asked.reply_to, correlation_id, result.unwrap_or(BlobRef::EMPTY))
+    }
+
+    /// The reply is sent, or lost where a send may be refused, which is counted. That there is no second one is seen by
+    /// laying the lists of messages side by side.
+    fn reply(
+        &mut self,
+        from: QueueId,
+        namespace: NamespaceId,
+        to: &str,
+        correlation_id: Vec<u8>,
+        blob: BlobRef,
+    ) -> Checked {
+        let Some(of) = self.world.namespaces.get(&namespace) else { return Ok(()) };
+        let sequence = of.last_sequence.max(u64::from(self.world.epoch) << EPOCH_SHIFT) + 1;
+        let quotas = of.quotas;
+        let id = MessageId { namespace, sequence };
+        let existing = self.world.queue_named(namespace, to);
+        let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed)
+            || (existing.is_none() && !self.world.limits.auto_create);
+        let Ok(view) = self.engine.message(id) else {
+            ensure!(closed || quotas != Default::default(), "no reply was sent to {to:?} from {from:?}");
+            if let Some(queue) = self.world.queues.get_mut(&from) {
+                queue.totals.replies_lost += 1;
+            }
+            return Ok(());
+        };
+        ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
+        ensure!(view.blob == blob, "reply {id} holds {:?}, not {blob:?}", view.blob);
+        let queue = self.queue_for(namespace, to)?;
+        let line = self.next_line();
+        let mut reply = Message::new(queue, blob, self.now_us, Place::Ready { line });
+        reply.asked.correlation_id = correlation_id;
+        self.world.messages.insert(id, reply);
+        if let Some(queue) = self.world.queues.get_mut(&queue) {
+            queue.totals.sent += 1;
+        }
+        if let Some(namespace) = self.world.namespaces.get_mut(&namespace) {
+            namespace.last_sequence = sequence;
+        }
+        Ok(())
+    }
+
+    /// Extends leases, and takes down what is told; a receipt that holds nothing writes nothing.
+    pub(super) fn report(&mut self, namespace: NamespaceId, items: &[ReportItem<'_>]) -> Checked {
+        if !self.world.namespaces.contains_key(&namespace) {
+            return self.fails("namespace_not_found");
+        }
+        self.succeeds()?;
+        self.one_result_each(items.len())?;
+        let mut blobs = 0;
+        for (number, item) in items.iter().enumerate() {
+            let note = item.progress.map(|progress| progress.note.len()).filter(|len| *len > 0);
+            let note = note.map(|len| self.blob_of_record(&mut blobs, len));
+            let checkpoint = item.checkpoint.map(|bytes| BlobHead::len("", &[]) + bytes.len());
+            let checkpoint = checkpoint.map(|len| self.blob_of_record(&mut blobs, len));
+            if !self.may_extend(number, namespace, item.receipt)? {
+                continue;
+            }
+            self.extend_one(item.receipt, item.lease_ms);
+            let Some(message) = self.world.messages.get_mut(&item.receipt.id) else { continue };
+            if let Some(progress) = item.progress {
+                let percent = progress.percent;
+                message.told.progress = Some(Progress { percent, note, at_us: self.now_us });
+            }
+            message.told.checkpoint = checkpoint.or(message.told.checkpoint);
+        }
+        Ok(())
+    }
+
+    /// The next blob of the record that is applied.
+    pub(super) fn blob_of_record(&self, blobs: &mut u32, len: usize) -> BlobRef {
+        let item = *blobs;
+        *blobs += 1;
+        BlobRef { index: self.index, item, len: len as u32 }
+    }
+
+    /// A delivery carries the checkpoint of the attempts before it, and what a reply needs.
+    pub(super) fn carries_details(&self, delivery: &Delivery) -> Checked {
+        let message = &self.world.messages[&delivery.receipt.id];
+        let details = self.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
+        let same = details.checkpoint == message.told.checkpoint
+            && *details.correlation_id == *message.asked.correlation_id
+            && *details.reply_to == *message.asked.reply_to;
+        ensure!(same, "{delivery:?} carries {details:?}, the model has {message:?}");
+        let plain = message.told == Told::default() && message.asked == Asked::default();
+        ensure!(delivery.has_details || plain, "{delivery:?} hides that {message:?} carries more");
+        Ok(())
+    }
+
+    /// Lets those finished messages go that the engine let go, if it may; after a tick, all that must go have to be gone,
+    /// unless the engine says that it goes on at once.
+    pub(super) fn follow_finished(&mut self, ticked: bool) -> Checked {
+        let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
+        let must = ticked && !goes_on;
+        for (queue, finished) in self.finished() {
+            let settings = self.world.queues[&queue].settings.clone();
+            let retain_us = settings.retain_done_ms * 1_000;
+            // Those that the queue keeps may not have been met yet within the present millisecond.
+            let (mut stay, mut stay_surely) = (0, 0);
+            // The latest first: they may stay, and those before them must make room.
+            for (done_us, id, until_us) in finished.into_iter().rev() {
+                let over = |at_us: u64| at_us <= self.now_us;
+                let over_to_the_tick = |at_us: u64| at_us.div_ceil(TICK_US) * TICK_US <= self.now_us;
+                let ends_us = match retain_us {
+                    _ if !settings.retains_done() => Some(until_us),
+                    0 => None,
+                    retain_us => Some(until_us.max(done_us + retain_us)),
+                };
+                let count = settings.retain_done_count as usize;
+                let (full, full_surely) = (count > 0 && stay >= count, count > 0 && stay_surely >= count);
+                if self.engine.message(id).is_ok() {
+                    let late =
+                        ends_us.is_some_and(over_to_the_tick) || (full_surely && over_to_the_tick(until_us));
+                    ensure!(!must || !late, "finished message {id} stays too long: done at {done_us}");
+                    stay += usize::from(over(until_us));
+                    stay_surely += usize::from(over_to_the_tick(until_us));
+                    continue;
+                }
+                let may = ends_us.is_some_and(over) || (full && over(until_us));
+                ensure!(may, "finished message {id} is gone, done at {done_us}, kept until {until_us}");
+                self.world.messages.remove(&id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finished messages by queue, those that finished first before others: when, which, and until when they are kept in
+    /// any case.
+    fn finished(&self) -> BTreeMap<QueueId, Vec<(u64, MessageId, u64)>> {
+        let mut finished: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
+        for (id, message) in &self.world.messages {
+            if let Place::Done { done_us, until_us, .. } = message.place {
+                finished.entry(message.queue).or_default().push((done_us, *id, until_us));
+            }
+        }
+        finished.values_mut().for_each(|list| list.sort_unstable());
+        finished
+    }
+}

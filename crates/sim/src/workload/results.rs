@@ -1,0 +1,71 @@
+//! Draws what clients want to hear of their messages, and what workers tell.
+
+use sluice_engine::command::Settlement;
+use sluice_engine::id::Receipt;
+use sluice_engine::options::SendOptions;
+use sluice_engine::settings::QueuePatch;
+
+use super::generate::Generator;
+use super::op::{Op, Settled, Told};
+use crate::model::Model;
+
+/// Queues that replies go to: one of them may have to be made by the first.
+const REPLY_QUEUES: [&str; 2] = ["alpha", "gamma"];
+
+impl Generator {
+    /// Now and then somebody wants the result.
+    pub(super) fn ask_for_result(&mut self, options: &mut SendOptions<'static>) {
+        if !self.rng.chance(1, 6) {
+            return;
+        }
+        options.result_ttl_ms = self.rng.weighted(&[(2, 0), (1, 1), (2, 900), (1, 20_000)]);
+        options.correlation_id = self.rng.weighted(&[(2, b""), (1, b"c0")]);
+        if self.rng.chance(1, 2) {
+            options.reply_to = *self.rng.pick::<&str>(&REPLY_QUEUES);
+        }
+    }
+
+    /// How one delivery ends.
+    pub(super) fn settled(&mut self, receipt: Receipt) -> Settled {
+        let mut settled = Settled::plain(receipt, self.settlement());
+        if self.rng.chance(1, 3) {
+            settled.error = "it did not work".to_owned();
+        }
+        if settled.settlement == Settlement::Ack && self.rng.chance(1, 3) {
+            settled.result = Some(self.some_bytes());
+        }
+        settled
+    }
+
+    /// Workers tell how far they are.
+    pub(super) fn report(&mut self, model: &Model) -> Op {
+        let mut items = Vec::new();
+        for _ in 0..self.rng.between(1, 3) {
+            let note = if self.rng.chance(1, 2) { "half of it".to_owned() } else { String::new() };
+            let progress = self.rng.chance(2, 3).then(|| (self.rng.below(101) as u8, note));
+            items.push(Told {
+                receipt: self.a_receipt(false),
+                lease_ms: self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)]),
+                progress,
+                checkpoint: self.rng.chance(1, 2).then(|| self.some_bytes()),
+            });
+        }
+        Op::Report { namespace: self.namespace_of(items[0].receipt, model), items }
+    }
+
+    /// Now and then a queue begins to keep what is finished, or ends it.
+    pub(super) fn retain_done(&mut self, patch: &mut QueuePatch) {
+        if self.rng.chance(1, 4) {
+            patch.retain_done_ms = Some(self.rng.weighted(&[(2, 0), (1, 300), (1, 30_000)]));
+        }
+        if self.rng.chance(1, 4) {
+            patch.retain_done_count = Some(self.rng.weighted(&[(2, 0), (1, 1), (1, 8)]));
+        }
+    }
+
+    /// Bytes that no one else sends; sometimes none.
+    fn some_bytes(&mut self) -> Vec<u8> {
+        self.payloads += 1;
+        if self.rng.chance(1, 10) { Vec::new() } else { self.payloads.to_le_bytes().to_vec() }
+    }
+}
