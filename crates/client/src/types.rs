@@ -67,41 +67,60 @@ pub struct ErrorBody {
     pub details: Value,
 }
 
-/// Settings of a queue.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct QueueSettings {
+macro_rules! queue_settings {
+    ($($(#[$meta:meta])* $name:ident: $type:ty;)*) => {
+        /// Settings of a queue. One that an older server does not know is empty.
+        #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub struct QueueSettings {
+            $($(#[$meta])* #[serde(default)] pub $name: $type,)*
+        }
+
+        /// A change of queue settings: what is `None` stays.
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+        pub struct QueueChange {
+            $(
+                #[doc = concat!("See [`QueueSettings::", stringify!($name), "`].")]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$type>,
+            )*
+        }
+    };
+}
+
+queue_settings! {
     /// The lease of a receive that names none, in milliseconds.
-    pub lease_ms: u64,
+    lease_ms: u64;
     /// Attempts of a message that names none.
-    pub max_attempts: u32,
+    max_attempts: u32;
     /// Deliveries in all before a message becomes a dead letter.
-    pub max_deliveries: u32,
+    max_deliveries: u32;
     /// Backoff of a message that names none.
-    pub backoff: Backoff,
-    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fair_weights: BTreeMap<String, u16>,
+    backoff: Backoff;
+    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one. A change replaces all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fair_weights: BTreeMap<String, u16>;
     /// What a delayed message does to the others with its ordering key.
-    #[serde(default)]
-    pub ordering_retry: OrderingRetry,
+    ordering_retry: OrderingRetry;
     /// The limit that the queue follows; empty: none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub limit: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    limit: String;
+    /// The queue that dead letters move to; empty: they stay.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    dead_letter_queue: String;
+    /// Whether it delivers nothing.
+    paused: bool;
+    /// Whether it refuses sends.
+    closed: bool;
     /// How long finished messages stay readable, in milliseconds; 0: not for time alone.
-    #[serde(default)]
-    pub retain_done_ms: u64,
+    retain_done_ms: u64;
     /// How many finished messages stay readable; 0: no number.
-    #[serde(default)]
-    pub retain_done_count: u32,
+    retain_done_count: u32;
     /// What becomes of a message that still waits at its end.
-    #[serde(default)]
-    pub on_expire: OnExpire,
+    on_expire: OnExpire;
     /// Messages that wait or are leased, at which sends are refused; 0: no number.
-    #[serde(default)]
-    pub max_messages: u64,
+    max_messages: u64;
     /// Their bytes, above which sends are refused; 0: no number.
-    #[serde(default)]
-    pub max_bytes: u64,
+    max_bytes: u64;
 }
 
 /// What a delayed message does to the others with its ordering key.
@@ -124,47 +143,6 @@ pub enum OnExpire {
     DeadLetter,
     /// It is gone.
     Drop,
-}
-
-/// A change of queue settings: what is `None` stays.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct QueueChange {
-    /// See [`QueueSettings::lease_ms`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lease_ms: Option<u64>,
-    /// See [`QueueSettings::max_attempts`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    /// See [`QueueSettings::max_deliveries`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_deliveries: Option<u32>,
-    /// See [`QueueSettings::backoff`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff: Option<Backoff>,
-    /// See [`QueueSettings::fair_weights`]; replaces all of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fair_weights: Option<BTreeMap<String, u16>>,
-    /// See [`QueueSettings::ordering_retry`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordering_retry: Option<OrderingRetry>,
-    /// See [`QueueSettings::limit`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<String>,
-    /// See [`QueueSettings::retain_done_ms`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retain_done_ms: Option<u64>,
-    /// See [`QueueSettings::retain_done_count`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retain_done_count: Option<u32>,
-    /// See [`QueueSettings::on_expire`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_expire: Option<OnExpire>,
-    /// See [`QueueSettings::max_messages`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_messages: Option<u64>,
-    /// See [`QueueSettings::max_bytes`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_bytes: Option<u64>,
 }
 
 /// Messages of a queue by state.
@@ -287,6 +265,9 @@ pub struct Stored {
     /// Delayed: when it becomes ready. Leased: when the lease ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// The queue in which it died, if that was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_queue: Option<String>,
     /// Why it is dead or held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

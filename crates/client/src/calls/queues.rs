@@ -56,6 +56,22 @@ impl Client {
         Ok((parse(&answer.body)?, answer.status == 201))
     }
 
+    /// Lets a queue deliver nothing, with `paused`, or deliver again.
+    pub async fn queue_pause(&self, queue: &str, paused: bool) -> Result<Queue, ClientError> {
+        self.queue_mark(queue, if paused { "pause" } else { "resume" }).await
+    }
+
+    /// Lets a queue refuse sends, with `closed`, or take them again.
+    pub async fn queue_close(&self, queue: &str, closed: bool) -> Result<Queue, ClientError> {
+        self.queue_mark(queue, if closed { "close" } else { "open" }).await
+    }
+
+    async fn queue_mark(&self, queue: &str, verb: &str) -> Result<Queue, ClientError> {
+        let path = self.path(&format!("/queues/{}/{verb}", encoded(queue)));
+        let answer = self.run(self.call(Method::POST, path, String::new()), Safety::Repeatable).await?;
+        parse(&answer.body)
+    }
+
     /// Drops what waits in a queue; tells how many messages.
     pub async fn queue_purge(&self, queue: &str) -> Result<u64, ClientError> {
         self.counted(Method::POST, &format!("/queues/{}/purge", encoded(queue)), None, "purged").await

@@ -216,6 +216,9 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(blocked_by) = view.blocked_by {
         o.text("blocked_by", blocked_by);
     }
+    if !view.from_queue.is_empty() {
+        o.text("from_queue", &view.from_queue);
+    }
     if let Some(reason) = view.reason {
         o.text("reason", reason);
     }

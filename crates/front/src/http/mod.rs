@@ -47,6 +47,7 @@ mod schedules;
 mod send;
 mod send_options;
 mod server;
+mod setting_kinds;
 mod settings;
 mod settle;
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Queues: look, set, purge, delete.
+//! Queues: look, set, pause, close, purge, delete.
 
 use http::StatusCode;
 use http::response::Response;
 use hyper::body::Incoming;
 use sluice_engine::query::{Counters, QueueView, State};
+use sluice_engine::settings::QueuePatch;
 
 use super::body::Body;
 use super::call::Call;
@@ -61,6 +62,21 @@ pub(crate) async fn set(call: &Call<'_>, body: Incoming, create: bool) -> Result
 pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let messages = call.node().queue_delete(call.namespace_id()?, call.name).await?;
     Ok(count("deleted", messages))
+}
+
+/// `POST P/queues/{queue}/pause` or `resume`
+pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body>, ApiError> {
+    mark(call, QueuePatch { paused: Some(paused), ..QueuePatch::default() }).await
+}
+
+/// `POST P/queues/{queue}/close` or `open`
+pub(crate) async fn close(call: &Call<'_>, closed: bool) -> Result<Response<Body>, ApiError> {
+    mark(call, QueuePatch { closed: Some(closed), ..QueuePatch::default() }).await
+}
+
+async fn mark(call: &Call<'_>, patch: QueuePatch) -> Result<Response<Body>, ApiError> {
+    let (queue, _) = call.node().queue_set(call.namespace_id()?, call.name, patch, false).await?;
+    Ok(answer(call, StatusCode::OK, &queue))
 }
 
 /// `POST P/queues/{queue}/purge`

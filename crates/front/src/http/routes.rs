@@ -40,6 +40,10 @@ operations! {
     QueuePut "queue_put" PUT Namespaced ["queues" / "{queue}"];
     QueuePatch "queue_patch" PATCH Namespaced ["queues" / "{queue}"];
     QueueDelete "queue_delete" DELETE Namespaced ["queues" / "{queue}"];
+    QueuePause "queue_pause" POST Namespaced ["queues" / "{queue}" / "pause"];
+    QueueResume "queue_resume" POST Namespaced ["queues" / "{queue}" / "resume"];
+    QueueClose "queue_close" POST Namespaced ["queues" / "{queue}" / "close"];
+    QueueOpen "queue_open" POST Namespaced ["queues" / "{queue}" / "open"];
     QueuePurge "queue_purge" POST Namespaced ["queues" / "{queue}" / "purge"];
     MessageList "message_list" GET Namespaced ["queues" / "{queue}" / "messages"];
     MessagePeek "message_peek" GET Namespaced ["queues" / "{queue}" / "peek"];

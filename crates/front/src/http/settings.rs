@@ -1,64 +1,104 @@
 //! Settings of queues and quotas of namespaces, as JSON.
 
+use serde_json::{Map, Value};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
-use sluice_engine::settings::{
-    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OnExpire, OrderingRetry,
-    QueuePatch, QueueSettings, Quotas,
-};
+use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
-use super::json::{Fault, Object, Read, Reader, push_text};
+use super::json::{Fault, Object, Read, Reader, object};
+use super::setting_kinds::{JsonSetting, Range};
 
 /// Fields of a backoff.
 pub(crate) const BACKOFF_FIELDS: &[&str] = &["kind", "base_ms", "cap_ms", "jitter_percent"];
-/// Fields of a queue's settings.
-pub(crate) const SETTINGS_FIELDS: &[&str] = &[
-    "lease_ms",
-    "max_attempts",
-    "max_deliveries",
-    "backoff",
-    "fair_weights",
-    "ordering_retry",
-    "limit",
-    "retain_done_ms",
-    "retain_done_count",
-    "on_expire",
-    "max_messages",
-    "max_bytes",
-];
-/// What a delayed message does to its ordering key.
-pub(crate) const ORDERING_RETRIES: &[&str] = &["block", "step_aside"];
-/// What becomes of a message that still waits at its end.
-pub(crate) const ON_EXPIRE: &[&str] = &["dead_letter", "drop"];
 /// Fields of a namespace's quotas.
 pub(crate) const QUOTA_FIELDS: &[&str] = &["queues", "messages", "bytes"];
 /// Names of the kinds of backoff.
 pub(crate) const BACKOFF_KINDS: &[&str] = &["none", "fixed", "linear", "exponential"];
 
-/// Reads a backoff; what is left out takes its default.
-pub(crate) fn read_backoff(reader: &mut Reader<'_>) -> Read<Backoff> {
-    let mut backoff = Backoff::default();
-    reader.object(BACKOFF_FIELDS, |reader, name| {
-        match name {
-            "kind" => backoff.kind = read_kind(reader)?,
-            "base_ms" => backoff.base_ms = reader.integer(0, u64::MAX)?,
-            "cap_ms" => backoff.cap_ms = reader.integer(0, u64::MAX)?,
-            "jitter_percent" => backoff.jitter_percent = reader.integer(0, 100)? as u8,
-            other => return Err(Fault::unknown("field", other, BACKOFF_FIELDS)),
+/// The range of what is no number.
+const ANY: Range = (0, u64::MAX);
+
+macro_rules! queue_settings {
+    ($($name:ident $range:expr, $about:literal;)*) => {
+        /// Fields of a queue's settings.
+        pub(crate) const SETTINGS_FIELDS: &[&str] = &[$(stringify!($name)),*];
+
+        fn read_setting(reader: &mut Reader<'_>, name: &str, patch: &mut QueuePatch) -> Read<()> {
+            match name {
+                $(stringify!($name) => patch.$name = Some(JsonSetting::read(reader, $range)?),)*
+                other => return Err(Fault::unknown("field", other, SETTINGS_FIELDS)),
+            }
+            Ok(())
         }
-        Ok(())
-    })?;
-    Ok(backoff)
+
+        /// Appends the settings of a queue.
+        pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
+            o.object("settings", |o| {
+                $(if !JsonSetting::is_empty(&settings.$name) {
+                    settings.$name.write(o, stringify!($name));
+                })*
+            });
+        }
+
+        /// The schema of each setting in the API description, by name.
+        pub(crate) fn settings_schemas() -> Map<String, Value> {
+            let settings = QueueSettings::default();
+            let mut schemas = Map::new();
+            $(schemas.insert(stringify!($name).to_owned(), schema_of(&settings.$name, $range, $about));)*
+            schemas
+        }
+
+        /// The settings that every queue shows.
+        pub(crate) fn settings_always_shown() -> Vec<&'static str> {
+            let settings = QueueSettings::default();
+            let shown = [$((is_always_shown(&settings.$name), stringify!($name))),*];
+            shown.into_iter().filter(|(always, _)| *always).map(|(_, name)| name).collect()
+        }
+    };
 }
 
-fn read_kind(reader: &mut Reader<'_>) -> Read<BackoffKind> {
-    let text = reader.string()?;
-    match text.get(reader.scratch()) {
-        "none" => Ok(BackoffKind::None),
-        "fixed" => Ok(BackoffKind::Fixed),
-        "linear" => Ok(BackoffKind::Linear),
-        "exponential" => Ok(BackoffKind::Exponential),
-        other => Err(Fault::one_of(BACKOFF_KINDS, other)),
-    }
+fn schema_of<T: JsonSetting>(_: &T, range: Range, about: &str) -> Value {
+    T::schema(range, about)
+}
+
+fn is_always_shown<T: JsonSetting>(_: &T) -> bool {
+    T::ALWAYS
+}
+
+// Name, range of a number, and what it is; how a type is spelt stands in `setting_kinds`.
+queue_settings! {
+    lease_ms (1, LEASE_MS_MAX), "The lease of a receive that names none";
+    max_attempts (1, ATTEMPTS_MAX.into()), "Attempts of a message that names none";
+    max_deliveries (1, u16::MAX.into()), "Deliveries in all before it is a dead letter";
+    backoff ANY, "Backoff of a message that names none";
+    fair_weights ANY, "By fair key, at most 1000; others give one message in their turn";
+    ordering_retry ANY, "What a delayed message does to the others with its ordering key";
+    limit ANY, "The limit that the queue follows; empty: none";
+    retain_done_ms (0, DELAY_MS_MAX), "How long a finished message stays readable; 0: not for time alone";
+    retain_done_count (0, RETAIN_DONE_COUNT_MAX.into()), "How many finished messages stay readable; 0: no number";
+    on_expire ANY, "What becomes of a message that still waits at its end";
+    max_messages ANY, "Messages that wait or are leased, at which sends are refused; 0: no number";
+    max_bytes ANY, "Their bytes, above which sends are refused; 0: no number";
+    dead_letter_queue ANY, "The queue that dead letters move to; empty: they stay";
+    paused ANY, "Whether it delivers nothing";
+    closed ANY, "Whether it refuses sends";
+}
+
+/// The settings of a new queue, as they are shown.
+pub(crate) fn default_settings() -> Value {
+    let mut out = Vec::new();
+    object(&mut out, |o| write_settings(o, &QueueSettings::default()));
+    let shown: Value = serde_json::from_slice(&out).unwrap_or_default();
+    shown["settings"].clone()
+}
+
+/// Reads a backoff; what is left out takes its default.
+pub(crate) fn read_backoff(reader: &mut Reader<'_>) -> Read<Backoff> {
+    JsonSetting::read(reader, ANY)
+}
+
+/// Appends a backoff.
+pub(crate) fn write_backoff(o: &mut Object<'_>, backoff: &Backoff) {
+    backoff.write(o, "backoff");
 }
 
 /// Reads the settings of a queue that are to change; an empty body changes none.
@@ -68,68 +108,9 @@ pub(crate) fn read_patch(body: &[u8]) -> Read<QueuePatch> {
     if reader.is_blank() {
         return Ok(patch);
     }
-    reader.object(SETTINGS_FIELDS, |reader, name| {
-        match name {
-            "lease_ms" => patch.lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
-            "max_attempts" => patch.max_attempts = Some(reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16),
-            "max_deliveries" => patch.max_deliveries = Some(reader.integer(1, u64::from(u16::MAX))? as u16),
-            "backoff" => patch.backoff = Some(read_backoff(reader)?),
-            "fair_weights" => patch.fair_weights = Some(read_fair_weights(reader)?),
-            "ordering_retry" => patch.ordering_retry = Some(read_ordering_retry(reader)?),
-            "max_messages" => patch.max_messages = Some(reader.integer(0, u64::MAX)?),
-            "max_bytes" => patch.max_bytes = Some(reader.integer(0, u64::MAX)?),
-            "on_expire" => patch.on_expire = Some(read_on_expire(reader)?),
-            "limit" => {
-                let name = reader.string()?;
-                patch.limit = Some(name.get(reader.scratch()).into());
-            }
-            "retain_done_ms" => patch.retain_done_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
-            "retain_done_count" => {
-                patch.retain_done_count = Some(reader.integer(0, u64::from(RETAIN_DONE_COUNT_MAX))? as u32);
-            }
-            other => return Err(Fault::unknown("field", other, SETTINGS_FIELDS)),
-        }
-        Ok(())
-    })?;
+    reader.object(SETTINGS_FIELDS, |reader, name| read_setting(reader, name, &mut patch))?;
     reader.finish()?;
     Ok(patch)
-}
-
-fn read_fair_weights(reader: &mut Reader<'_>) -> Read<FairWeights> {
-    let mut weights: Vec<(Box<[u8]>, u16)> = Vec::new();
-    reader.entries(|reader, key| {
-        let key = key.get(reader.scratch()).to_owned();
-        let weight = reader.integer(1, u64::from(FAIR_WEIGHT_MAX)).map_err(|fault| fault.inside(&key))?;
-        if weights.len() > FAIR_WEIGHTS_MAX {
-            return Err(Fault::invalid(format!("too many keys: use at most {FAIR_WEIGHTS_MAX}")));
-        }
-        weights.push((key.into_bytes().into(), weight as u16));
-        Ok(())
-    })?;
-    let count = weights.len();
-    let weights = FairWeights::new(weights);
-    if weights.len() < count {
-        return Err(Fault::new("duplicate_field", "a key is given twice"));
-    }
-    Ok(weights)
-}
-
-fn read_on_expire(reader: &mut Reader<'_>) -> Read<OnExpire> {
-    let text = reader.string()?;
-    match text.get(reader.scratch()) {
-        "dead_letter" => Ok(OnExpire::DeadLetter),
-        "drop" => Ok(OnExpire::Drop),
-        other => Err(Fault::one_of(ON_EXPIRE, other)),
-    }
-}
-
-fn read_ordering_retry(reader: &mut Reader<'_>) -> Read<OrderingRetry> {
-    let text = reader.string()?;
-    match text.get(reader.scratch()) {
-        "block" => Ok(OrderingRetry::Block),
-        "step_aside" => Ok(OrderingRetry::StepAside),
-        other => Err(Fault::one_of(ORDERING_RETRIES, other)),
-    }
 }
 
 /// Reads quotas into `quotas`; what is left out keeps its value.
@@ -163,62 +144,6 @@ impl QuotaPatch {
             bytes: self.bytes.unwrap_or(old.bytes),
         }
     }
-}
-
-/// Appends a backoff.
-pub(crate) fn write_backoff(o: &mut Object<'_>, backoff: &Backoff) {
-    o.object("backoff", |o| {
-        let kind = match backoff.kind {
-            BackoffKind::None => "none",
-            BackoffKind::Fixed => "fixed",
-            BackoffKind::Linear => "linear",
-            BackoffKind::Exponential => "exponential",
-        };
-        o.text("kind", kind);
-        o.number("base_ms", backoff.base_ms);
-        o.number("cap_ms", backoff.cap_ms);
-        o.number("jitter_percent", u64::from(backoff.jitter_percent));
-    });
-}
-
-/// Appends the settings of a queue.
-pub(crate) fn write_settings(o: &mut Object<'_>, settings: &QueueSettings) {
-    o.object("settings", |o| {
-        o.number("lease_ms", settings.lease_ms);
-        o.number("max_attempts", u64::from(settings.max_attempts));
-        o.number("max_deliveries", u64::from(settings.max_deliveries));
-        write_backoff(o, &settings.backoff);
-        if !settings.fair_weights.is_empty() {
-            let out = o.name("fair_weights");
-            out.push(b'{');
-            for (at, (key, weight)) in settings.fair_weights.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                push_text(out, &String::from_utf8_lossy(key));
-                out.extend_from_slice(format!(":{weight}").as_bytes());
-            }
-            out.push(b'}');
-        }
-        let retry = match settings.ordering_retry {
-            OrderingRetry::Block => "block",
-            OrderingRetry::StepAside => "step_aside",
-        };
-        o.text("ordering_retry", retry);
-        if !settings.limit.is_empty() {
-            o.text("limit", &settings.limit);
-        }
-        if settings.on_expire == OnExpire::Drop {
-            o.text("on_expire", "drop");
-        }
-        for (name, most) in [("max_messages", settings.max_messages), ("max_bytes", settings.max_bytes)] {
-            if most > 0 {
-                o.number(name, most);
-            }
-        }
-        o.number("retain_done_ms", settings.retain_done_ms);
-        o.number("retain_done_count", u64::from(settings.retain_done_count));
-    });
 }
 
 /// Appends quotas.

@@ -16,7 +16,7 @@ async fn queues_are_made_changed_listed_and_deleted() {
         changed.json()["settings"],
         json!({"lease_ms": 5_000, "max_attempts": 2, "max_deliveries": 100,
         "backoff": {"kind": "linear", "base_ms": 5, "cap_ms": 600_000, "jitter_percent": 10},
-        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block"})
+        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block", "max_messages": 0, "max_bytes": 0, "paused": false, "closed": false})
     );
     let patched = server.call("PATCH", "/v1/queues/a", r#"{"max_deliveries":7}"#).await;
     assert_eq!(patched.json()["settings"]["max_deliveries"], 7);
@@ -74,6 +74,49 @@ async fn messages_are_looked_at_without_being_taken() {
     let taken = server.receive("q").await;
     let leased = server.get(&format!("/v1/messages/{}", ids[0])).await.json();
     assert_eq!(leased["receipt"], taken["receipt"]);
+}
+
+#[tokio::test]
+async fn paused_queues_deliver_nothing_and_closed_ones_take_nothing() {
+    let server = Server::start().await;
+    let created = server.call("PUT", "/v1/queues/q", r#"{"paused":true}"#).await;
+    assert_eq!((created.status, &created.json()["settings"]["paused"]), (201, &json!(true)));
+    server.send("q", "a").await;
+    assert_eq!(server.post("/v1/queues/q/receive", "{}").await.json(), json!({"messages": []}));
+    let waiting = server.post("/v1/queues/q/receive", r#"{"wait_ms":20000}"#);
+    let resumed = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        server.post("/v1/queues/q/resume", "").await
+    };
+    let (waited, resumed) = tokio::join!(waiting, resumed);
+    assert_eq!(waited.json()["messages"][0]["payload"], "a");
+    assert_eq!(resumed.json()["settings"]["paused"], false);
+
+    assert_eq!(server.post("/v1/queues/q/close", "").await.json()["settings"]["closed"], true);
+    let refused = server.post("/v1/queues/q/messages", r#"{"payload":"b"}"#).await;
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (409, &json!("queue_closed")));
+    server.post("/v1/queues/q/open", "").await;
+    server.send("q", "b").await;
+    assert_eq!(server.post("/v1/queues/none/pause", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn dead_letters_move_to_the_queue_for_them() {
+    let server = Server::start().await;
+    server.call("PUT", "/v1/queues/q", r#"{"dead_letter_queue":"buried"}"#).await;
+    let circle = server.call("PUT", "/v1/queues/buried", r#"{"dead_letter_queue":"q"}"#).await;
+    assert_eq!(circle.status, 400);
+    assert!(circle.message().contains("buried -> q -> buried"), "{}", circle.message());
+    server.send("q", "a").await;
+    let receipt = server.receive("q").await["receipt"].clone();
+    server.post("/v1/reject", &json!({"receipt": receipt, "error": "no such host"}).to_string()).await;
+    let list = server.get("/v1/queues/buried/messages").await.json();
+    let buried = &list["messages"][0];
+    assert_eq!(
+        (&buried["state"], &buried["from_queue"], &buried["reason"], &buried["attempts"]),
+        (&json!("ready"), &json!("q"), &json!("rejected"), &json!(0))
+    );
+    assert_eq!(server.get("/v1/queues/q").await.json()["totals"]["moved_out"], 1);
 }
 
 #[tokio::test]

@@ -235,6 +235,9 @@ fn details(m: &Stored) -> String {
     let reason = m.reason.as_deref().or(m.cancelled.then_some("cancelled"));
     let state = reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
     table.field("state", state);
+    if let Some(from) = &m.from_queue {
+        table.field("died in", from.clone());
+    }
     table.field("priority", m.priority.to_string());
     table.field("attempts", format!("{} of {}", m.attempts, m.max_attempts));
     table.field("deliveries", m.deliveries.to_string());

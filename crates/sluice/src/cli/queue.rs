@@ -1,17 +1,16 @@
 //! `sluice queue`.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Backoff, OnExpire, OrderingRetry, Queue, QueueChange};
+use sluice_client::{Queue, QueueChange};
 
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
-use super::values::{backoff, fair_weight};
-use super::{CliError, Out, Result, duration};
+use super::queue_settings::{SettingFlags, settings_table};
+use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueVerb {
@@ -33,6 +32,14 @@ pub(crate) enum QueueVerb {
     },
     /// Change settings of a queue. They hold for messages that wait in it, too.
     Set(Box<SetArgs>),
+    /// Deliver nothing from a queue until it is resumed. Sends go on, and what is leased runs on.
+    Pause(MarkArgs),
+    /// Deliver again.
+    Resume(MarkArgs),
+    /// Refuse sends to a queue until it is opened. What it holds is delivered.
+    Close(MarkArgs),
+    /// Take sends again.
+    Open(MarkArgs),
     /// Drop what waits in a queue: ready, delayed, held. Leased messages and dead letters stay.
     Purge {
         /// Name of the queue.
@@ -54,52 +61,22 @@ pub(crate) enum QueueVerb {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// Name of the queue.
+    queue: String,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SetArgs {
     /// Name of the queue.
     queue: String,
     /// Make the queue if it does not exist.
     #[arg(long)]
     create: bool,
-    /// The lease of a receive that names none; at most 12h.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    lease: Option<Duration>,
-    /// Attempts of a message that names none.
-    #[arg(long, value_name = "N")]
-    max_attempts: Option<u32>,
-    /// Deliveries in all, released ones included, before a message becomes a dead letter.
-    #[arg(long, value_name = "N")]
-    max_deliveries: Option<u32>,
-    /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
-    /// exponential:1s:10m:10%.
-    #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
-    backoff: Option<Backoff>,
-    /// Keep finished messages readable for so long; 0s: not for time alone.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    retain_done: Option<Duration>,
-    /// Keep so many finished messages readable, the oldest goes first; 0: no number.
-    #[arg(long, value_name = "N")]
-    retain_done_count: Option<u32>,
-    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
-    #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
-    fair_weight: Vec<(String, u16)>,
-    /// Forget all weights of fair keys.
-    #[arg(long, conflicts_with = "fair_weight")]
-    no_fair_weights: bool,
-    /// What a delayed message does to the others with its ordering key.
-    #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
-    ordering_retry: Option<String>,
-    /// The limit that the queue follows; '': none.
-    #[arg(long, value_name = "NAME")]
-    limit: Option<String>,
-    /// What becomes of a message that still waits at its end.
-    #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
-    on_expire: Option<String>,
-    /// Messages that wait or are leased, at which sends are refused; 0: no number.
-    #[arg(long, value_name = "N")]
-    max_messages: Option<u64>,
-    /// Bytes of these messages, above which sends are refused; 0: no number.
-    #[arg(long, value_name = "N")]
-    max_bytes: Option<u64>,
+    #[command(flatten)]
+    settings: SettingFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -150,6 +127,10 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
             out.show(&queue, details)?;
         }
         QueueVerb::Set(args) => set(*args, out).await?,
+        QueueVerb::Pause(args) => pause(args, true, out).await?,
+        QueueVerb::Resume(args) => pause(args, false, out).await?,
+        QueueVerb::Close(args) => close(args, true, out).await?,
+        QueueVerb::Open(args) => close(args, false, out).await?,
         QueueVerb::Purge { queue, sure, server } => {
             let connection = server.connect()?;
             sure.ask(&format!("Dropping what waits in queue {queue}"))?;
@@ -168,28 +149,22 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
+async fn pause(args: MarkArgs, paused: bool, out: Out) -> Result<()> {
+    let connection = args.server.connect()?;
+    let queue = connection.client.queue_pause(&args.queue, paused).await.map_err(|e| connection.error(&e))?;
+    let what = if paused { "paused" } else { "resumed" };
+    out.show(&queue, |queue| format!("{what} {}: {} ready\n", queue.name, queue.counts.ready))
+}
+
+async fn close(args: MarkArgs, closed: bool, out: Out) -> Result<()> {
+    let connection = args.server.connect()?;
+    let queue = connection.client.queue_close(&args.queue, closed).await.map_err(|e| connection.error(&e))?;
+    let what = if closed { "closed" } else { "opened" };
+    out.show(&queue, |queue| format!("{what} {}\n", queue.name))
+}
+
 async fn set(args: SetArgs, out: Out) -> Result<()> {
-    let weights = args.no_fair_weights || !args.fair_weight.is_empty();
-    let change = QueueChange {
-        lease_ms: args.lease.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
-        max_attempts: args.max_attempts,
-        max_deliveries: args.max_deliveries,
-        backoff: args.backoff,
-        fair_weights: weights.then(|| args.fair_weight.into_iter().collect()),
-        ordering_retry: args.ordering_retry.map(|how| match how.as_str() {
-            "step_aside" => OrderingRetry::StepAside,
-            _ => OrderingRetry::Block,
-        }),
-        limit: args.limit,
-        retain_done_ms: args.retain_done.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
-        retain_done_count: args.retain_done_count,
-        max_messages: args.max_messages,
-        max_bytes: args.max_bytes,
-        on_expire: args.on_expire.map(|how| match how.as_str() {
-            "drop" => OnExpire::Drop,
-            _ => OnExpire::DeadLetter,
-        }),
-    };
+    let change = args.settings.change();
     if change == QueueChange::default() && !args.create {
         return Err(CliError::usage("nothing to set")
             .hint("Name at least one of the settings, see `sluice queue set --help`; or --create."));
@@ -205,7 +180,7 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
             "{} {}\n{}",
             if created { "created" } else { "changed" },
             queue.name,
-            settings(queue).render()
+            settings_table(&queue.settings).render()
         )
     })
 }
@@ -216,51 +191,15 @@ fn table(queues: &[Queue]) -> String {
     for queue in queues {
         let counts = &queue.counts;
         let numbers = [counts.ready, counts.delayed, counts.leased, counts.held, counts.dead];
-        let mut row = vec![queue.name.clone()];
+        let marks = [(queue.settings.paused, " (paused)"), (queue.settings.closed, " (closed)")];
+        let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
+        let mut row = vec![format!("{}{marks}", queue.name)];
         row.extend(numbers.iter().map(u64::to_string));
         row.push(size(queue.bytes));
         row.push(queue.oldest_ready_age_ms.map_or_else(|| "-".to_owned(), length));
         table.row(row);
     }
     table.render()
-}
-
-fn settings(queue: &Queue) -> Table {
-    let mut table = Table::fields();
-    let settings = &queue.settings;
-    table.field("lease", length(settings.lease_ms));
-    table.field("max attempts", settings.max_attempts.to_string());
-    table.field("max deliveries", settings.max_deliveries.to_string());
-    let b = &settings.backoff;
-    let text = format!("{}:{}:{}:{}%", b.kind, length(b.base_ms), length(b.cap_ms), b.jitter_percent);
-    table.field("backoff", text);
-    if settings.retain_done_ms > 0 {
-        table.field("retain done", length(settings.retain_done_ms));
-    }
-    if settings.retain_done_count > 0 {
-        table.field("retain done count", settings.retain_done_count.to_string());
-    }
-    if !settings.fair_weights.is_empty() {
-        let weights: Vec<String> =
-            settings.fair_weights.iter().map(|(key, weight)| format!("{key}={weight}")).collect();
-        table.field("fair weights", weights.join(", "));
-    }
-    if settings.ordering_retry == OrderingRetry::StepAside {
-        table.field("ordering retry", "step_aside".to_owned());
-    }
-    if !settings.limit.is_empty() {
-        table.field("limit", settings.limit.clone());
-    }
-    if settings.on_expire == OnExpire::Drop {
-        table.field("on expire", "drop".to_owned());
-    }
-    if settings.max_messages > 0 {
-        table.field("max messages", settings.max_messages.to_string());
-    }
-    if settings.max_bytes > 0 {
-        table.field("max bytes", size(settings.max_bytes));
-    }
-    table
 }
 
 fn details(queue: &Queue) -> String {
@@ -292,7 +231,7 @@ fn details(queue: &Queue) -> String {
     format!(
         "{}\n{}\n{}\nsince it was made: {}\n",
         about.render(),
-        settings(queue).render(),
+        settings_table(&queue.settings).render(),
         now.render(),
         total.join(", ")
     )

@@ -70,3 +70,20 @@ fn purge_and_delete_need_consent() {
     assert_eq!(server.ok(&["queue", "delete", "q", "--yes"]), "deleted q with 1 message\n");
     server.run(&["queue", "show", "q"]).fails(3);
 }
+
+#[test]
+fn queues_are_paused_and_closed() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    assert_eq!(server.ok(&["queue", "pause", "q"]), "paused q: 1 ready\n");
+    assert!(server.ok(&["queue", "list"]).contains("q (paused)"));
+    assert!(server.ok(&["queue", "show", "q"]).contains("paused"));
+    server.ok(&["queue", "resume", "q"]);
+    assert_eq!(server.ok(&["queue", "close", "q"]), "closed q\n");
+    assert!(server.run(&["send", "q", "y"]).fails(4).contains("is closed"));
+    assert_eq!(server.ok(&["queue", "open", "q"]), "opened q\n");
+    assert!(server.run(&["queue", "pause", "none"]).fails(3).contains("does not exist"));
+    let set = server.one(&["queue", "set", "later", "--create", "--paused", "--dead-letter-queue", "buried"]);
+    assert_eq!(set["settings"]["paused"], true);
+    assert_eq!(set["settings"]["dead_letter_queue"], "buried");
+}

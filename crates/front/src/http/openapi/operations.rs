@@ -147,6 +147,9 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::QueueList | O::QueueShow | O::QueuePut | O::QueuePatch | O::QueueDelete | O::QueuePurge => {
             Description { tag: "queues", ..queues(operation) }
         }
+        O::QueuePause | O::QueueResume | O::QueueClose | O::QueueOpen => {
+            Description { tag: "queues", answers: vec![ok("Queue")], ..marks(operation) }
+        }
         O::MessageList | O::MessagePeek | O::MessageShow | O::ResultShow | O::ResultRaw => {
             Description { tag: "looking", ..looking(operation) }
         }
@@ -329,6 +332,16 @@ fn queues(operation: Operation) -> Description {
             ..PLAIN
         },
     }
+}
+
+fn marks(operation: Operation) -> Description {
+    let (summary, about) = match operation {
+        Operation::QueuePause => ("Deliver nothing", "Sends go on, and what is leased runs on."),
+        Operation::QueueResume => ("Deliver again", "Receives that wait get their messages at once."),
+        Operation::QueueClose => ("Refuse sends", "What the queue holds is delivered."),
+        _ => ("Take sends again", ""),
+    };
+    Description { summary, about, ..PLAIN }
 }
 
 fn looking(operation: Operation) -> Description {

@@ -8,14 +8,13 @@ use sluice_engine::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PARENTS_MAX, PRIORITY_MAX, RETAIN_DONE_COUNT_MAX,
 };
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
-use sluice_engine::settings::FAIR_WEIGHT_MAX;
 use sluice_node::schedule::{EVERY_MS_MIN, MISSED};
 
 use crate::http::messages::STATES;
 use crate::http::receive::WAIT_MS_MAX;
 use crate::http::results::RESULT_STATES;
 use crate::http::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
-use crate::http::settings::{BACKOFF_KINDS, ON_EXPIRE, ORDERING_RETRIES};
+use crate::http::settings::{BACKOFF_KINDS, default_settings, settings_always_shown, settings_schemas};
 use crate::http::settle::OUTCOMES;
 
 const ID: &str = "00000040000000g000g0";
@@ -320,24 +319,6 @@ fn settling() -> Value {
     })
 }
 
-fn settings_fields() -> Value {
-    json!({
-        "lease_ms": integer(1, LEASE_MS_MAX, "The lease of a receive that names none"),
-        "max_attempts": integer(1, u64::from(ATTEMPTS_MAX), "Attempts of a message that names none"),
-        "max_deliveries": integer(1, u64::from(u16::MAX), "Deliveries in all before it is a dead letter"),
-        "backoff": reference("Backoff"),
-        "fair_weights": {"type": "object", "additionalProperties": integer(1, FAIR_WEIGHT_MAX.into(), "Messages in each turn"),
-            "description": "By fair key, at most 1000; others give one message in their turn"},
-        "ordering_retry": one_of(ORDERING_RETRIES),
-        "limit": text("The limit that the queue follows; empty: none"),
-        "retain_done_ms": integer(0, DELAY_MS_MAX, "How long a finished message stays readable; 0: not for time alone"),
-        "retain_done_count": integer(0, u64::from(RETAIN_DONE_COUNT_MAX), "How many finished messages stay readable; 0: no number"),
-        "on_expire": one_of(ON_EXPIRE),
-        "max_messages": number("Messages that wait or are leased, at which sends are refused; 0: no number"),
-        "max_bytes": number("Their bytes, above which sends are refused; 0: no number"),
-    })
-}
-
 /// An object of numbers.
 fn numbers(names: &[&str]) -> Value {
     let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), number(""))).collect();
@@ -363,17 +344,16 @@ fn queues() -> Value {
         "moved_out",
     ];
     let zeros = |names: &[&str]| numbers(names)["examples"][0].clone();
-    let settings = json!({"lease_ms": 30_000, "max_attempts": 5, "max_deliveries": 100,
-        "backoff": {"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10},
-        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block"});
+    let fields = Value::Object(settings_schemas());
+    let settings = default_settings();
     let example = json!({
         "name": "mail", "namespace": "default", "settings": settings, "counts": zeros(STATES),
         "totals": zeros(&totals), "bytes": 0, "created_at_ms": AT_MS,
     });
     let count = |name: &str| object(&[name], json!({name: number("Messages")}), json!({name: 13}));
     json!({
-        "QueueSettings": object(&["lease_ms", "max_attempts", "max_deliveries", "backoff", "retain_done_ms", "retain_done_count", "ordering_retry"], settings_fields(), settings.clone()),
-        "QueueSettingsPatch": object(&[], settings_fields(), json!({"lease_ms": 60_000})),
+        "QueueSettings": object(&settings_always_shown(), fields.clone(), settings.clone()),
+        "QueueSettingsPatch": object(&[], fields, json!({"lease_ms": 60_000})),
         "Counts": numbers(STATES),
         "Totals": numbers(&totals),
         "Queue": object(&["name", "namespace", "settings", "counts", "totals", "bytes", "created_at_ms"], json!({
@@ -478,7 +458,8 @@ fn looking() -> Value {
         "blocked_by": one_of(&["ordering_key", "limit", "parents"]),
         "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
         "version": text("Another one after each change"), "changes": changing::changes(),
-        "reason": text("Why it is dead or held"), "reason_at_ms": number(""),
+        "reason": text("Why it is dead or held, or why it died in from_queue"), "reason_at_ms": number(""),
+        "from_queue": text("The queue in which it died, if that was another one"),
         "backoff": reference("Backoff"), "size_bytes": number("Content type, headers and payload"),
         "history": list(reference("Attempt")),
     });

@@ -1,0 +1,158 @@
+//! Settings of queues as flags, and as a table.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use sluice_client::{Backoff, OnExpire, OrderingRetry, QueueChange, QueueSettings};
+
+use super::duration;
+use super::format::{length, size};
+use super::output::Table;
+use super::values::{backoff, fair_weight};
+
+macro_rules! setting_flags {
+    ($($(#[$meta:meta])* $flag:ident: $type:ty => $setting:ident by $given:expr, $shown:expr;)*) => {
+        /// Flags for the settings of a queue.
+        #[derive(Debug, Args)]
+        pub(super) struct SettingFlags {
+            $($(#[$meta])* $flag: Option<$type>,)*
+            #[command(flatten)]
+            weights: WeightFlags,
+        }
+
+        impl SettingFlags {
+            /// What is to change.
+            pub(super) fn change(self) -> QueueChange {
+                QueueChange { $($setting: self.$flag.map($given),)* fair_weights: self.weights.given() }
+            }
+        }
+
+        /// The settings of a queue, those that are empty left out.
+        pub(super) fn settings_table(settings: &QueueSettings) -> Table {
+            let mut table = Table::fields();
+            $(if let Some(text) = shown(&settings.$setting, $shown) {
+                table.field(&stringify!($flag).replace('_', " "), text);
+            })*
+            if !settings.fair_weights.is_empty() {
+                table.field("fair weights", weights_text(&settings.fair_weights));
+            }
+            table
+        }
+    };
+}
+
+// Flag => setting by (how the setting comes from the flag, how it is shown).
+setting_flags! {
+    /// The lease of a receive that names none; at most 12h.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    lease: Duration => lease_ms by millis, |ms| Some(length(*ms));
+    /// Attempts of a message that names none.
+    #[arg(long, value_name = "N")]
+    max_attempts: u32 => max_attempts by same, number;
+    /// Deliveries in all, released ones included, before a message becomes a dead letter.
+    #[arg(long, value_name = "N")]
+    max_deliveries: u32 => max_deliveries by same, number;
+    /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
+    /// exponential:1s:10m:10%.
+    #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
+    backoff: Backoff => backoff by same, backoff_text;
+    /// Keep finished messages readable for so long; 0s: not for time alone.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retain_done: Duration => retain_done_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
+    /// Keep so many finished messages readable, the oldest goes first; 0: no number.
+    #[arg(long, value_name = "N")]
+    retain_done_count: u32 => retain_done_count by same, |count| (*count > 0).then(|| count.to_string());
+    /// What a delayed message does to the others with its ordering key.
+    #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
+    ordering_retry: String => ordering_retry by ordering_retry, ordering_retry_text;
+    /// The limit that the queue follows; '': none.
+    #[arg(long, value_name = "NAME")]
+    limit: String => limit by same, |it| name(it);
+    /// What becomes of a message that still waits at its end.
+    #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
+    on_expire: String => on_expire by on_expire, |how| (*how == OnExpire::Drop).then(|| "drop".to_owned());
+    /// Messages that wait or are leased, at which sends are refused; 0: no number.
+    #[arg(long, value_name = "N")]
+    max_messages: u64 => max_messages by same, |most| (*most > 0).then(|| most.to_string());
+    /// Bytes of these messages, above which sends are refused; 0: no number.
+    #[arg(long, value_name = "N")]
+    max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
+    /// The queue that dead letters move to, where they are ready; '': they stay.
+    #[arg(long, value_name = "QUEUE")]
+    dead_letter_queue: String => dead_letter_queue by same, |it| name(it);
+    /// Deliver nothing, until it is resumed.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    paused: bool => paused by same, mark;
+    /// Refuse sends, until it is opened.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    closed: bool => closed by same, mark;
+}
+
+#[derive(Debug, Args)]
+struct WeightFlags {
+    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
+    #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
+    fair_weight: Vec<(String, u16)>,
+    /// Forget all weights of fair keys.
+    #[arg(long, conflicts_with = "fair_weight")]
+    no_fair_weights: bool,
+}
+
+impl WeightFlags {
+    fn given(self) -> Option<BTreeMap<String, u16>> {
+        let given = self.no_fair_weights || !self.fair_weight.is_empty();
+        given.then(|| self.fair_weight.into_iter().collect())
+    }
+}
+
+fn shown<T>(value: &T, text: impl Fn(&T) -> Option<String>) -> Option<String> {
+    text(value)
+}
+
+fn same<T>(value: T) -> T {
+    value
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn number(number: &u32) -> Option<String> {
+    Some(number.to_string())
+}
+
+fn name(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn mark(is: &bool) -> Option<String> {
+    is.then(|| "yes".to_owned())
+}
+
+fn backoff_text(b: &Backoff) -> Option<String> {
+    Some(format!("{}:{}:{}:{}%", b.kind, length(b.base_ms), length(b.cap_ms), b.jitter_percent))
+}
+
+fn ordering_retry(how: String) -> OrderingRetry {
+    match how.as_str() {
+        "step_aside" => OrderingRetry::StepAside,
+        _ => OrderingRetry::Block,
+    }
+}
+
+fn on_expire(how: String) -> OnExpire {
+    match how.as_str() {
+        "drop" => OnExpire::Drop,
+        _ => OnExpire::DeadLetter,
+    }
+}
+
+fn ordering_retry_text(how: &OrderingRetry) -> Option<String> {
+    (*how == OrderingRetry::StepAside).then(|| "step_aside".to_owned())
+}
+
+fn weights_text(weights: &BTreeMap<String, u16>) -> String {
+    let weights: Vec<String> = weights.iter().map(|(key, weight)| format!("{key}={weight}")).collect();
+    weights.join(", ")
+}
