@@ -119,6 +119,16 @@ pub enum Command<'a> {
         /// Which; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
     },
+    /// Makes those ready again that are dead at this moment, oldest first and so many per second, instead of what was being
+    /// redriven.
+    DeadRedriveRate {
+        /// Namespace of the queue.
+        namespace: NamespaceId,
+        /// Name of the queue whose dead letters they are.
+        queue: &'a str,
+        /// How many per second; 0: what is left of the one that runs stays dead.
+        per_second: u32,
+    },
     /// Deletes dead letters.
     DeadDelete {
         /// Namespace of the queue.
@@ -127,6 +137,22 @@ pub enum Command<'a> {
         queue: &'a str,
         /// Which; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
+    },
+    /// Sets all that queues begin with which are made from here on with a name that matches a pattern.
+    DefaultsSet {
+        /// Namespace of the queues.
+        namespace: NamespaceId,
+        /// A name in which `*` stands for any number of characters.
+        pattern: &'a str,
+        /// The settings; those not named are those of any new queue.
+        patch: QueuePatch,
+    },
+    /// Forgets a pattern. Queues that were made by it stay as they are.
+    DefaultsDelete {
+        /// Namespace of the queues.
+        namespace: NamespaceId,
+        /// As it was set.
+        pattern: &'a str,
     },
     /// Creates a limit, or replaces what it allows.
     LimitSet {

@@ -103,6 +103,9 @@ errors! {
     /// No such limit.
     LimitNotFound { limit: String } "limit_not_found" Caller
         "limit {limit:?} does not exist in this namespace: create it first";
+    /// No settings for this pattern.
+    DefaultsNotFound { pattern: String } "defaults_not_found" Caller
+        "there are no queue defaults for pattern {pattern:?} in this namespace";
     /// The limit is followed by queues.
     LimitInUse { limit: String, queues: String } "limit_in_use" Caller
         "limit {limit:?} is followed by queues: {queues}: give them another limit, or none, first";

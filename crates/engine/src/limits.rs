@@ -29,6 +29,10 @@ pub const SCHEDULES_MAX: u32 = 10_000;
 pub const SHARD_SCHEDULES_MAX: u32 = 1_000_000;
 /// Longest description of when a schedule fires, in bytes.
 pub const SCHEDULE_SPEC_BYTES_MAX: usize = 1024;
+/// Most patterns with settings of queues not yet made, in one namespace.
+pub const QUEUE_DEFAULTS_MAX: usize = 1_000;
+/// Fastest redrive at a rate, in messages per second.
+pub const REDRIVE_PER_SECOND_MAX: u32 = 100_000;
 /// Attempts that a message's history remembers; of more, the first and the latest stay.
 pub const HISTORY_ATTEMPTS_MAX: usize = 32;
 /// Attempts that a message may be allowed.

@@ -65,6 +65,11 @@ pub enum Reply {
         /// Whether this command created it.
         created: bool,
     },
+    /// Defaults set: whether the pattern is new.
+    Defaults {
+        /// Whether this command created it.
+        created: bool,
+    },
     /// Schedule put: whether it is new.
     Schedule {
         /// Whether this command created it.

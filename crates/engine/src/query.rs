@@ -6,7 +6,7 @@ use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
 use crate::options::SendOptions;
 use crate::record::{read_options, read_template};
-use crate::settings::{Backoff, QueueSettings, Quotas};
+use crate::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
 /// Where a message stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -107,8 +107,28 @@ pub struct QueueView {
     pub blocked_by_limit: u64,
     /// Of the blocked messages, those that wait for messages that they depend on.
     pub blocked_by_parents: u64,
+    /// The redrive of its dead letters at a rate, if one runs.
+    pub redriving: Option<Redriving>,
     /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
     pub oldest_ready_at_us: Option<u64>,
+}
+
+/// What queues begin with whose names match a pattern.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DefaultsView {
+    /// The pattern.
+    pub pattern: String,
+    /// The settings that it names; the others are those of any new queue.
+    pub patch: QueuePatch,
+}
+
+/// How far a redrive at a rate has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redriving {
+    /// Dead letters that are yet to be redriven.
+    pub left: u64,
+    /// How many per second.
+    pub per_second: u32,
 }
 
 /// A namespace as seen from outside.

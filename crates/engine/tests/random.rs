@@ -447,38 +447,55 @@ impl Run {
             0 => self.apply(&Command::QueuePurge { namespace, queue }),
             1 => self.apply(&Command::QueueDelete { namespace, queue }),
             2 | 3 => self.apply(&Command::DeadRedrive { namespace, queue, ids: &dead }),
+            4 if self.numbers.one_in(2) => {
+                let per_second = self.numbers.pick(&[0, 1, 50, 100_000]);
+                self.apply(&Command::DeadRedriveRate { namespace, queue, per_second });
+            }
             4 => self.apply(&Command::DeadDelete { namespace, queue, ids: &dead }),
+            5 if self.numbers.one_in(2) => {
+                let pattern = self.numbers.pick(&["*", "b*", "*e*", "buried"]);
+                if self.numbers.one_in(3) {
+                    self.apply(&Command::DefaultsDelete { namespace, pattern });
+                } else {
+                    let patch = self.patch();
+                    self.apply(&Command::DefaultsSet { namespace, pattern, patch });
+                }
+            }
             5 => self.hold(),
             _ => {
-                let patch = QueuePatch {
-                    lease_ms: Some(1 + self.numbers.below(50_000)),
-                    max_attempts: self.numbers.one_in(2).then_some(3),
-                    max_deliveries: self.numbers.one_in(2).then_some(5),
-                    backoff: self.numbers.one_in(2).then(|| self.backoff()),
-                    max_messages: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 40])),
-                    max_bytes: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 1_000])),
-                    on_expire: self
-                        .numbers
-                        .one_in(2)
-                        .then(|| self.numbers.pick(&[OnExpire::DeadLetter, OnExpire::Drop])),
-                    ordering_retry: self
-                        .numbers
-                        .one_in(2)
-                        .then(|| self.numbers.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
-                    limit: self.numbers.one_in(3).then(|| self.numbers.pick(&LIMITS).into()),
-                    fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
-                    retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
-                    retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
-                    paused: self.numbers.one_in(3).then(|| self.numbers.one_in(3)),
-                    dead_letter_queue: self
-                        .numbers
-                        .one_in(3)
-                        .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
-                    closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
-                };
+                let patch = self.patch();
                 let create = self.numbers.one_in(2);
                 self.apply(&Command::QueueSet { namespace, queue, patch, create });
             }
+        }
+    }
+
+    fn patch(&mut self) -> QueuePatch {
+        QueuePatch {
+            lease_ms: Some(1 + self.numbers.below(50_000)),
+            max_attempts: self.numbers.one_in(2).then_some(3),
+            max_deliveries: self.numbers.one_in(2).then_some(5),
+            backoff: self.numbers.one_in(2).then(|| self.backoff()),
+            max_messages: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 40])),
+            max_bytes: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 1_000])),
+            on_expire: self
+                .numbers
+                .one_in(2)
+                .then(|| self.numbers.pick(&[OnExpire::DeadLetter, OnExpire::Drop])),
+            ordering_retry: self
+                .numbers
+                .one_in(2)
+                .then(|| self.numbers.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
+            limit: self.numbers.one_in(3).then(|| self.numbers.pick(&LIMITS).into()),
+            fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
+            retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
+            retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
+            paused: self.numbers.one_in(3).then(|| self.numbers.one_in(3)),
+            dead_letter_queue: self
+                .numbers
+                .one_in(3)
+                .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
+            closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
         }
     }
 

@@ -129,6 +129,7 @@ pub const TABLE: &[Code] = &[
     conflict("queue_closed", grpc::FAILED_PRECONDITION),
     not_found("limit_not_found"),
     not_found("schedule_not_found"),
+    not_found("defaults_not_found"),
     conflict("limit_in_use", grpc::FAILED_PRECONDITION),
     not_found("message_not_found"),
     not_found("bulk_not_found"),

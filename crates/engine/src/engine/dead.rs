@@ -20,6 +20,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let queue_slot = self.require_queue(namespace, name)?;
         if ids.is_empty() {
+            self.stop_redrive(queue_slot);
             let queue = self.queues.get_mut(queue_slot);
             let messages = queue.counters.states[State::Dead as usize];
             queue.dead_generation += 1;
@@ -46,6 +47,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let queue_slot = self.require_queue(namespace, name)?;
         if ids.is_empty() {
+            self.stop_redrive(queue_slot);
             let messages = self.drop_counters(queue_slot, &[State::Dead]);
             let queue = self.queues.get_mut(queue_slot);
             queue.dead_generation += 1;
@@ -114,6 +116,7 @@ impl Engine {
     pub(super) fn stay_dead(&mut self, slot: u32) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
+        queue.redrive.left -= u64::from(queue.redrive.covers(message.generation));
         message.generation = queue.dead_generation;
         queue.dead.unlink(&mut self.messages, slot);
         queue.dead.push_back(&mut self.messages, slot);

@@ -28,6 +28,11 @@ impl Engine {
         if target != name && !self.limits.auto_create && self.find_queue(namespace_slot, target).is_none() {
             return Err(queue_not_found(target));
         }
+        self.check_circle(namespace_slot, name, target)
+    }
+
+    /// Refuses a way of dead letters that leads back to where it begins.
+    pub(super) fn check_circle(&self, namespace_slot: u32, name: &str, target: &str) -> Result<(), Error> {
         let mut way = vec![name];
         let mut at = target;
         while !at.is_empty() && at != name && way.len() <= FORWARDS_MAX {

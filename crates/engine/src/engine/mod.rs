@@ -32,11 +32,13 @@ mod namespaces;
 mod ordering;
 mod own_sends;
 mod progress;
+mod queue_defaults;
 mod queue_limits;
 mod queues;
 mod read;
 mod receive;
 mod recount;
+mod redriving;
 mod restore;
 mod results;
 mod schedules;
@@ -48,7 +50,7 @@ mod timers;
 mod transitions;
 mod unique;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::error::Error;
 use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
@@ -57,6 +59,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
+use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
 use crate::state::extras::AllExtras;
 use crate::state::fair::Lanes;
@@ -119,6 +122,9 @@ pub struct Engine {
     last_namespace: Option<(NamespaceId, u32)>,
     /// The queue that was found last by name, as a first guess.
     last_queue: u32,
+    queue_defaults: AllDefaults,
+    /// Queues whose dead letters are redriven at a rate, by the time of the next slice. Derived.
+    redrives: BTreeSet<(u64, u32)>,
     /// Whether somebody wants to hear of messages' ends; no part of the state.
     watching: bool,
     snapshot: Option<Snapshot>,
@@ -208,7 +214,14 @@ impl Engine {
             RareRecord::DeadRedrive { namespace, queue, ids } => {
                 self.dead_redrive(namespace, queue, &ids, out)
             }
+            RareRecord::DeadRedriveRate { namespace, queue, per_second } => {
+                self.dead_redrive_rate(namespace, queue, per_second, out)
+            }
             RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
+            RareRecord::DefaultsSet { namespace, pattern, patch } => {
+                self.defaults_set(namespace, pattern, patch, out)
+            }
+            RareRecord::DefaultsDelete { namespace, pattern } => self.defaults_delete(namespace, pattern),
             RareRecord::LimitSet { namespace, limit, rules } => self.limit_set(namespace, limit, rules, out),
             RareRecord::LimitDelete { namespace, limit } => self.limit_delete(namespace, limit, out),
             RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob, out),
@@ -256,7 +269,8 @@ impl Engine {
         }
         let beside = self.unique.wheel.next_us(&self.unique.slots);
         let ends = self.expiry.wheel.next_us(&self.expiry.slots);
-        let others = self.next_limit_us().into_iter().chain(beside).chain(ends);
+        let redrive = self.redrives.first().map(|(due_us, _)| *due_us);
+        let others = self.next_limit_us().into_iter().chain(beside).chain(ends).chain(redrive);
         self.wheel.next_us(&self.messages).into_iter().chain(others).min()
     }
 

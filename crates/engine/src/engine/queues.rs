@@ -60,14 +60,21 @@ impl Engine {
         Ok(())
     }
 
-    /// A new queue with default settings.
+    /// A new queue, with the settings that its namespace has for such names.
     pub(super) fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
         name_rule("queue", name).map_err(internal)?;
         self.admit_queues(namespace_slot, 1)?;
         let number = self.next_queue;
         self.next_queue += 1;
-        let queue = Queue::new(number, namespace_slot, name, self.now_us);
+        let mut queue = Queue::new(number, namespace_slot, name, self.now_us);
+        if !self.namespaces.get(namespace_slot).defaults.is_empty() {
+            queue.settings = self.settings_of_new(namespace_slot, name);
+        }
+        let limit = self.namespaces.get(namespace_slot).limits.get(&*queue.settings.limit).copied();
         let slot = self.queues.insert(queue);
+        if let Some(limit) = limit {
+            self.join_limit(slot, limit);
+        }
         self.namespaces.get_mut(namespace_slot).queue_slots += 1;
         self.index_queue(slot);
         Ok(slot)
@@ -124,6 +131,7 @@ impl Engine {
     /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
     pub(super) fn delete_queue(&mut self, queue_slot: u32) -> u64 {
         self.leave_limit(queue_slot);
+        self.stop_redrive(queue_slot);
         let messages = self.drop_counters(queue_slot, &State::ALL);
         let queue = self.queues.get_mut(queue_slot);
         queue.deleted = true;

@@ -6,7 +6,8 @@ use super::Engine;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::{
-    Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, State,
+    Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
+    State,
 };
 use crate::state::changed::Entry;
 use crate::state::message::{BlockedBy, SIBLINGS};
@@ -142,6 +143,8 @@ impl Engine {
             blocked_by_ordering_key: queue.blocked_by[BlockedBy::OrderingKey as usize],
             blocked_by_limit: queue.blocked_by[BlockedBy::Limit as usize],
             blocked_by_parents: queue.blocked_by[BlockedBy::Parents as usize],
+            redriving: (queue.redrive.left > 0)
+                .then_some(Redriving { left: queue.redrive.left, per_second: queue.redrive.per_second }),
             oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),
         }
     }

@@ -34,7 +34,15 @@ impl Engine {
             let (counted, kept) = (totals.states[state as usize], self.totals.states[state as usize]);
             agree(&format!("total {}", state.name()), counted, kept)?;
         }
+        let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
+        let redrives: std::collections::BTreeSet<_> =
+            redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
+        if redrives != self.redrives {
+            return Err("the redrives at a rate and their times do not agree".into());
+        }
         self.recount_timers()?;
+        let patterns = self.namespaces.iter().map(|(_, namespace)| namespace.defaults.len() as u64).sum();
+        agree("patterns of queue defaults", patterns, self.queue_defaults.used().into())?;
         self.recount_namespaces()?;
         self.recount_extras()?;
         self.recount_ordering()?;
@@ -124,6 +132,14 @@ impl Engine {
             };
             list.iter(&self.messages).filter(fresh).count() as u64
         };
+        let covered = |at: &u32| {
+            let message = self.messages.get(*at);
+            message.state == Some(State::Dead)
+                && !queue.is_stale(message)
+                && queue.redrive.covers(message.generation)
+        };
+        let left = queue.dead.iter(&self.messages).filter(covered).count();
+        agree("left to redrive", left as u64, queue.redrive.left)?;
         let parked = |at: &u32| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
         let counted = self.all_of(queue).filter(parked).count();
         agree("parked", counted as u64, queue.parked.len() as u64)?;

@@ -110,6 +110,11 @@ impl Engine {
         for (slot, schedule) in self.schedules.slots.iter() {
             self.namespaces.get_mut(schedule.namespace).schedules.insert(schedule.name.clone(), slot);
         }
+        for (slot, defaults) in self.queue_defaults.iter() {
+            self.namespaces.get_mut(defaults.namespace).defaults.insert(defaults.pattern.clone(), slot);
+        }
+        let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
+        self.redrives = redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
         for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
             self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
         }
@@ -188,6 +193,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.flows.slots = Slab::read_head(reader)?;
         engine.flows.parents = Slab::read_head(reader)?;
         engine.flows.edges = Slab::read_head(reader)?;
+        engine.queue_defaults = Slab::read_head(reader)?;
     }
     Some(engine)
 }

@@ -77,6 +77,9 @@ impl Engine {
         if !self.limits.auto_create {
             return Err(queue_not_found(&name));
         }
+        if self.settings_of_new(namespace_slot, &name).closed {
+            return Err(queue_closed(&name));
+        }
         self.create_queue(namespace_slot, &name)
     }
 

@@ -40,6 +40,7 @@ pub(super) mod section {
     pub(in crate::engine) const PARENTS: u8 = 35;
     pub(in crate::engine) const EDGES: u8 = 36;
     pub(in crate::engine) const EXPIRY: u8 = 16;
+    pub(in crate::engine) const DEFAULTS: u8 = 26;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -70,6 +71,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.flows.slots, section::FLOWS, $do);
         each_slab!(@one $slab, $section, $engine.flows.parents, section::PARENTS, $do);
         each_slab!(@one $slab, $section, $engine.flows.edges, section::EDGES, $do);
+        each_slab!(@one $slab, $section, $engine.queue_defaults, section::DEFAULTS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -155,6 +157,7 @@ impl Engine {
         add!(self.flows.slots);
         add!(self.flows.parents);
         add!(self.flows.edges);
+        add!(self.queue_defaults);
         digest
     }
 
@@ -210,5 +213,6 @@ impl Engine {
         self.flows.slots.write_head(out);
         self.flows.parents.write_head(out);
         self.flows.edges.write_head(out);
+        self.queue_defaults.write_head(out);
     }
 }

@@ -199,7 +199,8 @@ impl Engine {
         let namespace = self.namespaces.get(slot);
         let done = namespace.queue_slots == 0
             && self.drop_limits_of(slot, budget)
-            && self.drop_schedules_of(slot, budget, out);
+            && self.drop_schedules_of(slot, budget, out)
+            && self.drop_defaults_of(slot, budget);
         let namespace = self.namespaces.get(slot);
         if done {
             self.namespace_numbers.remove(u64::from(namespace.number));

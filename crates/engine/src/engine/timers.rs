@@ -22,6 +22,7 @@ impl Engine {
         }
         let mut budget = budget / FIRE_COST;
         self.fire_limits(&mut budget, out);
+        self.fire_redrives(&mut budget, out);
         self.do_work(budget, out);
     }
 

@@ -367,6 +367,8 @@ impl Engine {
                 let queue = self.queues.get_mut(message.queue);
                 queue.parked.remove(&message.sequence);
                 if !queue.deleted {
+                    let left = !queue.is_stale(message) && queue.redrive.covers(message.generation);
+                    queue.redrive.left -= u64::from(left);
                     queue.dead.unlink(&mut self.messages, slot);
                 }
             }

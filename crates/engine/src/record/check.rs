@@ -12,7 +12,8 @@ use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX
 use crate::limits::{
     ATTEMPTS_MAX, CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LEASE_MS_MAX, Limits, NAME_BYTES_MAX, PARENTS_MAX, PRIORITY_MAX, PROGRESS_NOTE_BYTES_MAX,
-    RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX, SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
+    RECEIVE_QUEUES_MAX, REDRIVE_PER_SECOND_MAX, RESULT_BYTES_MAX, RETAIN_DONE_COUNT_MAX,
+    SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
 use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::settings::{Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
@@ -53,6 +54,15 @@ impl Command<'_> {
                 name_rule("limit", limit)?;
                 check_rules(rules)
             }
+            Command::DeadRedriveRate { queue, per_second, .. } => {
+                name_rule("queue", queue)?;
+                at_most("per_second", (*per_second).into(), REDRIVE_PER_SECOND_MAX.into())
+            }
+            Command::DefaultsSet { pattern, patch, .. } => {
+                pattern_rule(pattern)?;
+                check_patch(patch)
+            }
+            Command::DefaultsDelete { pattern, .. } => pattern_rule(pattern),
             Command::LimitDelete { limit, .. } => name_rule("limit", limit),
             Command::QueuePurge { queue, .. } | Command::QueueDelete { queue, .. } => {
                 name_rule("queue", queue)
@@ -72,6 +82,17 @@ pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::InvalidName { what, name: name.chars().take(NAME_BYTES_MAX + 1).collect() })
+}
+
+/// Patterns of names: a name in which `*` may stand.
+fn pattern_rule(pattern: &str) -> Result<(), Error> {
+    let name = pattern.replace('*', "-");
+    name_rule("pattern", &name).map_err(|_| {
+        let shown: String = pattern.chars().take(NAME_BYTES_MAX + 1).collect();
+        let rule =
+            format!("use 1 to {NAME_BYTES_MAX} of A-Z a-z 0-9 . _ - and * for any number of characters");
+        invalid("pattern", format!("{shown:?} is not valid: {rule}"))
+    })
 }
 
 pub(super) fn invalid(field: impl Into<String>, reason: String) -> Error {

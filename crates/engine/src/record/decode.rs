@@ -36,7 +36,10 @@ pub(crate) enum RareRecord<'a> {
     QueuePurge { namespace: NamespaceId, queue: &'a str },
     QueueDelete { namespace: NamespaceId, queue: &'a str },
     DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
+    DeadRedriveRate { namespace: NamespaceId, queue: &'a str, per_second: u32 },
     DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
+    DefaultsSet { namespace: NamespaceId, pattern: &'a str, patch: QueuePatch },
+    DefaultsDelete { namespace: NamespaceId, pattern: &'a str },
     LimitSet { namespace: NamespaceId, limit: &'a str, rules: LimitRules },
     LimitDelete { namespace: NamespaceId, limit: &'a str },
     HoldDamaged { id: MessageId, blob: BlobRef },
@@ -250,6 +253,13 @@ fn decode_of_queue<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<
         kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },
         kind::DEAD_REDRIVE => {
             RareRecord::DeadRedrive { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
+        }
+        kind::DEFAULTS_SET => {
+            RareRecord::DefaultsSet { namespace, pattern: queue, patch: QueuePatch::read(reader)? }
+        }
+        kind::DEFAULTS_DELETE => RareRecord::DefaultsDelete { namespace, pattern: queue },
+        kind::DEAD_REDRIVE_RATE => {
+            RareRecord::DeadRedriveRate { namespace, queue, per_second: reader.u32()? }
         }
         kind::DEAD_DELETE => {
             RareRecord::DeadDelete { namespace, queue, ids: Ids { items: fixed_items(reader)? } }

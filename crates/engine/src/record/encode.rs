@@ -235,6 +235,20 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             queue_into(out, *namespace, queue);
             ids_into(out, ids);
         }
+        Command::DeadRedriveRate { namespace, queue, per_second } => {
+            begin(kind::DEAD_REDRIVE_RATE);
+            queue_into(out, *namespace, queue);
+            out.u32(*per_second);
+        }
+        Command::DefaultsSet { namespace, pattern, patch } => {
+            begin(kind::DEFAULTS_SET);
+            queue_into(out, *namespace, pattern);
+            patch.write(out);
+        }
+        Command::DefaultsDelete { namespace, pattern } => {
+            begin(kind::DEFAULTS_DELETE);
+            queue_into(out, *namespace, pattern);
+        }
         Command::LimitSet { namespace, limit, rules } => {
             begin(kind::LIMIT_SET);
             queue_into(out, *namespace, limit);

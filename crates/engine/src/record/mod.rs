@@ -61,6 +61,9 @@ mod kind {
     pub(super) const SCHEDULE_PAUSE: u8 = 52;
     pub(super) const SCHEDULE_FIRE: u8 = 53;
     pub(super) const SCHEDULE_TRIGGER: u8 = 54;
+    pub(super) const DEAD_REDRIVE_RATE: u8 = 40;
+    pub(super) const DEFAULTS_SET: u8 = 41;
+    pub(super) const DEFAULTS_DELETE: u8 = 42;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
     pub(super) const GROUP: u8 = 55;

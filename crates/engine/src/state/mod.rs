@@ -2,6 +2,7 @@
 
 pub(crate) mod changed;
 pub(crate) mod expiry;
+pub(crate) mod defaults;
 pub(crate) mod extras;
 pub(crate) mod fair;
 pub(crate) mod flows;
@@ -16,6 +17,7 @@ pub(crate) mod options;
 pub(crate) mod ordering;
 pub(crate) mod origin;
 pub(crate) mod queue;
+pub(crate) mod redrive;
 pub(crate) mod results;
 pub(crate) mod schedule;
 pub(crate) mod shared_blobs;

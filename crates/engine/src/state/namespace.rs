@@ -31,6 +31,8 @@ pub(crate) struct Namespace {
     pub(crate) limits: BTreeMap<Box<str>, u32>,
     /// Slots of schedules by name. Derived.
     pub(crate) schedules: BTreeMap<Box<str>, u32>,
+    /// Slots of settings of queues not yet made, by pattern. Derived.
+    pub(crate) defaults: BTreeMap<Box<str>, u32>,
     /// Slots of messages by sequence. Derived.
     pub(crate) directory: Directory,
     next_vacant: Option<u32>,
@@ -52,6 +54,7 @@ impl Namespace {
             queues: BTreeMap::new(),
             limits: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            defaults: BTreeMap::new(),
             directory: Directory::default(),
             next_vacant: None,
         }

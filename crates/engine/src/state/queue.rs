@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::fair::Fair;
 use super::list::List;
 use super::message::{BlockedBy, Message, PLACE, SIBLINGS};
+use super::redrive::Redrive;
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
 use crate::record::read_backoff;
@@ -74,6 +75,8 @@ pub(crate) struct Queue {
     pub(crate) dead_deleted_below: u32,
     /// Dead letters of earlier generations are being redriven.
     pub(crate) dead_redriven_below: u32,
+    /// Those that are redriven at a certain rate.
+    pub(crate) redrive: Redrive,
     /// The next message that a running purge looks at; `NIL`: none runs.
     pub(crate) purge_cursor: u32,
     /// The last id that a running purge looks at.
@@ -112,6 +115,7 @@ impl Queue {
             dead_generation: 0,
             dead_deleted_below: 0,
             dead_redriven_below: 0,
+            redrive: Redrive::default(),
             purge_cursor: NIL,
             purge_until: 0,
             purge_arrived: 0,
@@ -193,6 +197,7 @@ impl Slot for Queue {
         self.blocked_by.iter().for_each(|&count| out.u64(count));
         out.u32(self.limit);
         out.u32(self.lines_cursor);
+        self.redrive.write(out);
         out.bool(self.fair.is_some());
         if let Some(fair) = &self.fair {
             fair.write(out);
@@ -233,6 +238,7 @@ impl Slot for Queue {
             }
             queue.limit = reader.u32()?;
             queue.lines_cursor = reader.u32()?;
+            queue.redrive = Redrive::read(reader)?;
         }
         if reader.format() >= 2 && reader.bool()? {
             let fair = Fair::read(reader)?;

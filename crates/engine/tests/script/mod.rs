@@ -145,6 +145,10 @@ impl Player {
                 let found = engine.limits_of(namespace, line.get("after"), limit);
                 found.iter().map(|view| print::limit(view, |us| self.time(us))).collect()
             }
+            ("show", ["defaults"]) => {
+                let found = engine.defaults_after(namespace, line.get("after"), limit);
+                found.iter().map(|view| view.pattern.clone()).collect()
+            }
             ("show", ["limit", name]) => {
                 let Some(view) = engine.limit(namespace, name) else { return vec!["no such limit".into()] };
                 let waiting = line.get("waiting").is_some();

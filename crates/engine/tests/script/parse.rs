@@ -111,6 +111,10 @@ impl Player {
                 };
                 self.run(&command)
             }
+            ("dead", ["redrive", queue]) if line.get("per_second").is_some() => {
+                let per_second = line.number("per_second").unwrap_or(0) as u32;
+                self.run(&Command::DeadRedriveRate { namespace, queue, per_second })
+            }
             ("dead", [what, queue, ids @ ..]) => {
                 let ids: Vec<MessageId> = ids.iter().map(|id| self.message_id(id)).collect();
                 let ids = ids.as_slice();
@@ -120,6 +124,10 @@ impl Player {
                 })
             }
             ("schedule", [what, words @ ..]) => self.schedule(line, what, words),
+            ("defaults", ["set", pattern]) => {
+                self.run(&Command::DefaultsSet { namespace, pattern, patch: patch(line) })
+            }
+            ("defaults", ["delete", pattern]) => self.run(&Command::DefaultsDelete { namespace, pattern }),
             ("limit", ["delete", limit]) => self.run(&Command::LimitDelete { namespace, limit }),
             ("limit", ["set", limit]) => {
                 self.run(&Command::LimitSet { namespace, limit, rules: rules(line) })

@@ -64,6 +64,7 @@ impl Player {
             Reply::Queue { queue, created } => {
                 format!("{} queue {}", if created { "created" } else { "set" }, queue.0)
             }
+            Reply::Defaults { created } => if created { "new pattern" } else { "set pattern" }.into(),
             Reply::Limit { created } => if created { "created limit" } else { "set limit" }.into(),
             Reply::Schedule { created } => if created { "created schedule" } else { "set schedule" }.into(),
             Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
@@ -264,6 +265,9 @@ impl Player {
         }
         if !settings.dead_letter_queue.is_empty() {
             lines.push(format!("dead letters to {}", settings.dead_letter_queue));
+        }
+        if let Some(redriving) = view.redriving {
+            lines.push(format!("redriving {} per second, {} left", redriving.per_second, redriving.left));
         }
         let marks = [(settings.paused, "paused"), (settings.closed, "closed")];
         lines.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark.to_owned()));

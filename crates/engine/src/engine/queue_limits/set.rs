@@ -132,22 +132,28 @@ impl Engine {
         }
         self.leave_limit(queue_slot);
         let queue = self.queues.get_mut(queue_slot);
-        queue.limit = wanted;
         if wanted == NIL {
             if queue.ready.occupied != 0 {
                 out.ready.push(QueueId(queue.number));
             }
         } else {
-            let limit = self.queue_limits.slots.get_mut(wanted);
-            limit.in_flight += queue.counters.states[State::Leased as usize];
-            let at = limit.queues.partition_point(|&other| other < queue_slot);
-            limit.queues.insert(at, queue_slot);
-            self.queue_limits.touch(wanted, true);
+            self.join_limit(queue_slot, wanted);
         }
         let queue = self.queues.get_mut(queue_slot);
         if std::mem::replace(&mut queue.lines_cursor, 0) == NIL {
             self.begin_work(Work::LimitLines(queue_slot), out);
         }
+    }
+
+    /// A queue that follows no limit follows this one, with what is in flight.
+    pub(in crate::engine) fn join_limit(&mut self, queue_slot: u32, slot: u32) {
+        let queue = self.queues.get_mut(queue_slot);
+        queue.limit = slot;
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.in_flight += queue.counters.states[State::Leased as usize];
+        let at = limit.queues.partition_point(|&other| other < queue_slot);
+        limit.queues.insert(at, queue_slot);
+        self.queue_limits.touch(slot, true);
     }
 
     /// A queue leaves its limit with what is in flight.

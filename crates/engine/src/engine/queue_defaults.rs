@@ -1,0 +1,118 @@
+//! Settings by pattern: what a queue begins with that is not made yet, whether by use or by a person. The longest pattern
+//! that matches counts, of equally long ones the first by name. Queues that are there stay as they are.
+//!
+//! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for dead letters that
+//! would lead back to the new one, as to the queue `mail.dead` itself under a pattern `mail.*`.
+
+use std::ops::Bound;
+
+use super::Engine;
+use crate::error::Error;
+use crate::id::NamespaceId;
+use crate::limits::QUEUE_DEFAULTS_MAX;
+use crate::outcome::{Outcome, Reply};
+use crate::query::DefaultsView;
+use crate::settings::{QueuePatch, QueueSettings};
+use crate::state::defaults::{Defaults, matches};
+
+impl Engine {
+    /// Sets all that queues with such names begin with.
+    pub(super) fn defaults_set(
+        &mut self,
+        namespace: NamespaceId,
+        pattern: &str,
+        patch: QueuePatch,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        self.check_limit(namespace_slot, &patch)?;
+        let known = &self.namespaces.get(namespace_slot).defaults;
+        let found = known.get(pattern).copied();
+        if found.is_none() && known.len() >= QUEUE_DEFAULTS_MAX {
+            let limit = QUEUE_DEFAULTS_MAX as u64;
+            return Err(Error::LimitExceeded { what: "patterns of queue defaults", limit });
+        }
+        match found {
+            Some(slot) => self.queue_defaults.get_mut(slot).patch = patch,
+            None => {
+                let slot = self.queue_defaults.insert(Defaults::new(namespace_slot, pattern, patch));
+                self.namespaces.get_mut(namespace_slot).defaults.insert(pattern.into(), slot);
+            }
+        }
+        out.reply = Reply::Defaults { created: found.is_none() };
+        Ok(())
+    }
+
+    pub(super) fn defaults_delete(&mut self, namespace: NamespaceId, pattern: &str) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(namespace)?;
+        match self.namespaces.get_mut(namespace_slot).defaults.remove(pattern) {
+            Some(slot) => {
+                self.queue_defaults.remove(slot);
+                Ok(())
+            }
+            None => Err(Error::DefaultsNotFound { pattern: pattern.to_owned() }),
+        }
+    }
+
+    /// A namespace that is deleted: its patterns go. False when the budget was used up before.
+    pub(super) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+        while *budget > 0 {
+            let Some((_, slot)) = self.namespaces.get_mut(namespace_slot).defaults.pop_first() else {
+                return true;
+            };
+            *budget -= 1;
+            self.queue_defaults.remove(slot);
+        }
+        false
+    }
+
+    /// What a new queue with this name begins with.
+    pub(super) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
+        let mut settings = QueueSettings::default();
+        let defaults = &self.namespaces.get(namespace_slot).defaults;
+        let matching = defaults.iter().filter(|(pattern, _)| matches(pattern, name));
+        // Of equals the last one counts as the largest.
+        let Some((_, &slot)) = matching.rev().max_by_key(|(pattern, _)| pattern.len()) else {
+            return settings;
+        };
+        let patch = &self.queue_defaults.get(slot).patch;
+        settings.change(patch);
+        if self.check_limit(namespace_slot, patch).is_err() {
+            settings.limit = Box::default();
+        }
+        if self.check_circle(namespace_slot, name, &settings.dead_letter_queue).is_err() {
+            settings.dead_letter_queue = Box::default();
+        }
+        settings
+    }
+
+    /// What queues with names of this pattern begin with.
+    ///
+    /// # Errors
+    /// [`Error::DefaultsNotFound`].
+    pub fn defaults(&self, namespace: NamespaceId, pattern: &str) -> Result<DefaultsView, Error> {
+        let slot = self.namespace_slot(namespace).and_then(|slot| {
+            let defaults = &self.namespaces.get(slot).defaults;
+            defaults.get(pattern).copied()
+        });
+        let slot = slot.ok_or_else(|| Error::DefaultsNotFound { pattern: pattern.to_owned() })?;
+        Ok(DefaultsView { pattern: pattern.to_owned(), patch: self.queue_defaults.get(slot).patch.clone() })
+    }
+
+    /// Patterns of a namespace by name, after `after`; at most `limit` and [`QUEUE_DEFAULTS_MAX`].
+    pub fn defaults_after(
+        &self,
+        namespace: NamespaceId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<DefaultsView> {
+        let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.namespaces.get(slot).defaults.range::<str, _>((from, Bound::Unbounded));
+        let view = |(pattern, slot): (&Box<str>, &u32)| DefaultsView {
+            pattern: pattern.to_string(),
+            patch: self.queue_defaults.get(*slot).patch.clone(),
+        };
+        found.take(limit.min(QUEUE_DEFAULTS_MAX)).map(view).collect()
+    }
+}
