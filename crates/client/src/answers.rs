@@ -98,6 +98,12 @@ pub struct Details {
     /// What an earlier attempt has left to go on from.
     #[serde(flatten, serialize_with = "checkpoint")]
     pub checkpoint: Option<Vec<u8>>,
+    /// The queue in which it died before it came to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_queue: Option<String>,
+    /// Why it died there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// `checkpoint` when the bytes are UTF-8, else `checkpoint_base64`.
@@ -326,6 +332,7 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     let (mut sent_at_ms, mut lease_until_ms) = (None, None);
     let (mut correlation_id, mut reply_to, mut tags) = (None, None, None);
     let (mut checkpoint, mut checkpoint_base64) = (None, None);
+    let (mut from_queue, mut reason) = (None, None);
     reader.object(|reader, name| match name {
         "id" => reader.field(&mut id, Reader::string),
         "receipt" => reader.field(&mut receipt, Reader::string),
@@ -344,6 +351,8 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
         "correlation_id" => reader.field(&mut correlation_id, Reader::string),
         "reply_to" => reader.field(&mut reply_to, Reader::string),
         "checkpoint" => reader.field(&mut checkpoint, Reader::string),
+        "from_queue" => reader.field(&mut from_queue, Reader::string),
+        "reason" => reader.field(&mut reason, Reader::string),
         "checkpoint_base64" => reader.field(&mut checkpoint_base64, read_base64),
         _ => reader.skip().map(drop),
     })?;
@@ -358,6 +367,8 @@ fn read_any<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
         correlation_id: correlation_id.map(Cow::into_owned),
         reply_to: reply_to.map(Cow::into_owned),
         checkpoint,
+        from_queue: from_queue.map(Cow::into_owned),
+        reason: reason.map(Cow::into_owned),
     };
     Ok(DeliveredRef {
         id: reader.required(id, "id")?,

@@ -76,7 +76,8 @@ macro_rules! queue_settings {
         }
 
         /// A change of queue settings: what is `None` stays.
-        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct QueueChange {
             $(
                 #[doc = concat!("See [`QueueSettings::", stringify!($name), "`].")]
@@ -143,6 +144,24 @@ pub enum OnExpire {
     DeadLetter,
     /// It is gone.
     Drop,
+}
+
+/// What queues begin with whose names match a pattern.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QueueDefaults {
+    /// The pattern, in which `*` stands for any number of characters.
+    pub pattern: String,
+    /// The settings that it names.
+    pub settings: QueueChange,
+}
+
+/// How far a redrive at a rate has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Redriving {
+    /// Dead letters that are yet to be redriven.
+    pub left: u64,
+    /// How many per second.
+    pub per_second: u32,
 }
 
 /// Messages of a queue by state.
@@ -217,6 +236,9 @@ pub struct Queue {
     pub bytes: u64,
     /// When it was created, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
+    /// The redrive of its dead letters at a rate, if one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redriving: Option<Redriving>,
     /// Age of the message that stands first in line, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_ready_age_ms: Option<u64>,

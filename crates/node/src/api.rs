@@ -118,6 +118,10 @@ pub struct DeliveredDetails {
     pub tags: Option<Bytes>,
     /// Headers that the server adds to those of the message, instead of those with the same names.
     pub headers: Vec<(Box<str>, Box<str>)>,
+    /// The queue in which it died before it came to this one; empty: none.
+    pub from_queue: Box<str>,
+    /// Why it died there.
+    pub reason: Option<&'static str>,
 }
 
 /// What became of a message.

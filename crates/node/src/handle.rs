@@ -215,6 +215,19 @@ impl Node {
         self.count(namespace, &Command::DeadRedrive { namespace, queue, ids }).await
     }
 
+    /// Redrives those that are dead at this moment, so many per second; 0 ends what runs. Tells how many are left to be.
+    ///
+    /// # Errors
+    /// `queue_not_found`; `invalid_argument` for a rate out of range.
+    pub async fn dead_redrive_rate(
+        &self,
+        namespace: NamespaceId,
+        queue: &str,
+        per_second: u32,
+    ) -> Result<u64, Error> {
+        self.count(namespace, &Command::DeadRedriveRate { namespace, queue, per_second }).await
+    }
+
     /// Deletes dead letters; empty `ids`: all. Tells how many.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ mod metrics;
 mod namespaces;
 mod placement;
 mod pulling;
+mod queue_defaults;
 mod queue_limits;
 pub mod schedule;
 mod schedules;

@@ -76,6 +76,8 @@ impl PullGuard {
                     headers: known.headers,
                     checkpoint: unless_damaged(&delivery, "checkpoint", checkpoint)?,
                     tags: unless_damaged(&delivery, "list of tags", tags)?,
+                    from_queue: known.from_queue,
+                    reason: known.reason,
                 }))
             });
             match (blob, details.transpose()) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, encoded};
 use crate::error::ClientError;
 use crate::retry::Safety;
-use crate::types::{Queue, QueueChange, StoredPage, parse};
+use crate::types::{Queue, QueueChange, QueueDefaults, StoredPage, parse};
 
 /// Queues per page of a listing.
 const PAGE: u32 = 500;
@@ -100,6 +100,55 @@ impl Client {
     pub async fn dead_redrive(&self, queue: &str, ids: Option<&[String]>) -> Result<u64, ClientError> {
         let path = format!("/queues/{}/dead/redrive", encoded(queue));
         self.counted(Method::POST, &path, Some(chosen(ids)), "redriven").await
+    }
+
+    /// Makes all that are dead at this moment ready again, so many per second; tells how many. [`Queue::redriving`] tells how
+    /// far it has come.
+    pub async fn dead_redrive_rate(&self, queue: &str, per_second: u32) -> Result<u64, ClientError> {
+        let path = format!("/queues/{}/dead/redrive", encoded(queue));
+        let body = json!({ "all": true, "per_second": per_second });
+        self.counted(Method::POST, &path, Some(body), "redriven").await
+    }
+
+    /// Ends a redrive at a rate; tells how many were left of it, which stay dead.
+    pub async fn dead_redrive_end(&self, queue: &str) -> Result<u64, ClientError> {
+        let path = format!("/queues/{}/dead/redrive", encoded(queue));
+        self.counted(Method::DELETE, &path, None, "left").await
+    }
+
+    /// Settings of queues not yet made, by pattern.
+    pub async fn queue_defaults(&self) -> Result<Vec<QueueDefaults>, ClientError> {
+        #[derive(Deserialize)]
+        struct Page {
+            defaults: Vec<QueueDefaults>,
+            next: Option<String>,
+        }
+        let mut all = Vec::new();
+        let mut path = self.path("/queue-defaults");
+        loop {
+            let page: Page = self.get(path).await?;
+            all.extend(page.defaults);
+            let Some(next) = page.next else { return Ok(all) };
+            path = self.path(&format!("/queue-defaults?after={}", encoded(&next)));
+        }
+    }
+
+    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether it is new.
+    pub async fn queue_defaults_set(
+        &self,
+        pattern: &str,
+        settings: &QueueChange,
+    ) -> Result<(QueueDefaults, bool), ClientError> {
+        let path = self.path(&format!("/queue-defaults/{}", encoded(pattern)));
+        let call = self.call(Method::PUT, path, json!(settings).to_string());
+        let answer = self.run(call, Safety::Repeatable).await?;
+        Ok((parse(&answer.body)?, answer.status == 201))
+    }
+
+    /// Forgets a pattern.
+    pub async fn queue_defaults_delete(&self, pattern: &str) -> Result<(), ClientError> {
+        let path = self.path(&format!("/queue-defaults/{}", encoded(pattern)));
+        self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
     /// Deletes dead letters; `None`: all. Tells how many.

@@ -109,10 +109,12 @@ impl Engine {
         let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let found = self.namespaces.get(slot).defaults.range::<str, _>((from, Bound::Unbounded));
-        let view = |(pattern, slot): (&Box<str>, &u32)| DefaultsView {
-            pattern: pattern.to_string(),
-            patch: self.queue_defaults.get(*slot).patch.clone(),
-        };
-        found.take(limit.min(QUEUE_DEFAULTS_MAX)).map(view).collect()
+        let found = found.take(limit.min(QUEUE_DEFAULTS_MAX));
+        found
+            .map(|(pattern, slot)| DefaultsView {
+                pattern: pattern.to_string(),
+                patch: self.queue_defaults.get(*slot).patch.clone(),
+            })
+            .collect()
     }
 }

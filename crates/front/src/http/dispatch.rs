@@ -20,7 +20,7 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus, queues,
+    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus, queue_defaults, queues,
     raw, receive, respond, results, schedules, send, settle,
 };
 
@@ -193,6 +193,7 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::BulkCancel => bulk::cancel(call).await,
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
+        Operation::DeadRedriveEnd => dead::end_redrive(call).await,
         Operation::DeadDelete => dead::delete(call, body).await,
         Operation::ScheduleList => schedules::list(call).await,
         Operation::ScheduleShow => schedules::show(call).await,
@@ -208,6 +209,10 @@ async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Resul
         Operation::LimitShow => limits::show(call).await,
         Operation::LimitPut => limits::put(call, body).await,
         Operation::LimitDelete => limits::delete(call).await,
+        Operation::DefaultsList => queue_defaults::list(call).await,
+        Operation::DefaultsShow => queue_defaults::show(call).await,
+        Operation::DefaultsPut => queue_defaults::put(call, body).await,
+        Operation::DefaultsDelete => queue_defaults::delete(call).await,
         Operation::NamespaceList => namespaces::list(call).await,
         Operation::NamespaceShow => namespaces::show(call).await,
         Operation::NamespacePut => namespaces::put(call, body).await,

@@ -37,6 +37,7 @@ mod options;
 mod progress;
 mod prometheus;
 mod query;
+mod queue_defaults;
 mod queues;
 mod raw;
 mod receive;

@@ -116,6 +116,12 @@ fn write_queue(o: &mut Object<'_>, namespace: &str, queue: &QueueView) {
     });
     o.number("bytes", queue.counters.bytes);
     o.number("created_at_ms", queue.created_at_us / 1_000);
+    if let Some(redriving) = queue.redriving {
+        o.object("redriving", |o| {
+            o.number("left", redriving.left);
+            o.number("per_second", u64::from(redriving.per_second));
+        });
+    }
     if let Some(at_us) = queue.oldest_ready_at_us {
         o.number("oldest_ready_age_ms", now_ms().saturating_sub(at_us / 1_000));
     }

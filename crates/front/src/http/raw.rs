@@ -203,6 +203,10 @@ fn deliver(message: &Delivered) -> Response<Body> {
         if !details.reply_to.is_empty() {
             put("sluice-reply-to", HeaderValue::from_str(&details.reply_to));
         }
+        if let Some(reason) = details.reason {
+            put("sluice-from-queue", HeaderValue::from_str(&details.from_queue));
+            put("sluice-reason", Ok(HeaderValue::from_static(reason)));
+        }
     }
     if let Some(blob) = blob {
         let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);

@@ -221,6 +221,10 @@ fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
         if let Some(checkpoint) = &details.checkpoint {
             write_checkpoint(o, checkpoint);
         }
+        if let Some(reason) = details.reason {
+            o.text("from_queue", &details.from_queue);
+            o.text("reason", reason);
+        }
     }
 }
 

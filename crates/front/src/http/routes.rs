@@ -63,6 +63,7 @@ operations! {
     BulkCancel "bulk_cancel" DELETE Namespaced ["bulk" / "{bulk}"];
     DeadList "dead_list" GET Namespaced ["queues" / "{queue}" / "dead"];
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
+    DeadRedriveEnd "dead_redrive_end" DELETE Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
     LimitList "limit_list" GET Namespaced ["limits"];
     GroupSend "group_send" POST Namespaced ["groups"];
@@ -78,6 +79,10 @@ operations! {
     ScheduleResume "schedule_resume" POST Namespaced ["schedules" / "{schedule}" / "resume"];
     ScheduleTrigger "schedule_trigger" POST Namespaced ["schedules" / "{schedule}" / "trigger"];
     LimitDelete "limit_delete" DELETE Namespaced ["limits" / "{limit}"];
+    DefaultsList "defaults_list" GET Namespaced ["queue-defaults"];
+    DefaultsShow "defaults_show" GET Namespaced ["queue-defaults" / "{pattern}"];
+    DefaultsPut "defaults_put" PUT Namespaced ["queue-defaults" / "{pattern}"];
+    DefaultsDelete "defaults_delete" DELETE Namespaced ["queue-defaults" / "{pattern}"];
     NamespaceList "namespace_list" GET Versioned ["namespaces"];
     NamespaceShow "namespace_show" GET Versioned ["namespaces" / "{namespace}"];
     NamespacePut "namespace_put" PUT Versioned ["namespaces" / "{namespace}"];
@@ -113,6 +118,7 @@ impl Operation {
                 | O::ScheduleList
                 | O::ScheduleShow
                 | O::LimitShow
+                | O::DefaultsList
                 | O::NamespaceList
         )
     }

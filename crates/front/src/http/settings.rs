@@ -39,6 +39,15 @@ macro_rules! queue_settings {
             });
         }
 
+        /// Appends those settings that a change names.
+        pub(crate) fn write_patch(o: &mut Object<'_>, patch: &QueuePatch) {
+            o.object("settings", |o| {
+                $(if let Some(value) = &patch.$name {
+                    value.write(o, stringify!($name));
+                })*
+            });
+        }
+
         /// The schema of each setting in the API description, by name.
         pub(crate) fn settings_schemas() -> Map<String, Value> {
             let settings = QueueSettings::default();

@@ -117,6 +117,52 @@ async fn dead_letters_move_to_the_queue_for_them() {
         (&json!("ready"), &json!("q"), &json!("rejected"), &json!(0))
     );
     assert_eq!(server.get("/v1/queues/q").await.json()["totals"]["moved_out"], 1);
+    let delivered = server.receive("buried").await;
+    assert_eq!((&delivered["from_queue"], &delivered["reason"]), (&json!("q"), &json!("rejected")));
+}
+
+#[tokio::test]
+async fn new_queues_begin_with_the_settings_of_the_longest_pattern() {
+    let server = Server::start().await;
+    let put = server.call("PUT", "/v1/queue-defaults/mail.*", r#"{"lease_ms":7000,"limit":""}"#).await;
+    assert_eq!(
+        (put.status, put.json()),
+        (201, json!({"pattern": "mail.*", "settings": {"lease_ms": 7000, "limit": ""}}))
+    );
+    server.call("PUT", "/v1/queue-defaults/*", r#"{"paused":true}"#).await;
+    server.send("mail.eu", "a").await;
+    server.send("sms", "a").await;
+    let settings =
+        async |queue: &str| server.get(&format!("/v1/queues/{queue}")).await.json()["settings"].clone();
+    assert_eq!(
+        (&settings("mail.eu").await["lease_ms"], &settings("mail.eu").await["paused"]),
+        (&json!(7000), &json!(false))
+    );
+    assert_eq!(settings("sms").await["paused"], true);
+    let first = server.get("/v1/queue-defaults?limit=1").await.json();
+    assert_eq!((&first["defaults"][0]["pattern"], &first["next"]), (&json!("*"), &json!("*")));
+    let rest = server.get("/v1/queue-defaults?after=*").await.json();
+    assert_eq!((rest["defaults"].as_array().unwrap().len(), rest.get("next")), (1, None));
+    assert_eq!(server.call("DELETE", "/v1/queue-defaults/*", "").await.status, 200);
+    assert_eq!(server.get("/v1/queue-defaults/*").await.code(), "defaults_not_found");
+    assert_eq!(server.call("PUT", "/v1/queue-defaults/a%20b", "{}").await.code(), "invalid_argument");
+}
+
+#[tokio::test]
+async fn a_redrive_at_a_rate_shows_how_far_it_is_and_ends() {
+    let server = Server::start().await;
+    for payload in ["a", "b", "c"] {
+        server.send("q", payload).await;
+        let receipt = server.receive("q").await["receipt"].clone();
+        server.post("/v1/reject", &json!({"receipt": receipt}).to_string()).await;
+    }
+    let path = "/v1/queues/q/dead/redrive";
+    assert_eq!(server.post(path, r#"{"all":true,"per_second":1}"#).await.json(), json!({"redriven": 3}));
+    let shown = server.get("/v1/queues/q").await.json();
+    assert_eq!(shown["redriving"], json!({"left": 2, "per_second": 1}));
+    assert_eq!(server.call("DELETE", path, "").await.json(), json!({"left": 2}));
+    let shown = server.get("/v1/queues/q").await.json();
+    assert_eq!((shown.get("redriving"), &shown["counts"]["dead"]), (None, &json!(2)));
 }
 
 #[tokio::test]

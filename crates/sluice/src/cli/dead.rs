@@ -1,13 +1,19 @@
 //! `sluice dead`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
+use super::progress::Progress;
 use super::queue::Sure;
 use super::{Out, Result};
+
+/// How often one looks how far a redrive has come.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadVerb {
@@ -21,14 +27,7 @@ pub(crate) enum DeadVerb {
         server: ServerFlags,
     },
     /// Make dead letters ready again, their attempts counted from 0.
-    Redrive {
-        /// Name of the queue.
-        queue: String,
-        #[command(flatten)]
-        which: Which,
-        #[command(flatten)]
-        server: ServerFlags,
-    },
+    Redrive(RedriveArgs),
     /// Delete dead letters.
     Delete {
         /// Name of the queue.
@@ -40,6 +39,29 @@ pub(crate) enum DeadVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedriveArgs {
+    /// Name of the queue.
+    queue: String,
+    /// Ids of dead letters.
+    #[arg(required_unless_present_any = ["all", "end"], value_name = "ID")]
+    ids: Vec<String>,
+    /// All that are dead at this moment.
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// With --all: so many per second, 1 to 100000, and wait until all are. It goes on when the command is interrupted.
+    #[arg(long, value_name = "N", requires = "all")]
+    per_second: Option<u32>,
+    /// With --per-second: do not wait.
+    #[arg(long, requires = "per_second")]
+    no_wait: bool,
+    /// End a redrive at a rate: what is left of it stays dead.
+    #[arg(long, conflicts_with_all = ["ids", "all", "per_second"])]
+    end: bool,
+    #[command(flatten)]
+    server: ServerFlags,
 }
 
 /// Some, or all.
@@ -68,14 +90,7 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
         DeadVerb::List { queue, page, server } => {
             list(&server.connect()?, &queue, Source::Dead, &page, out).await?;
         }
-        DeadVerb::Redrive { queue, which, server } => {
-            let connection = server.connect()?;
-            let redriven = connection.client.dead_redrive(&queue, which.ids()).await;
-            let redriven = redriven.map_err(|e| connection.error(&e))?;
-            out.show(&json!({ "redriven": redriven }), |_| {
-                format!("redriven {}\n", counted(redriven, "message"))
-            })?;
-        }
+        DeadVerb::Redrive(args) => redrive(args, out).await?,
         DeadVerb::Delete { queue, which, sure, server } => {
             let connection = server.connect()?;
             sure.ask(&format!("Deleting {} of queue {queue}", which.describe()))?;
@@ -87,4 +102,35 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
         }
     }
     Ok(0)
+}
+
+async fn redrive(args: RedriveArgs, out: Out) -> Result<()> {
+    let connection = args.server.connect()?;
+    let (client, queue) = (&connection.client, &args.queue);
+    if args.end {
+        let left = client.dead_redrive_end(queue).await.map_err(|e| connection.error(&e))?;
+        return out
+            .show(&json!({ "left": left }), |_| format!("ended with {} left\n", counted(left, "message")));
+    }
+    let redriven = match args.per_second {
+        None => client.dead_redrive(queue, (!args.all).then_some(&args.ids[..])).await,
+        Some(per_second) => client.dead_redrive_rate(queue, per_second).await,
+    };
+    let redriven = redriven.map_err(|e| connection.error(&e))?;
+    if args.per_second.is_some() && !args.no_wait {
+        let progress = Progress::things(out, Some(redriven), "redriven");
+        let mut done = 0;
+        while done < redriven {
+            let shown = client.queue(queue).await.map_err(|e| connection.error(&e))?;
+            let now_done = redriven.saturating_sub(shown.redriving.map_or(0, |redriving| redriving.left));
+            progress.add(now_done.saturating_sub(done));
+            done = now_done;
+            if shown.redriving.is_none() {
+                break;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        progress.finish();
+    }
+    out.show(&json!({ "redriven": redriven }), |_| format!("redriven {}\n", counted(redriven, "message")))
 }

@@ -19,6 +19,7 @@ mod namespace;
 pub(crate) mod output;
 mod progress;
 mod queue;
+mod queue_defaults;
 mod queue_settings;
 mod receive;
 mod request;

@@ -9,6 +9,7 @@ use sluice_client::{Queue, QueueChange};
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
+use super::queue_defaults::{self, DefaultsVerb};
 use super::queue_settings::{SettingFlags, settings_table};
 use super::{CliError, Out, Result};
 
@@ -40,6 +41,9 @@ pub(crate) enum QueueVerb {
     Close(MarkArgs),
     /// Take sends again.
     Open(MarkArgs),
+    /// Settings of queues that are not made yet, by pattern of their names.
+    #[command(subcommand)]
+    Defaults(DefaultsVerb),
     /// Drop what waits in a queue: ready, delayed, held. Leased messages and dead letters stay.
     Purge {
         /// Name of the queue.
@@ -127,6 +131,7 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
             out.show(&queue, details)?;
         }
         QueueVerb::Set(args) => set(*args, out).await?,
+        QueueVerb::Defaults(verb) => return queue_defaults::run(verb, out).await,
         QueueVerb::Pause(args) => pause(args, true, out).await?,
         QueueVerb::Resume(args) => pause(args, false, out).await?,
         QueueVerb::Close(args) => close(args, true, out).await?,
@@ -210,6 +215,9 @@ fn details(queue: &Queue) -> String {
     about.field("created", time(queue.created_at_ms));
     about.field("size", size(queue.bytes));
     about.field("oldest ready", queue.oldest_ready_age_ms.map_or_else(|| "-".to_owned(), length));
+    if let Some(redriving) = queue.redriving {
+        about.field("redriving", format!("{} left, {} per second", redriving.left, redriving.per_second));
+    }
     let mut now = Table::new(&[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD"]);
     now.row([c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead].map(|n| n.to_string()));
     let totals = [

@@ -87,3 +87,41 @@ fn queues_are_paused_and_closed() {
     assert_eq!(set["settings"]["paused"], true);
     assert_eq!(set["settings"]["dead_letter_queue"], "buried");
 }
+
+#[test]
+fn new_queues_begin_with_the_settings_of_their_pattern() {
+    let server = Server::start();
+    let set = server.ok(&[
+        "queue",
+        "defaults",
+        "set",
+        "mail.*",
+        "--lease",
+        "5m",
+        "--dead-letter-queue",
+        "mail.dead",
+    ]);
+    assert_eq!(set, "created mail.*: lease_ms=300000 dead_letter_queue=mail.dead\n");
+    server.ok(&["send", "mail.eu", "x"]);
+    let shown = server.one(&["queue", "show", "mail.eu"]);
+    assert_eq!(shown["settings"]["lease_ms"], 300_000);
+    assert_eq!(server.json(&["queue", "defaults", "list"])[0]["pattern"], "mail.*");
+    assert_eq!(server.ok(&["queue", "defaults", "delete", "mail.*"]), "deleted mail.*\n");
+    assert!(server.run(&["queue", "defaults", "delete", "mail.*"]).fails(3).contains("no queue defaults"));
+    assert!(server.run(&["queue", "defaults", "set", "bad!"]).fails(2).contains("is not valid"));
+}
+
+#[test]
+fn dead_letters_are_redriven_at_a_rate() {
+    let server = Server::start();
+    for n in 0..3 {
+        server.ok(&["send", "q", &n.to_string()]);
+        let receipt = server.one(&["receive", "q"])["receipt"].as_str().unwrap().to_owned();
+        server.ok(&["reject", &receipt]);
+    }
+    let begun = std::time::Instant::now();
+    assert_eq!(server.ok(&["dead", "redrive", "q", "--all", "--per-second", "5"]), "redriven 3 messages\n");
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(400));
+    assert_eq!(server.count("q", "ready"), 3);
+    assert_eq!(server.ok(&["dead", "redrive", "q", "--end"]), "ended with 0 messages left\n");
+}

@@ -163,7 +163,10 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::BulkList | O::BulkStart | O::BulkShow | O::BulkCancel => {
             Description { tag: "changing", ..bulk(operation) }
         }
-        O::DeadList | O::DeadRedrive | O::DeadDelete => {
+        O::DefaultsList | O::DefaultsShow | O::DefaultsPut | O::DefaultsDelete => {
+            Description { tag: "queues", ..defaults(operation) }
+        }
+        O::DeadList | O::DeadRedrive | O::DeadRedriveEnd | O::DeadDelete => {
             Description { tag: "dead letters", ..dead(operation) }
         }
         O::GroupSend | O::GroupShow => Description { tag: "flows", ..groups(operation) },
@@ -334,6 +337,36 @@ fn queues(operation: Operation) -> Description {
     }
 }
 
+fn defaults(operation: Operation) -> Description {
+    match operation {
+        Operation::DefaultsList => Description {
+            summary: "List settings of queues not yet made, by pattern",
+            parameters: vec![
+                query("after", Kind::Text, "`next` of the page before"),
+                query("limit", Kind::Integer(1, 100), "Most entries of the page; default 100"),
+            ],
+            answers: vec![ok("QueueDefaultsList")],
+            ..PLAIN
+        },
+        Operation::DefaultsShow => Description {
+            summary: "Show the settings of a pattern",
+            answers: vec![ok("QueueDefaults")],
+            ..PLAIN
+        },
+        Operation::DefaultsPut => Description {
+            summary: "Set what queues begin with whose names match",
+            about: "The longest pattern that matches counts, of equals the first by name. Queues that exist stay as they are.",
+            request: optional("QueueSettingsPatch"),
+            answers: vec![
+                answer(201, "Created", Content::Json("QueueDefaults")),
+                answer(200, "Replaced", Content::Json("QueueDefaults")),
+            ],
+            ..PLAIN
+        },
+        _ => Description { summary: "Forget a pattern", answers: vec![ok("Nothing")], ..PLAIN },
+    }
+}
+
 fn marks(operation: Operation) -> Description {
     let (summary, about) = match operation {
         Operation::QueuePause => ("Deliver nothing", "Sends go on, and what is leased runs on."),
@@ -445,8 +478,15 @@ fn dead(operation: Operation) -> Description {
         },
         Operation::DeadRedrive => Description {
             summary: "Make dead letters ready again",
-            request: required("DeadChoice"),
+            about: "With per_second the answer tells how many will be; a new redrive replaces one that runs.",
+            request: required("RedriveRequest"),
             answers: vec![ok("Redriven")],
+            ..PLAIN
+        },
+        Operation::DeadRedriveEnd => Description {
+            summary: "End a redrive at a rate",
+            about: "What is left of it stays dead.",
+            answers: vec![ok("Left")],
             ..PLAIN
         },
         _ => Description {

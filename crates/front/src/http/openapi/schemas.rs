@@ -5,7 +5,7 @@ mod changing;
 use serde_json::{Map, Value, json};
 use sluice_engine::limit::{IN_FLIGHT_MAX, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use sluice_engine::limits::{
-    ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PARENTS_MAX, PRIORITY_MAX, RETAIN_DONE_COUNT_MAX,
+    ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PARENTS_MAX, PRIORITY_MAX, REDRIVE_PER_SECOND_MAX,
 };
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 use sluice_node::schedule::{EVERY_MS_MIN, MISSED};
@@ -201,6 +201,8 @@ fn receiving() -> Value {
         "id": text("Id of the message"),
         "receipt": text("Proof of this delivery"),
         "queue": text("Where it comes from"),
+        "from_queue": text("The queue in which it died before it came to this one"),
+        "reason": text("Why it died there"),
         "priority": integer(0, u64::from(PRIORITY_MAX), ""),
         "attempt": number("From 1"),
         "max_attempts": number(""),
@@ -362,6 +364,7 @@ fn queues() -> Value {
             "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number(""), "parents": number("")}), json!({"ordering_key": 3, "limit": 0})),
             "totals": reference("Totals"),
             "bytes": number("Content types, headers and payloads"), "created_at_ms": number(""),
+            "redriving": object(&["left", "per_second"], json!({"left": number("Dead letters yet to be redriven"), "per_second": number("")}), json!({"left": 120, "per_second": 50})),
             "oldest_ready_age_ms": number("Since the message next in line was sent; absent when none is ready"),
         }), example.clone()),
         "QueueList": object(&["queues"], json!({"queues": list(reference("Queue")), "next": text("Go on after this name")}),
@@ -369,6 +372,11 @@ fn queues() -> Value {
         "Deleted": count("deleted"),
         "Purged": count("purged"),
         "Redriven": count("redriven"),
+        "Left": count("left"),
+        "QueueDefaults": object(&["pattern", "settings"], json!({"pattern": text("A name in which * stands for any number of characters"), "settings": reference("QueueSettingsPatch")}),
+            json!({"pattern": "mail.*", "settings": {"lease_ms": 60_000}})),
+        "QueueDefaultsList": object(&["defaults"], json!({"defaults": list(reference("QueueDefaults")), "next": text("Go on after this pattern")}),
+            json!({"defaults": [{"pattern": "mail.*", "settings": {"lease_ms": 60_000}}]})),
     })
 }
 
@@ -505,6 +513,14 @@ fn looking() -> Value {
             object(&["all"], json!({"all": {"const": true}}), json!({"all": true})),
             json!([{"ids": [ID]}, {"all": true}]),
         ),
+        "RedriveRequest": either(
+            object(&["ids"], json!({"ids": list(text("Id"))}), json!({"ids": [ID]})),
+            object(&["all"], json!({
+                "all": {"const": true},
+                "per_second": integer(1, REDRIVE_PER_SECOND_MAX.into(), "How many per second; default: at once"),
+            }), json!({"all": true, "per_second": 50})),
+            json!([{"ids": [ID]}, {"all": true, "per_second": 50}]),
+        ),
     })
 }
 
@@ -586,6 +602,7 @@ mod tests {
             ("SettleRequest", settle::SETTLE_FIELDS),
             ("ExtendRequest", extend::EXTEND_FIELDS),
             ("DeadChoice", dead::CHOICE_FIELDS),
+            ("RedriveRequest", dead::REDRIVE_FIELDS),
             ("NamespacePut", namespaces::PUT_FIELDS),
             ("NamespacePatch", namespaces::PATCH_FIELDS),
         ] {

@@ -1,0 +1,71 @@
+//! Settings of queues that are not made yet: look, set, delete.
+
+use http::StatusCode;
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::query::DefaultsView;
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Object, object};
+use super::options::SMALL_BODY_BYTES_MAX;
+use super::respond;
+use super::settings::{read_patch, write_patch};
+
+/// Parameters of the list.
+const LIST_PARAMS: &[&str] = &["after", "limit"];
+/// Most patterns of a page.
+const PAGE_MAX: u64 = 100;
+
+/// `GET P/queue-defaults`
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let params = call.query(LIST_PARAMS)?;
+    let limit = params.integer("limit", 1, PAGE_MAX, PAGE_MAX)? as usize;
+    // One more than asked for tells whether there is a next page.
+    let mut defaults =
+        call.node().defaults_after(call.namespace_id()?, params.text("after"), limit + 1).await?;
+    let more = defaults.len() > limit;
+    defaults.truncate(limit);
+    let mut out = Vec::new();
+    object(&mut out, |o| {
+        o.list("defaults", &defaults, |out, defaults| object(out, |o| write(o, defaults)));
+        if let Some(last) = defaults.last().filter(|_| more) {
+            o.text("next", &last.pattern);
+        }
+    });
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+/// `GET P/queue-defaults/{pattern}`
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let defaults = call.node().defaults(call.namespace_id()?, call.name).await?;
+    Ok(answer(StatusCode::OK, &defaults))
+}
+
+/// `PUT P/queue-defaults/{pattern}`
+pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
+    let patch = read_patch(upload.bytes())?;
+    let (defaults, created) = call.node().defaults_set(call.namespace_id()?, call.name, patch).await?;
+    Ok(answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &defaults))
+}
+
+/// `DELETE P/queue-defaults/{pattern}`
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.node().defaults_delete(call.namespace_id()?, call.name).await?;
+    let mut out = Vec::new();
+    object(&mut out, |_| {});
+    Ok(respond::json(StatusCode::OK, out))
+}
+
+fn answer(status: StatusCode, defaults: &DefaultsView) -> Response<Body> {
+    let mut out = Vec::new();
+    object(&mut out, |o| write(o, defaults));
+    respond::json(status, out)
+}
+
+fn write(o: &mut Object<'_>, defaults: &DefaultsView) {
+    o.text("pattern", &defaults.pattern);
+    write_patch(o, &defaults.patch);
+}

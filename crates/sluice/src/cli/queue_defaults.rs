@@ -1,0 +1,94 @@
+//! `sluice queue defaults`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use sluice_client::QueueDefaults;
+
+use super::connect::ServerFlags;
+use super::output::Table;
+use super::queue_settings::SettingFlags;
+use super::{Out, Result};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DefaultsVerb {
+    /// List patterns and their settings.
+    List {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Set all that queues begin with whose names match a pattern, such as 'mail.*'. Queues that exist stay as they are.
+    ///
+    /// The longest pattern that matches counts, of equally long ones the first by name.
+    Set(SetArgs),
+    /// Forget a pattern.
+    Delete {
+        /// The pattern.
+        pattern: String,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// A name in which * stands for any number of characters; quote it, so that the shell leaves it alone.
+    pattern: String,
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(verb: DefaultsVerb, out: Out) -> Result<u8> {
+    match verb {
+        DefaultsVerb::List { server } => {
+            let connection = server.connect()?;
+            let all = connection.client.queue_defaults().await.map_err(|e| connection.error(&e))?;
+            if all.is_empty() {
+                out.note(&format!("no queue defaults in namespace {}", connection.namespace));
+                return Ok(0);
+            }
+            out.list(&all, table)?;
+        }
+        DefaultsVerb::Set(args) => {
+            let connection = args.server.connect()?;
+            let set = connection.client.queue_defaults_set(&args.pattern, &args.settings.change()).await;
+            let (defaults, created) = set.map_err(|e| connection.error(&e))?;
+            out.show(&defaults, |defaults| {
+                let what = if created { "created" } else { "replaced" };
+                format!("{what} {}: {}\n", defaults.pattern, text(defaults))
+            })?;
+        }
+        DefaultsVerb::Delete { pattern, server } => {
+            let connection = server.connect()?;
+            let deleted = connection.client.queue_defaults_delete(&pattern).await;
+            deleted.map_err(|e| connection.error(&e))?;
+            out.show(&json!({ "deleted": pattern }), |_| format!("deleted {pattern}\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn table(all: &[QueueDefaults]) -> String {
+    let mut table = Table::new(&["PATTERN", "SETTINGS"]);
+    for defaults in all {
+        table.row([defaults.pattern.clone(), text(defaults)]);
+    }
+    table.render()
+}
+
+/// The settings that are named, as the API spells them.
+fn text(defaults: &QueueDefaults) -> String {
+    let Value::Object(settings) = json!(defaults.settings) else { return String::new() };
+    if settings.is_empty() {
+        return "those of any queue".to_owned();
+    }
+    let settings: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            other => format!("{name}={other}"),
+        })
+        .collect();
+    settings.join(" ")
+}
