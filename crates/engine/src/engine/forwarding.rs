@@ -79,6 +79,9 @@ impl Engine {
         self.disarm(slot);
         self.forget_end(slot);
         self.change_queue(slot, to, out);
+        // As for a redrive: it is wanted, whenever somebody comes to it.
+        self.disarm(slot);
+        self.forget_end(slot);
         let message = self.messages.get_mut(slot);
         message.attempts = 0;
         message.deliveries = 0;

@@ -122,8 +122,14 @@ macro_rules! words {
 
 words!(OrderingRetry, None, "block" = OrderingRetry::Block, "step_aside" = OrderingRetry::StepAside);
 words!(OnExpire, Some(OnExpire::DeadLetter), "dead_letter" = OnExpire::DeadLetter, "drop" = OnExpire::Drop);
-words!(BackoffKind, None, "none" = BackoffKind::None, "fixed" = BackoffKind::Fixed, "linear" = BackoffKind::Linear,
-    "exponential" = BackoffKind::Exponential);
+words!(
+    BackoffKind,
+    None,
+    "none" = BackoffKind::None,
+    "fixed" = BackoffKind::Fixed,
+    "linear" = BackoffKind::Linear,
+    "exponential" = BackoffKind::Exponential
+);
 
 /// What is left out takes its default.
 impl JsonSetting for Backoff {

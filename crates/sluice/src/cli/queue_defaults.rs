@@ -19,7 +19,7 @@ pub(crate) enum DefaultsVerb {
     /// Set all that queues begin with whose names match a pattern, such as 'mail.*'. Queues that exist stay as they are.
     ///
     /// The longest pattern that matches counts, of equally long ones the first by name.
-    Set(SetArgs),
+    Set(Box<SetArgs>),
     /// Forget a pattern.
     Delete {
         /// The pattern.
