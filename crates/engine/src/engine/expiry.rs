@@ -21,7 +21,7 @@ impl Engine {
     pub(super) fn end_us(&self, expires: Expires) -> u64 {
         match expires {
             Expires::Never => 0,
-            Expires::AfterMs(ttl_ms) => self.now_us + ttl_ms * 1_000,
+            Expires::AfterMs(ttl_ms) => self.now_us.saturating_add(ttl_ms.saturating_mul(1_000)),
             Expires::AtUs(at_us) => at_us,
         }
     }

@@ -1,6 +1,6 @@
 //! Dead letters that go to another queue: there they are ready, with attempts counted from 0, and tell where they died and why.
 //!
-//! The queue is made by the first one. Where it cannot be, because it is closed, or may not be made, they stay dead in their own.
+//! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
 
 use super::Engine;
 use super::lookup::queue_not_found;
@@ -70,7 +70,9 @@ impl Engine {
                 Err(_) => return false,
             },
         };
-        if self.admit_to_queue(Some(to)).is_err() {
+        let bytes = u64::from(self.messages.get(slot).blob_len);
+        let room = self.admit_to_queue(Some(to)).and_then(|()| self.admit_length(Some(to), 1, bytes));
+        if room.is_err() {
             return false;
         }
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.

@@ -135,7 +135,8 @@ impl Engine {
     pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
         let Some(unique) = &options.unique else { return (NIL, 0) };
         let message = self.messages.get(slot);
-        let (sequence, ends_us) = (message.sequence, self.now_us + unique.window_ms * 1_000);
+        let (sequence, ends_us) =
+            (message.sequence, self.now_us.saturating_add(unique.window_ms.saturating_mul(1_000)));
         let key = self.unique.enter(self.queues.get(message.queue).number, unique.key);
         self.unique.take(key, slot, sequence, unique.until, ends_us);
         (key, ends_us)

@@ -20,8 +20,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus, queue_defaults, queues,
-    raw, receive, respond, results, schedules, send, settle,
+    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus,
+    queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
 };
 
 /// Longest request id that is taken over from a client, in bytes.

@@ -193,7 +193,7 @@ mod tests {
         super::super::json::object(&mut out, |o| write_settings(o, &settings));
         let text = String::from_utf8(out).unwrap();
         assert!(
-            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop","max_messages":7,"max_bytes":8"#),
+            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","retain_done_ms":0,"retain_done_count":0,"on_expire":"drop","max_messages":7,"max_bytes":8"#),
             "{text}"
         );
         let fault = read_patch(br#"{"fair_weights":{"a":0}}"#).unwrap_err();
