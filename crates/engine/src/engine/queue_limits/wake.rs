@@ -46,7 +46,8 @@ impl Engine {
         }
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.touched = false;
-        let freed = std::mem::take(&mut limit.freed);
+        // Its time may have come before its timer fires.
+        let freed = std::mem::take(&mut limit.freed) || limit.timer_us != 0;
         if limit.deleted {
             if limit.keys == 0 && limit.cursor == NIL {
                 self.queue_limits.slots.remove(slot);
