@@ -2,7 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
-use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::options::SendOptions;
@@ -60,6 +60,26 @@ pub enum Command<'a> {
     },
     /// See [`Change`].
     Change(Change<'a>),
+    /// See [`Attach`].
+    Attach(Attach<'a>),
+    /// Sets how many messages a consumer may hold at a time; what it holds beyond stays its own.
+    Credit {
+        /// The namespace that it belongs to.
+        namespace: NamespaceId,
+        /// Which.
+        consumer: ConsumerId,
+        /// The new total; 0: it gets nothing for now.
+        credit: u32,
+    },
+    /// Gives a consumer nothing more. What it holds goes back after a while, and the attempt does not count.
+    Detach {
+        /// The namespace that it belongs to.
+        namespace: NamespaceId,
+        /// Which.
+        consumer: ConsumerId,
+        /// How long its receipts still count, in milliseconds, if their leases do not end before; see [`DETACH_GRACE_MS`].
+        grace_ms: u64,
+    },
     /// Creates the namespace with this number; idempotent for the same name and number.
     NamespaceCreate {
         /// `None`: the engine gives the next number (on shard 0, where placement is decided).
@@ -330,6 +350,27 @@ pub struct Receive<'a> {
     pub lease_ms: u64,
     /// Name of the consumer, for those who look; may be empty.
     pub consumer: &'a str,
+}
+
+/// How long a consumer that has vanished may still settle what it holds, in milliseconds.
+pub const DETACH_GRACE_MS: u64 = 30_000;
+/// Longest such time that a consumer may be given, in milliseconds.
+pub const DETACH_GRACE_MS_MAX: u64 = 3_600_000;
+
+/// Lets a consumer have messages of some queues as they become ready. A queue that does not exist is followed from its
+/// creation on, where queues are created by use.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Attach<'a> {
+    /// Namespace of the queues.
+    pub namespace: NamespaceId,
+    /// Name of the consumer, for those who look; may be empty, and need not be its alone.
+    pub name: &'a str,
+    /// Names of the queues, at most [`crate::limits::RECEIVE_QUEUES_MAX`].
+    pub queues: &'a [&'a str],
+    /// How many messages it may hold at a time.
+    pub credit: u32,
+    /// The lease in milliseconds; 0: each queue's `lease_ms`.
+    pub lease_ms: u64,
 }
 
 /// How a delivery ends.

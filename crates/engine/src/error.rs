@@ -115,6 +115,9 @@ errors! {
     /// No message with this id: it was never sent, or has left the queue.
     MessageNotFound { id: String } "message_not_found" Caller
         "message {id} is not here: it was never sent, or was settled, purged or deleted";
+    /// No consumer with this number is attached.
+    ConsumerNotFound { consumer: String } "consumer_not_found" Caller
+        "consumer {consumer} is not attached: it was detached, or the server has restarted since: attach again";
     /// No bulk with this id.
     BulkNotFound { bulk: String } "bulk_not_found" Caller
         "bulk {bulk} is not known: it never was, ended more than an hour ago, or before a restart";

@@ -23,6 +23,10 @@ impl NamespaceId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QueueId(pub u32);
 
+/// The number of a consumer within its engine: never reused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConsumerId(pub u64);
+
 /// Names one message for ever: namespace number and a sequence number that carries the epoch in its high bits.
 /// Printed as 20 lower-case base32hex characters that sort as the ids do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -11,6 +11,10 @@ pub const DELAY_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
 pub const LEASE_MS_MAX: u64 = 12 * 3600 * 1000;
 /// Most queues in one receive.
 pub const RECEIVE_QUEUES_MAX: usize = 64;
+/// Messages that a consumer may hold at a time.
+pub const CREDIT_MAX: u32 = 10_000;
+/// Consumers of one shard, names under which messages are pulled included.
+pub const CONSUMERS_MAX: u32 = 20_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

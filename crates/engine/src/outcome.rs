@@ -1,7 +1,7 @@
 //! What comes of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
 
 use crate::error::Error;
-use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::State;
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
@@ -19,6 +19,10 @@ pub struct Outcome {
     pub duplicates: Vec<u32>,
     /// Receive: the messages that were leased, in order.
     pub deliveries: Vec<Delivery>,
+    /// Messages that were leased to consumers with credit, in order.
+    pub pushed: Vec<(ConsumerId, Delivery)>,
+    /// Consumers that get nothing more.
+    pub detached: Vec<ConsumerId>,
     /// Blobs that the engine has let go of.
     pub released: Vec<BlobRef>,
     /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches: see
@@ -79,6 +83,11 @@ pub enum Reply {
     Namespace {
         /// Its number.
         namespace: NamespaceId,
+    },
+    /// Attach: which consumer it is.
+    Consumer {
+        /// Its number.
+        consumer: ConsumerId,
     },
     /// Purge, delete, redrive: how many messages it concerns, counted at once even if done in slices.
     Count {

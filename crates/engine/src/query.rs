@@ -2,7 +2,7 @@
 
 use crate::change::Verb;
 use crate::command::SendItem;
-use crate::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
 use crate::options::SendOptions;
 use crate::record::{read_options, read_template};
@@ -258,6 +258,8 @@ pub struct MessageView {
     pub deadline_us: Option<u64>,
     /// Leased: proof of the running delivery, for operators.
     pub receipt: Option<Receipt>,
+    /// Leased: in whose hands it is, if that has a number or a name.
+    pub holder: Option<Holder>,
     /// The backoff that it follows.
     pub backoff: Backoff,
     /// Its ordering key; empty: none.
@@ -306,6 +308,60 @@ pub struct MessageView {
     pub changes: Vec<Changed>,
     /// Ended attempts, oldest first; empty in lists.
     pub history: Vec<Attempt>,
+}
+
+/// In whose hands a leased message is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// Its number.
+    pub consumer: ConsumerId,
+    /// Its name; may be empty.
+    pub name: Box<str>,
+}
+
+/// What a consumer is up to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConsumerState {
+    /// Messages are given to it as they become ready, while it has credit.
+    Attached,
+    /// It gets nothing more; what it holds goes back when its grace period is over.
+    Detached,
+    /// It takes messages by itself, under a name; known while it holds some.
+    Pulling,
+}
+
+impl ConsumerState {
+    /// The word used in every API.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConsumerState::Attached => "attached",
+            ConsumerState::Detached => "detached",
+            ConsumerState::Pulling => "pulling",
+        }
+    }
+}
+
+/// A consumer as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConsumerView {
+    /// Its number.
+    pub id: ConsumerId,
+    /// Its name; may be empty.
+    pub name: String,
+    /// What it is up to.
+    pub state: ConsumerState,
+    /// The queues that it is attached to.
+    pub queues: Vec<String>,
+    /// How many messages it may hold at a time.
+    pub credit: u32,
+    /// How many it holds.
+    pub in_flight: u32,
+    /// Its lease in milliseconds; 0: each queue's.
+    pub lease_ms: u64,
+    /// Since when it is known, in microseconds since the Unix epoch.
+    pub since_us: u64,
+    /// When it was given what it holds longest, in microseconds since the Unix epoch.
+    pub oldest_lease_us: Option<u64>,
 }
 
 /// A limit as seen from outside.

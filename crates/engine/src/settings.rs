@@ -125,6 +125,8 @@ queue_settings! {
     fair_weights: FairWeights = FairWeights::default();
     11 /// What a message does to its ordering key while it waits for its time.
     ordering_retry: OrderingRetry = OrderingRetry::Block;
+    37 /// Which of several consumers with credit gets the next message.
+    placement: Placement = Placement::Fair;
     12 /// Name of the limit that the queue follows; empty: none.
     limit: Box<str> = Box::default();
     15 /// What becomes of a message that still waits at its end.
@@ -150,6 +152,30 @@ impl QueueSettings {
     #[inline]
     pub fn retains_done(&self) -> bool {
         self.retain_done_ms > 0 || self.retain_done_count > 0
+    }
+}
+
+/// Which of several consumers with credit gets the next message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Placement {
+    /// Each in turn.
+    #[default]
+    Fair,
+    /// The one that holds the fewest messages, of all its queues together; among equals each in turn.
+    LeastLoaded,
+}
+
+impl Setting for Placement {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u8(*self as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        match reader.u8()? {
+            0 => Some(Placement::Fair),
+            1 => Some(Placement::LeastLoaded),
+            _ => None,
+        }
     }
 }
 

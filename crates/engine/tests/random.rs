@@ -6,6 +6,8 @@
 #[path = "random/change.rs"]
 mod change;
 mod common;
+#[path = "random/consumers.rs"]
+mod consumers;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,14 +16,14 @@ use sluice_engine::command::{
     Content, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire, SchedulePut, Send,
     SendItem, SettleItem, Settlement,
 };
-use sluice_engine::id::{MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use sluice_engine::query::State;
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, QueuePatch, Quotas,
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Placement, QueuePatch, Quotas,
 };
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 
@@ -61,6 +63,7 @@ struct Run {
     ids: BTreeSet<MessageId>,
     /// A firing that comes twice.
     again: Option<ScheduleFire>,
+    consumers: Vec<(NamespaceId, ConsumerId)>,
 }
 
 impl Run {
@@ -75,6 +78,7 @@ impl Run {
             tokens: BTreeSet::new(),
             ids: BTreeSet::new(),
             again: None,
+            consumers: Vec::new(),
         };
         run.begin_epoch();
         for (limit, queue) in LIMITS.into_iter().zip(&QUEUES).take(3) {
@@ -99,6 +103,7 @@ impl Run {
             assert!(delivery.lease_until_us > self.now_us);
             self.receipts.push_back(delivery.receipt);
         }
+        self.take_pushed();
         if self.receipts.len() > 500 {
             self.receipts.pop_front();
         }
@@ -123,8 +128,9 @@ impl Run {
             83..=84 => self.report(),
             85..=88 => self.change(),
             89..=91 => self.apply(&Command::Tick),
-            92..=94 => self.schedule(),
-            95..=98 => self.manage(),
+            92..=93 => self.schedule(),
+            94..=95 => self.consumers(),
+            96..=98 => self.manage(),
             _ => self.rare(),
         }
     }
@@ -309,7 +315,7 @@ impl Run {
             max_messages: 1 + self.numbers.below(30) as u32,
             max_bytes: self.numbers.below(2_000) as u32,
             lease_ms: self.numbers.below(2) * (1 + self.numbers.below(40_000)),
-            consumer: "",
+            consumer: self.numbers.pick(&["", "", "p0", "p1"]),
         });
         self.apply(&command);
     }
@@ -486,6 +492,10 @@ impl Run {
                 .numbers
                 .one_in(2)
                 .then(|| self.numbers.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
+            placement: self
+                .numbers
+                .one_in(2)
+                .then(|| self.numbers.pick(&[Placement::Fair, Placement::LeastLoaded])),
             limit: self.numbers.one_in(3).then(|| self.numbers.pick(&LIMITS).into()),
             fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
             retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
@@ -563,6 +573,7 @@ impl Run {
 
     /// After a long time with ticks alone nothing is delayed or leased, and nothing waits to be swept.
     fn settle_down(&mut self) {
+        self.detach_consumers();
         self.now_us += 24 * 3_600_000_000;
         while self.driver.engine.next_deadline().is_some_and(|due| due <= self.now_us) {
             self.apply(&Command::Tick);

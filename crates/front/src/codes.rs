@@ -130,6 +130,7 @@ pub const TABLE: &[Code] = &[
     not_found("limit_not_found"),
     not_found("schedule_not_found"),
     not_found("defaults_not_found"),
+    not_found("consumer_not_found"),
     conflict("limit_in_use", grpc::FAILED_PRECONDITION),
     not_found("message_not_found"),
     not_found("bulk_not_found"),

@@ -1,7 +1,7 @@
 //! The engine: its state, and the door through which records come in.
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
-//! them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
+//! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
 //! long, `flows` and `groups` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what
 //! goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
@@ -19,6 +19,7 @@
 
 mod blobs;
 mod change;
+mod consumers;
 mod damage;
 mod dead;
 mod expiry;
@@ -59,6 +60,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
+use crate::state::consumers::AllConsumers;
 use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
 use crate::state::extras::AllExtras;
@@ -101,6 +103,7 @@ pub struct Engine {
     schedules: Schedules,
     flows: Flows,
     expiry: Expiries,
+    consumers: AllConsumers,
     queues: Queues,
     namespaces: Namespaces,
     wheel: Wheel,
@@ -153,6 +156,8 @@ impl Engine {
         out.ids.clear();
         out.duplicates.clear();
         out.deliveries.clear();
+        out.pushed.clear();
+        out.detached.clear();
         out.released.clear();
         out.ended.clear();
         out.ready.clear();
@@ -166,6 +171,9 @@ impl Engine {
         }
         if !self.queue_limits.touched.is_empty() {
             self.look_at_touched(out);
+        }
+        if self.consumers.attached > 0 {
+            self.deliver_all(out);
         }
     }
 
@@ -195,7 +203,7 @@ impl Engine {
     #[cold]
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         match record {
-            RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour),
+            RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;
                 self.limits = limits;
@@ -246,11 +254,16 @@ impl Engine {
             RareRecord::Group(group) => self.group(&group, out),
             RareRecord::Report(report) => self.report(&report, out),
             RareRecord::Change(change) => self.change(&change, out),
+            RareRecord::Attach(attach) => self.attach(&attach, out),
+            RareRecord::Credit { namespace, consumer, credit } => self.credit(namespace, consumer, credit),
+            RareRecord::Detach { namespace, consumer, grace_ms } => {
+                self.detach_consumer(namespace, consumer, grace_ms, out)
+            }
         }
     }
 
-    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts.
-    fn begin_epoch(&mut self, number: u32, behaviour: u16) -> Result<(), Error> {
+    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
+    fn begin_epoch(&mut self, number: u32, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour)?;
         if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
@@ -259,6 +272,7 @@ impl Engine {
         self.epoch = number;
         self.behaviour = behaviour;
         self.tokens.begin(number);
+        self.detach_all(None, out);
         Ok(())
     }
 

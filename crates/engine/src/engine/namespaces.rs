@@ -89,6 +89,7 @@ impl Engine {
         deleted.deleted = true;
         self.last_namespace = None;
         self.namespace_names.remove(namespace_hash(&deleted.name), slot);
+        self.detach_all(Some(namespace), out);
         self.begin_work(Work::Namespace(slot), out);
         out.reply = Reply::Count { messages };
         Ok(())

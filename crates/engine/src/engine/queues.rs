@@ -34,6 +34,10 @@ impl Engine {
         };
         let queue = self.queues.get_mut(queue_slot);
         queue.settings.change(patch);
+        if patch.placement.is_some() {
+            self.reorder_turns(queue_slot);
+        }
+        let queue = self.queues.get_mut(queue_slot);
         let number = QueueId(queue.number);
         out.reply = Reply::Queue { queue: number, created: found.is_none() };
         if patch.paused == Some(false) && queue.ready.occupied != 0 {
@@ -77,6 +81,9 @@ impl Engine {
         }
         self.namespaces.get_mut(namespace_slot).queue_slots += 1;
         self.index_queue(slot);
+        if !self.consumers.orphans.is_empty() {
+            self.adopt_consumers(slot);
+        }
         Ok(slot)
     }
 
@@ -132,6 +139,7 @@ impl Engine {
     pub(super) fn delete_queue(&mut self, queue_slot: u32) -> u64 {
         self.leave_limit(queue_slot);
         self.stop_redrive(queue_slot);
+        self.leave_consumers(queue_slot);
         let messages = self.drop_counters(queue_slot, &State::ALL);
         let queue = self.queues.get_mut(queue_slot);
         queue.deleted = true;

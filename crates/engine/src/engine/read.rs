@@ -124,7 +124,7 @@ impl Engine {
     }
 
     /// Slot of a queue that exists.
-    fn queue_slot(&self, queue: QueueId) -> Option<u32> {
+    pub(super) fn queue_slot(&self, queue: QueueId) -> Option<u32> {
         let slot = self.queue_numbers.get(u64::from(queue.0))?;
         let queue = self.queues.get(slot);
         (!queue.deleted && !self.namespaces.get(queue.namespace).deleted).then_some(slot)
@@ -348,6 +348,7 @@ impl Engine {
             sent_at_us: message.sent_at_us,
             deadline_us: timed.then_some(message.time_us),
             receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
+            holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
             fair_key: if fair == NIL { Box::default() } else { self.lanes.key(fair).into() },

@@ -21,7 +21,7 @@ pub(super) struct Weighted {
 }
 
 /// What one receive may still take.
-struct Budget {
+pub(super) struct Budget {
     namespace: NamespaceId,
     messages: u32,
     bytes: u64,
@@ -35,6 +35,29 @@ struct Budget {
 }
 
 impl Budget {
+    /// For giving to consumers one message at a time, of at most `most` that are looked at.
+    pub(super) fn for_consumer(namespace: NamespaceId, most: usize) -> Budget {
+        Budget {
+            namespace,
+            messages: 0,
+            bytes: u64::MAX,
+            lease_ms: 0,
+            tokens_spent: false,
+            bounces: most,
+            ends: most,
+        }
+    }
+
+    /// Allows one more message, under this lease.
+    pub(super) fn give_one(&mut self, lease_ms: u64) {
+        (self.messages, self.lease_ms) = (1, lease_ms);
+    }
+
+    /// Whether nothing can be delivered any more.
+    pub(super) fn is_spent(&self) -> bool {
+        self.tokens_spent
+    }
+
     /// Without tokens nothing can be delivered until a restart begins the next epoch. What was taken before is delivered.
     fn verdict(&self, out: &Outcome) -> Result<(), Error> {
         if self.tokens_spent && out.deliveries.is_empty() {
@@ -62,13 +85,31 @@ impl Engine {
             ends: SLICE_ITEMS,
             bounces: SLICE_ITEMS,
         };
-        if receive.by_weight {
-            return self.receive_by_weight(namespace_slot, receive, &mut budget, out);
+        let taken = if receive.by_weight {
+            self.receive_by_weight(namespace_slot, receive, &mut budget, out)
+        } else {
+            self.receive_in_order(namespace_slot, receive, &mut budget, out)
+        };
+        if self.behaviour >= 2
+            && !receive.consumer.is_empty()
+            && let Ok(name) = std::str::from_utf8(receive.consumer)
+        {
+            self.hold_by_name(receive.namespace, name, out);
         }
+        taken
+    }
+
+    fn receive_in_order(
+        &mut self,
+        namespace_slot: u32,
+        receive: &ReceiveRecord<'_>,
+        budget: &mut Budget,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
         for (name, _) in receive.queues() {
             let Some(queue_slot) = self.find_queue_again(namespace_slot, name) else { continue };
             while self.has_ready(queue_slot) {
-                if !self.take_first(queue_slot, &mut budget, out) {
+                if !self.take_first(queue_slot, budget, out) {
                     return budget.verdict(out);
                 }
             }
@@ -107,14 +148,14 @@ impl Engine {
     }
 
     /// Whether it has something ready that may begin.
-    fn has_ready(&self, queue_slot: u32) -> bool {
+    pub(super) fn has_ready(&self, queue_slot: u32) -> bool {
         let queue = self.queues.get(queue_slot);
         queue.ready.occupied != 0 && self.room_to_begin(queue) > 0
     }
 
     /// Leases the first in line; false when the budget does not allow it.
     #[inline]
-    fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+    pub(super) fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
         let queue = self.queues.get(queue_slot);
         let Some(priority) = queue.ready.highest() else { return false };
         let first = match &queue.fair {

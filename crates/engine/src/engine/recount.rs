@@ -1,5 +1,6 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
+mod consumers;
 mod expiry;
 mod fair;
 mod flows;
@@ -53,6 +54,7 @@ impl Engine {
         self.recount_schedules()?;
         self.recount_flows()?;
         self.recount_expiry()?;
+        self.recount_consumers()?;
         self.idempotency.recount()
     }
 

@@ -119,6 +119,7 @@ impl Engine {
             self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
         }
         self.unique.rebuild();
+        self.derive_consumers();
     }
 }
 
@@ -163,6 +164,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
             4 => Work::LimitKey(slot),
             5 => Work::LimitLines(slot),
             20 => Work::Parent(slot),
+            17 => Work::Deliver(slot),
+            18 => Work::Grace(slot),
             _ => return None,
         });
     }
@@ -184,6 +187,10 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.expiry.slots = Slab::read_head(reader)?;
         engine.extras.results = Slab::read_head(reader)?;
         engine.extras.changed = Slab::read_head(reader)?;
+        engine.consumers.given = reader.u64()?;
+        engine.consumers.served = reader.u64()?;
+        engine.consumers.slots = Slab::read_head(reader)?;
+        engine.consumers.holds = Slab::read_head(reader)?;
         engine.queue_limits.slots = Slab::read_head(reader)?;
         engine.queue_limits.keys.slots = Slab::read_head(reader)?;
         engine.queue_limits.lines.slots = Slab::read_head(reader)?;

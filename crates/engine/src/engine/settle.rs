@@ -87,7 +87,7 @@ impl Engine {
         self.ready_after(slot, delay_ms, out);
     }
 
-    fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+    pub(super) fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
         if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {

@@ -41,6 +41,8 @@ pub(super) mod section {
     pub(in crate::engine) const EDGES: u8 = 36;
     pub(in crate::engine) const EXPIRY: u8 = 16;
     pub(in crate::engine) const DEFAULTS: u8 = 26;
+    pub(in crate::engine) const CONSUMERS: u8 = 28;
+    pub(in crate::engine) const HOLDS: u8 = 29;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -63,6 +65,8 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.expiry.slots, section::EXPIRY, $do);
         each_slab!(@one $slab, $section, $engine.extras.results, section::RESULTS, $do);
         each_slab!(@one $slab, $section, $engine.extras.changed, section::CHANGED, $do);
+        each_slab!(@one $slab, $section, $engine.consumers.slots, section::CONSUMERS, $do);
+        each_slab!(@one $slab, $section, $engine.consumers.holds, section::HOLDS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.keys.slots, section::LIMIT_KEYS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
@@ -149,6 +153,8 @@ impl Engine {
         add!(self.expiry.slots);
         add!(self.extras.results);
         add!(self.extras.changed);
+        add!(self.consumers.slots);
+        add!(self.consumers.holds);
         add!(self.queue_limits.slots);
         add!(self.queue_limits.keys.slots);
         add!(self.queue_limits.lines.slots);
@@ -183,6 +189,8 @@ impl Engine {
                 Work::LimitKey(slot) => (4, slot),
                 Work::LimitLines(slot) => (5, slot),
                 Work::Parent(slot) => (20, slot),
+                Work::Deliver(slot) => (17, slot),
+                Work::Grace(slot) => (18, slot),
             };
             out.u8(kind);
             out.u32(*slot);
@@ -204,6 +212,10 @@ impl Engine {
         self.expiry.slots.write_head(out);
         self.extras.results.write_head(out);
         self.extras.changed.write_head(out);
+        out.u64(self.consumers.given);
+        out.u64(self.consumers.served);
+        self.consumers.slots.write_head(out);
+        self.consumers.holds.write_head(out);
         self.queue_limits.slots.write_head(out);
         self.queue_limits.keys.slots.write_head(out);
         self.queue_limits.lines.slots.write_head(out);

@@ -19,6 +19,10 @@ pub(super) enum Work {
     LimitLines(u32),
     /// The children of a message that has ended.
     Parent(u32),
+    /// Giving messages of a queue to consumers.
+    Deliver(u32),
+    /// What a detached consumer holds.
+    Grace(u32),
 }
 
 impl Engine {
@@ -51,6 +55,8 @@ impl Engine {
                 Work::LimitKey(slot) => self.work_on_limit_key(slot, &mut budget, out),
                 Work::LimitLines(slot) => self.work_on_lines(slot, &mut budget, out),
                 Work::Parent(slot) => self.work_on_parent(slot, &mut budget, out),
+                Work::Deliver(slot) => self.end_deliveries(slot, &mut budget, out),
+                Work::Grace(slot) => self.work_on_grace(slot, &mut budget),
             };
             if !done {
                 self.work.push_back(work);

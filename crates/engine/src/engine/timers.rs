@@ -42,6 +42,11 @@ impl Engine {
         if self.is_cancelled(slot) {
             return self.remove_cancelled(slot, out);
         }
+        if self.holder_is_gone(slot) {
+            self.count_each(slot, |counters| counters.released += 1);
+            self.record_attempt(slot, AttemptEnd::Released, None, out);
+            return self.release(slot, 0, out);
+        }
         self.record_attempt(slot, AttemptEnd::Expired, None, out);
         let message = self.messages.get(slot);
         if !plant::is(Plant::DropCounter) {

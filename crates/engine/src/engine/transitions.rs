@@ -164,6 +164,7 @@ impl Engine {
         message.deliveries = message.deliveries.saturating_add(1);
         message.token = token;
         message.started_at_us = self.now_us;
+        message.generation = NIL;
         message.time_us = self.now_us + lease_ms * 1_000;
         let len = u64::from(message.blob_len);
         let (extras, limited) = (message.extras, queue.limit != NIL);
@@ -334,8 +335,11 @@ impl Engine {
         match message.state {
             Some(State::Delayed) => self.wheel.remove(&mut self.messages, slot),
             Some(State::Leased) => {
-                let extras = message.extras;
+                let (extras, hold) = (message.extras, message.generation);
                 self.wheel.remove(&mut self.messages, slot);
+                if hold != NIL {
+                    self.end_hold(hold);
+                }
                 if extras != NIL {
                     self.end_flight_of_key(extras);
                 }

@@ -1,5 +1,6 @@
 //! Everything that can be refused without looking at the state.
 
+use super::consumers;
 use crate::blob::BlobHead;
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::command::{
@@ -44,6 +45,9 @@ impl Command<'_> {
             }
             Command::Report { items, .. } => check_report(items, limits),
             Command::Change(change) => super::change::check(change),
+            Command::Attach(attach) => consumers::check_attach(attach),
+            Command::Credit { credit, .. } => consumers::check_credit(*credit),
+            Command::Detach { grace_ms, .. } => consumers::check_grace(*grace_ms),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => {

@@ -1,6 +1,7 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
 use super::change::{self, ChangeRecord};
+use super::consumers::{self, AttachRecord};
 use super::fields;
 use super::group::{self, GroupRecord};
 use super::report::{self, ReportRecord};
@@ -8,7 +9,7 @@ use super::schedule::{self, SchedulePutRecord};
 use super::{LAYOUT, LAYOUT_2, kind, tag};
 use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
-use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::settings::{Backoff, QueuePatch, Quotas};
@@ -51,6 +52,9 @@ pub(crate) enum RareRecord<'a> {
     SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 },
     ScheduleFire(ScheduleFire),
     ScheduleTrigger { namespace: NamespaceId, schedule: &'a str },
+    Attach(AttachRecord<'a>),
+    Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
+    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64 },
 }
 
 #[derive(Clone, Copy)]
@@ -81,6 +85,8 @@ pub(crate) struct ReceiveRecord<'a> {
     pub(crate) max_messages: u32,
     pub(crate) max_bytes: u32,
     pub(crate) lease_ms: u64,
+    /// Name of the consumer, not yet known to be text; may be empty.
+    pub(crate) consumer: &'a [u8],
     /// Whether any queue has a weight.
     pub(crate) by_weight: bool,
     queues: Reader<'a>,
@@ -204,6 +210,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
+        kind::ATTACH | kind::CREDIT | kind::DETACH => consumers::decode(kind, reader)?,
         kind::CHANGE => RareRecord::Change(change::decode(reader)?),
         kind::GROUP => RareRecord::Group(group::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),
@@ -312,7 +319,7 @@ pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemReco
 fn decode_receive<'a>(reader: &mut Reader<'a>) -> Option<ReceiveRecord<'a>> {
     let head = reader.array::<22>()?;
     let (count, consumer_len) = (head[20], head[21]);
-    reader.raw(usize::from(consumer_len))?;
+    let consumer = reader.raw(usize::from(consumer_len))?;
     let queues = *reader;
     let mut by_weight = false;
     for _ in 0..count {
@@ -323,6 +330,7 @@ fn decode_receive<'a>(reader: &mut Reader<'a>) -> Option<ReceiveRecord<'a>> {
         max_messages: u32_at(head, 4),
         max_bytes: u32_at(head, 8),
         lease_ms: u64_at(head, 12),
+        consumer,
         by_weight,
         queues,
     })

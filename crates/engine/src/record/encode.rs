@@ -2,7 +2,7 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, change, group, kind, report, schedule, tag};
+use super::{LAYOUT, LAYOUT_2, change, consumers, group, kind, report, schedule, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -272,6 +272,22 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::ScheduleTrigger { namespace, schedule } => {
             begin(kind::SCHEDULE_TRIGGER);
             queue_into(out, *namespace, schedule);
+        }
+        Command::Attach(attach) => {
+            begin(kind::ATTACH);
+            consumers::encode_attach(attach, out);
+        }
+        Command::Credit { namespace, consumer, credit } => {
+            begin(kind::CREDIT);
+            out.u32(namespace.0);
+            out.u64(consumer.0);
+            out.u32(*credit);
+        }
+        Command::Detach { namespace, consumer, grace_ms } => {
+            begin(kind::DETACH);
+            out.u32(namespace.0);
+            out.u64(consumer.0);
+            out.u64(*grace_ms);
         }
         Command::HoldDamaged { id, blob } => {
             begin(kind::HOLD_DAMAGED);

@@ -8,6 +8,7 @@
 
 mod change;
 mod check;
+mod consumers;
 pub(crate) mod decode;
 mod encode;
 mod fields;
@@ -19,6 +20,7 @@ mod schedule;
 
 pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
+pub(crate) use consumers::AttachRecord;
 pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
     kind_of,
@@ -64,6 +66,9 @@ mod kind {
     pub(super) const DEAD_REDRIVE_RATE: u8 = 40;
     pub(super) const DEFAULTS_SET: u8 = 41;
     pub(super) const DEFAULTS_DELETE: u8 = 42;
+    pub(super) const ATTACH: u8 = 45;
+    pub(super) const CREDIT: u8 = 46;
+    pub(super) const DETACH: u8 = 47;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
     pub(super) const GROUP: u8 = 55;

@@ -104,7 +104,7 @@ pub(crate) struct Message {
     /// Slot of its optional fields; `NIL`: none.
     pub(crate) extras: u32,
     /// The queue's generation when it entered its state: see [`crate::state::queue::Queue::is_stale`]. Done: 1 when it is
-    /// kept for its queue's sake, 0 while it is for its sender's.
+    /// kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
     pub(crate) links: [Link; 2],
     /// Attempts begun.
@@ -255,7 +255,7 @@ impl Slot for Message {
         if state == u8::MAX {
             return Some(Message::vacant(reader.u32()?));
         }
-        Some(Message {
+        let mut message = Message {
             state: Some(*State::ALL.get(usize::from(state))?),
             sequence: reader.u64()?,
             sent_at_us: reader.u64()?,
@@ -279,6 +279,10 @@ impl Slot for Message {
             priority: reader.u8()?,
             reason: *Reason::ALL.get(usize::from(reader.u8()?))?,
             arrived: reader.format() > 1 && reader.bool()?,
-        })
+        };
+        if reader.format() == 1 && message.state == Some(State::Leased) {
+            message.generation = NIL;
+        }
+        Some(message)
     }
 }

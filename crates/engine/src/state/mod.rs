@@ -1,6 +1,7 @@
 //! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
 
 pub(crate) mod changed;
+pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
 pub(crate) mod extras;

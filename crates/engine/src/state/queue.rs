@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::consumers::Turn;
 use super::fair::Fair;
 use super::list::List;
 use super::message::{BlockedBy, Message, PLACE, SIBLINGS};
@@ -83,6 +84,12 @@ pub(crate) struct Queue {
     pub(crate) purge_until: u64,
     /// From which id on a running purge looks at those that have arrived; 0: at none.
     pub(crate) purge_arrived: u64,
+    /// Consumers that are attached to it, and which of their members it is. Derived.
+    pub(crate) consumers: BTreeSet<(u32, u8)>,
+    /// Of these, those that have credit, in the order of their turns. Derived.
+    pub(crate) turns: BTreeSet<Turn>,
+    /// Whether giving its messages to consumers goes on as sliced work.
+    pub(crate) delivering: bool,
     /// Whether sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) deleted: bool,
@@ -119,6 +126,9 @@ impl Queue {
             purge_cursor: NIL,
             purge_until: 0,
             purge_arrived: 0,
+            consumers: BTreeSet::new(),
+            turns: BTreeSet::new(),
+            delivering: false,
             working: false,
             deleted: false,
             next_vacant: None,
@@ -198,6 +208,7 @@ impl Slot for Queue {
         out.u32(self.limit);
         out.u32(self.lines_cursor);
         self.redrive.write(out);
+        out.bool(self.delivering);
         out.bool(self.fair.is_some());
         if let Some(fair) = &self.fair {
             fair.write(out);
@@ -239,6 +250,7 @@ impl Slot for Queue {
             queue.limit = reader.u32()?;
             queue.lines_cursor = reader.u32()?;
             queue.redrive = Redrive::read(reader)?;
+            queue.delivering = reader.bool()?;
         }
         if reader.format() >= 2 && reader.bool()? {
             let fair = Fair::read(reader)?;

@@ -7,7 +7,7 @@
 //! receipt may be spelt out as `MESSAGE/EPOCH.COUNT`. What a command brings about:
 //!
 //! - `refused CODE: ...` by the check before it is proposed, or `error CODE: ...` when it is applied;
-//! - its reply, its results item by item, its deliveries;
+//! - its reply, its results item by item, its deliveries, those to consumers with `to NUMBER`;
 //! - after `watch on`, the messages that `ended`;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
@@ -16,7 +16,7 @@ mod print;
 
 use std::collections::HashMap;
 
-use sluice_engine::id::{MessageId, NamespaceId, QueueId, Receipt};
+use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use sluice_engine::query::{DueSchedule, State};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
@@ -184,6 +184,11 @@ impl Player {
                 )],
                 None => vec!["no such group".into()],
             },
+            ("show", ["consumers"]) => {
+                let after = line.number("after").map(ConsumerId);
+                let found = engine.consumers(namespace, after, limit);
+                found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
+            }
             ("show", ["totals"]) => print::counters(&engine.totals()),
             ("peek", [name]) => {
                 let found = queue(name).map(|id| engine.peek(id, limit)).unwrap_or_default();

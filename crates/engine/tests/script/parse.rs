@@ -2,16 +2,16 @@
 
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
-    Content, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire, SchedulePut, Send,
-    SendItem, SettleItem, Settlement,
+    Attach, Content, DETACH_GRACE_MS, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire,
+    SchedulePut, Send, SendItem, SettleItem, Settlement,
 };
-use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{ConsumerId, EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, QueuePatch, Quotas,
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Placement, QueuePatch, Quotas,
 };
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
@@ -86,6 +86,23 @@ impl Player {
                 Vec::new()
             }
             ("change", [verb, ids @ ..]) => self.change(line, verb, ids),
+            ("attach", [name, queues @ ..]) => self.run(&Command::Attach(Attach {
+                namespace,
+                name,
+                queues,
+                credit: line.number("credit").unwrap_or(1) as u32,
+                lease_ms: line.number("lease_ms").unwrap_or(0),
+            })),
+            ("credit", [number, credit]) => self.run(&Command::Credit {
+                namespace,
+                consumer: ConsumerId(number.parse().unwrap()),
+                credit: credit.parse().unwrap(),
+            }),
+            ("detach", [number]) => self.run(&Command::Detach {
+                namespace,
+                consumer: ConsumerId(number.parse().unwrap()),
+                grace_ms: line.number("grace_ms").unwrap_or(DETACH_GRACE_MS),
+            }),
             ("tick", []) => self.run(&Command::Tick),
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),
@@ -408,8 +425,10 @@ impl Player {
     /// Remembers the deliveries of the last command under their names.
     pub(super) fn name_deliveries(&mut self) -> Vec<String> {
         let mut names = Vec::new();
+        let out = &self.driver.out;
+        let pushed = out.pushed.iter().map(|(_, delivery)| delivery);
         let receipts: Vec<Receipt> =
-            self.driver.out.deliveries.iter().map(|delivery| delivery.receipt).collect();
+            out.deliveries.iter().chain(pushed).map(|delivery| delivery.receipt).collect();
         for receipt in receipts {
             self.deliveries.push(receipt);
             let name = format!("d{}", self.deliveries.len());
@@ -486,6 +505,10 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         ordering_retry: line.get("ordering_retry").map(|value| match value {
             "step_aside" => OrderingRetry::StepAside,
             _ => OrderingRetry::Block,
+        }),
+        placement: line.get("placement").map(|value| match value {
+            "least_loaded" => Placement::LeastLoaded,
+            _ => Placement::Fair,
         }),
         limit: line.get("limit").map(Into::into),
         retain_done_ms: line.number("retain_done_ms"),

@@ -5,7 +5,8 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
 use sluice_engine::outcome::{Delivery, Ended, Reply};
 use sluice_engine::query::{
-    Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, ScheduleView, State,
+    ConsumerView, Counters, LimitKeyView, LimitView, MessageView, NamespaceView, QueueView, ScheduleView,
+    State,
 };
 use sluice_engine::settings::Backoff;
 
@@ -29,10 +30,14 @@ impl Player {
         if names.len() > LISTED_MAX {
             lines.push(format!("{} to {}", names[0], names[names.len() - 1]));
         } else {
+            let pulled = out.deliveries.iter().map(|delivery| (String::new(), delivery));
+            let pushed = out.pushed.iter().map(|(to, delivery)| (format!("to {}: ", to.0), delivery));
+            let deliveries = names.iter().zip(pulled.chain(pushed));
             lines.extend(
-                names.iter().zip(&out.deliveries).map(|(name, delivery)| self.delivery(name, delivery)),
+                deliveries.map(|(name, (to, delivery))| format!("{to}{}", self.delivery(name, delivery))),
             );
         }
+        lines.extend(out.detached.iter().map(|consumer| format!("detached {}", consumer.0)));
         let ended = |end: &Ended| format!("{} ended {}", id(end.id), end.state.map_or("gone", State::name));
         lines.extend(out.ended.iter().map(ended));
         if !out.released.is_empty() {
@@ -67,6 +72,7 @@ impl Player {
             Reply::Defaults { created } => if created { "new pattern" } else { "set pattern" }.into(),
             Reply::Limit { created } => if created { "created limit" } else { "set limit" }.into(),
             Reply::Schedule { created } => if created { "created schedule" } else { "set schedule" }.into(),
+            Reply::Consumer { consumer } => format!("consumer {}", consumer.0),
             Reply::Namespace { namespace } => format!("namespace {}", namespace.0),
             Reply::Count { messages } => format!("{messages} message(s)"),
         })
@@ -179,6 +185,9 @@ impl Player {
                 backoff(&view.backoff),
             ),
         ];
+        let holder =
+            view.holder.as_ref().map(|holder| format!("held by {} {:?}", holder.consumer.0, holder.name));
+        lines.extend(holder);
         lines.extend(self.results(view));
         lines.extend(view.tags.map(|tags| format!("tagged {}", self.payload(&tags))));
         lines.extend(view.changes.iter().map(|changed| {
@@ -308,6 +317,19 @@ pub(super) fn limit_key(view: &LimitKeyView, time: impl Fn(u64) -> String) -> St
     let next = view.next_at_us.map(|at| format!(", next at {}", time(at))).unwrap_or_default();
     let key = String::from_utf8_lossy(&view.key);
     format!("{key}: in flight {}, waiting {}{next}", view.in_flight, view.waiting)
+}
+
+pub(super) fn consumer(view: &ConsumerView, time: impl Fn(u64) -> String) -> String {
+    let oldest = view.oldest_lease_us.map(|at| format!(", oldest since {}", time(at))).unwrap_or_default();
+    format!(
+        "{} {:?} {} [{}]: in flight {}/{}{oldest}",
+        view.id.0,
+        view.name,
+        view.state.name(),
+        view.queues.join(" "),
+        view.in_flight,
+        view.credit
+    )
 }
 
 fn sequence(sequence: u64) -> String {

@@ -126,6 +126,7 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
         | Command::Epoch { .. }
         | Command::Receive(_)
         | Command::Extend { .. }
+        | Command::Detach { .. }
         | Command::QueuePurge { .. }
         | Command::QueueDelete { .. }
         | Command::NamespaceDelete { .. }

@@ -1,0 +1,387 @@
+//! Consumers with credit: messages that are ready go to those that are attached, as a consequence of whatever made them
+//! ready or gave a consumer credit.
+//!
+//! A queue knows which of its consumers have credit, in the order in which their turns come: who was served longest ago is
+//! next, or with `placement` `least_loaded` who holds the fewest. Those without credit stand in no such order, so finding the
+//! next one never searches.
+//!
+//! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which its receipts
+//! count as before; what is left then goes back to its queue, and the attempt does not count. A new epoch detaches all.
+//!
+//! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
+
+mod view;
+
+use super::Engine;
+use super::lookup::queue_not_found;
+use super::receive::Budget;
+use super::sweep::Work;
+use crate::command::DETACH_GRACE_MS;
+use crate::error::Error;
+use crate::id::{ConsumerId, NamespaceId};
+use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
+use crate::outcome::{Outcome, Reply};
+use crate::record::AttachRecord;
+use crate::settings::Placement;
+use crate::state::consumers::{Consumer, Member, Standing, Turn};
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn attach(&mut self, attach: &AttachRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let namespace_slot = self.find_namespace(attach.namespace)?;
+        if self.consumers.slots.used() >= CONSUMERS_MAX {
+            return Err(Error::LimitExceeded { what: "consumers", limit: u64::from(CONSUMERS_MAX) });
+        }
+        let mut members = Vec::new();
+        for name in attach.queues() {
+            let queue = self.find_queue(namespace_slot, name).unwrap_or(NIL);
+            if queue == NIL && !self.limits.auto_create {
+                return Err(queue_not_found(name));
+            }
+            members.push(Member { name: name.into(), queue, served: 0 });
+        }
+        let mut consumer = Consumer::new(0, attach.namespace.0, Standing::Attached, attach.name, self.now_us);
+        consumer.lease_ms = attach.lease_ms;
+        consumer.members = members.into();
+        let slot = self.consumers.add(consumer);
+        self.join_queues(slot);
+        self.set_credit(slot, attach.credit);
+        out.reply = Reply::Consumer { consumer: ConsumerId(self.consumers.slots.get(slot).number) };
+        Ok(())
+    }
+
+    /// Enters a consumer, which is attached and has no turns, into what its queues know of it.
+    fn join_queues(&mut self, slot: u32) {
+        let consumer = self.consumers.slots.get(slot);
+        for (at, member) in (0u8..).zip(&consumer.members) {
+            if member.queue == NIL {
+                let orphan = (consumer.namespace, member.name.clone(), slot, at);
+                self.consumers.orphans.insert(orphan);
+            } else {
+                self.queues.get_mut(member.queue).consumers.insert((slot, at));
+            }
+        }
+    }
+
+    /// The new total of a consumer's credit; what it holds beyond stays its own.
+    pub(super) fn credit(
+        &mut self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        credit: u32,
+    ) -> Result<(), Error> {
+        let slot = self.attached_slot(namespace, consumer)?;
+        self.set_credit(slot, credit);
+        Ok(())
+    }
+
+    pub(super) fn detach_consumer(
+        &mut self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        grace_ms: u64,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let slot = self.attached_slot(namespace, consumer)?;
+        self.begin_grace(slot, grace_ms, out);
+        self.do_work(SLICE_ITEMS, out);
+        Ok(())
+    }
+
+    fn attached_slot(&mut self, namespace: NamespaceId, consumer: ConsumerId) -> Result<u32, Error> {
+        self.find_namespace(namespace)?;
+        let found = self.consumers.numbers.get(&(namespace.0, consumer.0)).copied();
+        found
+            .filter(|slot| self.consumers.slots.get(*slot).standing == Standing::Attached)
+            .ok_or_else(|| Error::ConsumerNotFound { consumer: consumer.0.to_string() })
+    }
+
+    /// A consumer gets nothing more; what it holds goes back after so long.
+    fn begin_grace(&mut self, slot: u32, grace_ms: u64, out: &mut Outcome) {
+        self.set_credit(slot, 0);
+        let consumer = self.consumers.slots.get_mut(slot);
+        consumer.standing = Standing::Detached;
+        consumer.grace_until_us = self.now_us + grace_ms * 1_000;
+        consumer.ungraced = consumer.in_flight;
+        consumer.working = true;
+        out.detached.push(ConsumerId(consumer.number));
+        self.consumers.attached -= 1;
+        let consumer = self.consumers.slots.get(slot);
+        for (at, member) in (0u8..).zip(&consumer.members) {
+            if member.queue == NIL {
+                let orphan = (consumer.namespace, member.name.clone(), slot, at);
+                self.consumers.orphans.remove(&orphan);
+            } else {
+                self.queues.get_mut(member.queue).consumers.remove(&(slot, at));
+            }
+        }
+        self.list_work(Work::Grace(slot));
+    }
+
+    /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
+    pub(super) fn detach_all(&mut self, namespace: Option<NamespaceId>, out: &mut Outcome) {
+        let all: Vec<u32> = match namespace {
+            Some(of) => self.consumers.numbers.range((of.0, 0)..=(of.0, u64::MAX)).map(|(_, s)| *s).collect(),
+            None => self.consumers.numbers.values().copied().collect(),
+        };
+        for slot in all {
+            if self.consumers.slots.get(slot).standing == Standing::Attached {
+                self.begin_grace(slot, DETACH_GRACE_MS, out);
+            }
+        }
+    }
+
+    /// Ends the leases of a detached consumer with its grace period. True when nothing is left to do.
+    pub(super) fn work_on_grace(&mut self, slot: u32, budget: &mut usize) -> bool {
+        let until_us = self.consumers.slots.get(slot).grace_until_us;
+        while *budget > 0 {
+            let consumer = self.consumers.slots.get_mut(slot);
+            let hold = consumer.holds.head;
+            if hold == NIL || consumer.ungraced == 0 {
+                consumer.working = false;
+                self.consumers.forget_unused(slot);
+                return true;
+            }
+            *budget -= 1;
+            consumer.ungraced -= 1;
+            consumer.holds.unlink(&mut self.consumers.holds, hold);
+            consumer.holds.push_back(&mut self.consumers.holds, hold);
+            let message = self.consumers.holds.get(hold).message;
+            if self.messages.get(message).time_us > until_us {
+                self.wheel.remove(&mut self.messages, message);
+                self.messages.get_mut(message).time_us = until_us;
+                self.wheel.insert(&mut self.messages, message, self.now_us);
+            }
+        }
+        false
+    }
+
+    /// Whether a leased message is in the hands of a consumer that was detached.
+    pub(super) fn holder_is_gone(&self, slot: u32) -> bool {
+        let hold = self.messages.get(slot).generation;
+        hold != NIL && {
+            let consumer = self.consumers.holds.get(hold).consumer;
+            self.consumers.slots.get(consumer).standing == Standing::Detached
+        }
+    }
+
+    fn set_credit(&mut self, slot: u32, credit: u32) {
+        let in_flight = self.consumers.slots.get(slot).in_flight;
+        self.set_load(slot, in_flight, credit);
+    }
+
+    /// What a consumer holds or may hold has changed: its turns come and go with its credit.
+    fn set_load(&mut self, slot: u32, in_flight: u32, credit: u32) {
+        let consumer = self.consumers.slots.get_mut(slot);
+        let (had_credit, load) = (consumer.has_credit(), consumer.in_flight);
+        (consumer.in_flight, consumer.credit) = (in_flight, credit);
+        let has_credit = consumer.has_credit();
+        if !had_credit && !has_credit {
+            return;
+        }
+        let consumer = self.consumers.slots.get(slot);
+        for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != NIL) {
+            let by_load = self.queues.get(member.queue).settings.placement == Placement::LeastLoaded;
+            if had_credit == has_credit && !by_load {
+                continue;
+            }
+            let turn = Turn { load: 0, served: member.served, consumer: slot, at };
+            let queue = self.queues.get_mut(member.queue);
+            if had_credit {
+                queue.turns.remove(&Turn { load: if by_load { load } else { 0 }, ..turn });
+            }
+            if has_credit {
+                queue.turns.insert(Turn { load: if by_load { in_flight } else { 0 }, ..turn });
+                if !had_credit && queue.ready.occupied != 0 {
+                    self.consumers.woken.push(member.queue);
+                }
+            }
+        }
+    }
+
+    /// The turns of a queue whose placement has changed.
+    pub(super) fn reorder_turns(&mut self, queue_slot: u32) {
+        let queue = self.queues.get_mut(queue_slot);
+        let by_load = queue.settings.placement == Placement::LeastLoaded;
+        let turns = std::mem::take(&mut queue.turns).into_iter().map(|turn| {
+            let load = if by_load { self.consumers.slots.get(turn.consumer).in_flight } else { 0 };
+            Turn { load, ..turn }
+        });
+        queue.turns = turns.collect();
+    }
+
+    /// A queue is deleted: its consumers wait for another of its name.
+    pub(super) fn leave_consumers(&mut self, queue_slot: u32) {
+        let queue = self.queues.get_mut(queue_slot);
+        queue.turns.clear();
+        for (slot, at) in std::mem::take(&mut queue.consumers) {
+            let consumer = self.consumers.slots.get_mut(slot);
+            let member = &mut consumer.members[usize::from(at)];
+            member.queue = NIL;
+            self.consumers.orphans.insert((consumer.namespace, member.name.clone(), slot, at));
+        }
+    }
+
+    /// A queue is new: those that wait for one of its name are its consumers.
+    pub(super) fn adopt_consumers(&mut self, queue_slot: u32) {
+        let queue = self.queues.get(queue_slot);
+        let namespace = self.namespaces.get(queue.namespace).number;
+        let from = (namespace, queue.name.clone(), 0, 0);
+        let until = (namespace, queue.name.clone(), u32::MAX, u8::MAX);
+        let waiting: Vec<_> = self.consumers.orphans.range(from..=until).cloned().collect();
+        for orphan in waiting {
+            self.consumers.orphans.remove(&orphan);
+            let (_, _, slot, at) = orphan;
+            let consumer = self.consumers.slots.get_mut(slot);
+            let member = &mut consumer.members[usize::from(at)];
+            member.queue = queue_slot;
+            let served = member.served;
+            let queue = self.queues.get_mut(queue_slot);
+            queue.consumers.insert((slot, at));
+            if consumer.has_credit() {
+                let by_load = queue.settings.placement == Placement::LeastLoaded;
+                let load = if by_load { consumer.in_flight } else { 0 };
+                queue.turns.insert(Turn { load, served, consumer: slot, at });
+            }
+        }
+    }
+
+    /// Gives what is ready to those that have credit, as much as one record may.
+    #[cold]
+    pub(super) fn deliver_all(&mut self, out: &mut Outcome) {
+        let mut budget = SLICE_ITEMS.saturating_sub(out.pushed.len());
+        let mut at = 0;
+        while let Some(&slot) = self.consumers.woken.get(at) {
+            at += 1;
+            self.deliver_or_list(slot, &mut budget, out);
+        }
+        self.consumers.woken.clear();
+        let mut at = 0;
+        // What is given may make room for others: they come behind.
+        while let Some(&queue) = out.ready.get(at) {
+            at += 1;
+            if let Some(slot) = self.queue_slot(queue) {
+                self.deliver_or_list(slot, &mut budget, out);
+            }
+        }
+    }
+
+    fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+        if !self.work_on_deliveries(queue_slot, budget, out) {
+            let queue = self.queues.get_mut(queue_slot);
+            if !std::mem::replace(&mut queue.delivering, true) {
+                self.list_work(Work::Deliver(queue_slot));
+            }
+        }
+    }
+
+    /// The same as sliced work. True when nothing is left to do.
+    fn work_on_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        // The queue may be gone since the work was listed.
+        let queue = self.queues.get(queue_slot);
+        if queue.turns.is_empty() || !self.has_ready(queue_slot) {
+            return true;
+        }
+        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
+        let mut allowed = Budget::for_consumer(namespace, *budget);
+        while self.has_ready(queue_slot) {
+            let Some(&turn) = self.queues.get(queue_slot).turns.first() else { return true };
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            allowed.give_one(self.consumers.slots.get(turn.consumer).lease_ms);
+            let before = out.deliveries.len();
+            if !self.take_first(queue_slot, &mut allowed, out) {
+                return allowed.is_spent();
+            }
+            if out.deliveries.len() > before {
+                self.push(queue_slot, turn, out);
+            } else if !self.queue_limits.touched.is_empty() {
+                self.look_at_touched(out);
+            }
+        }
+        true
+    }
+
+    /// The same for a queue whose deliveries are listed.
+    pub(super) fn end_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let done = self.work_on_deliveries(queue_slot, budget, out);
+        if done {
+            self.queues.get_mut(queue_slot).delivering = false;
+        }
+        done
+    }
+
+    /// The latest delivery goes to the consumer whose turn it is.
+    fn push(&mut self, queue_slot: u32, turn: Turn, out: &mut Outcome) {
+        let Some(delivery) = out.deliveries.pop() else { return };
+        self.queues.get_mut(queue_slot).turns.remove(&turn);
+        self.consumers.served += 1;
+        let served = self.consumers.served;
+        let consumer = self.consumers.slots.get_mut(turn.consumer);
+        consumer.members[usize::from(turn.at)].served = served;
+        out.pushed.push((ConsumerId(consumer.number), delivery));
+        self.queues.get_mut(queue_slot).turns.insert(Turn { served, ..turn });
+        let Some(message) = self.find_message(delivery.receipt.id) else { return };
+        self.hold_by(turn.consumer, message);
+    }
+
+    fn hold_by(&mut self, consumer: u32, message: u32) {
+        let hold = self.consumers.hold(consumer, message);
+        self.messages.get_mut(message).generation = hold;
+        let known = self.consumers.slots.get(consumer);
+        self.set_load(consumer, known.in_flight + 1, known.credit);
+    }
+
+    /// A leased message is no longer: its holder has one fewer.
+    #[cold]
+    pub(super) fn end_hold(&mut self, hold: u32) {
+        let slot = self.consumers.let_go(hold);
+        let consumer = self.consumers.slots.get(slot);
+        self.set_load(slot, consumer.in_flight - 1, consumer.credit);
+        self.consumers.forget_unused(slot);
+    }
+
+    /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
+    #[cold]
+    pub(super) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
+        for delivery in &out.deliveries {
+            let Some(message) = self.find_message(delivery.receipt.id) else { continue };
+            let consumer = match self.consumers.find_puller(namespace.0, name) {
+                Some(slot) => slot,
+                None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
+                None => {
+                    let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
+                    self.consumers.add(puller)
+                }
+            };
+            self.hold_by(consumer, message);
+        }
+    }
+
+    /// Derives what queues know of consumers.
+    pub(super) fn derive_consumers(&mut self) {
+        self.consumers.rebuild();
+        let attached: Vec<u32> = self
+            .consumers
+            .slots
+            .iter()
+            .filter(|(_, consumer)| consumer.standing == Standing::Attached)
+            .map(|(slot, _)| slot)
+            .collect();
+        for slot in attached {
+            self.join_queues(slot);
+            let consumer = self.consumers.slots.get(slot);
+            if !consumer.has_credit() {
+                continue;
+            }
+            for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != NIL) {
+                let queue = self.queues.get_mut(member.queue);
+                let by_load = queue.settings.placement == Placement::LeastLoaded;
+                let load = if by_load { consumer.in_flight } else { 0 };
+                queue.turns.insert(Turn { load, served: member.served, consumer: slot, at });
+            }
+        }
+    }
+}

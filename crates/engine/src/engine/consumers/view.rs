@@ -1,0 +1,63 @@
+//! What can be read of consumers.
+
+use crate::engine::{Engine, PAGE_ITEMS_MAX};
+use crate::id::{ConsumerId, NamespaceId};
+use crate::query::{ConsumerState, ConsumerView, Holder};
+use crate::state::consumers::Standing;
+use crate::store::NIL;
+
+impl Engine {
+    /// Consumers of a namespace in the order in which they came, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`].
+    pub fn consumers(
+        &self,
+        namespace: NamespaceId,
+        after: Option<ConsumerId>,
+        limit: usize,
+    ) -> Vec<ConsumerView> {
+        let from = after.map_or(0, |after| after.0.saturating_add(1));
+        self.consumers
+            .numbers
+            .range((namespace.0, from)..=(namespace.0, u64::MAX))
+            .take(limit.min(PAGE_ITEMS_MAX))
+            .map(|(_, &slot)| self.consumer_view(slot))
+            .collect()
+    }
+
+    /// One consumer.
+    pub fn consumer(&self, namespace: NamespaceId, consumer: ConsumerId) -> Option<ConsumerView> {
+        let slot = self.consumers.numbers.get(&(namespace.0, consumer.0))?;
+        Some(self.consumer_view(*slot))
+    }
+
+    fn consumer_view(&self, slot: u32) -> ConsumerView {
+        let consumer = self.consumers.slots.get(slot);
+        let oldest = consumer.holds.head;
+        let oldest = (oldest != NIL).then(|| self.messages.get(self.consumers.holds.get(oldest).message));
+        ConsumerView {
+            id: ConsumerId(consumer.number),
+            name: consumer.name.to_string(),
+            state: match consumer.standing {
+                Standing::Attached => ConsumerState::Attached,
+                Standing::Detached => ConsumerState::Detached,
+                Standing::Pulls => ConsumerState::Pulling,
+            },
+            queues: consumer.members.iter().map(|member| member.name.to_string()).collect(),
+            credit: consumer.credit,
+            in_flight: consumer.in_flight,
+            lease_ms: consumer.lease_ms,
+            since_us: consumer.since_us,
+            oldest_lease_us: oldest.map(|message| message.started_at_us),
+        }
+    }
+
+    /// In whose hands a leased message is, as far as that has a name or a number.
+    pub(in crate::engine) fn holder(&self, slot: u32) -> Option<Holder> {
+        let message = self.messages.get(slot);
+        let leased = message.state == Some(crate::query::State::Leased);
+        let hold = if leased { message.generation } else { NIL };
+        (hold != NIL).then(|| {
+            let consumer = self.consumers.slots.get(self.consumers.holds.get(hold).consumer);
+            Holder { consumer: ConsumerId(consumer.number), name: consumer.name.clone() }
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Consumers, what they hold, and whose turn it is.
+
+use std::collections::BTreeSet;
+
+use super::agree;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
+use crate::query::State;
+use crate::settings::Placement;
+use crate::state::consumers::{Standing, Turn};
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn recount_consumers(&self) -> Result<(), String> {
+        let (mut attached, mut held, mut known) = (0, 0, 0);
+        for (slot, consumer) in self.consumers.slots.iter() {
+            known += 1;
+            attached += u64::from(consumer.standing == Standing::Attached);
+            let mut count = 0;
+            for at in consumer.holds.iter(&self.consumers.holds) {
+                let hold = self.consumers.holds.get(at);
+                let message = self.messages.get(hold.message);
+                let right = message.state == Some(State::Leased) && message.generation == at;
+                if !right || hold.consumer != slot {
+                    return Err(format!("hold {at} of consumer {} is not right", consumer.number));
+                }
+                count += 1;
+            }
+            agree(&format!("held by consumer {}", consumer.number), count, consumer.in_flight.into())?;
+            held += count;
+            let by_number = self.consumers.numbers.get(&(consumer.namespace, consumer.number));
+            agree("slot by number", by_number.map_or(0, |s| u64::from(*s) + 1), u64::from(slot) + 1)?;
+            let idle = consumer.standing != Standing::Attached && count == 0 && !consumer.working;
+            if idle {
+                return Err(format!("consumer {} is kept, and nobody needs it", consumer.number));
+            }
+        }
+        agree("attached", attached, self.consumers.attached.into())?;
+        agree("consumers by number", known, self.consumers.numbers.len() as u64)?;
+        agree("holds", held, self.consumers.holds.used().into())?;
+        let leased = self.messages.iter().map(|(_, message)| message);
+        let leased = leased.filter(|m| m.state == Some(State::Leased) && m.generation != NIL);
+        agree("messages with a holder", leased.count() as u64, held)?;
+        if !self.consumers.woken.is_empty() {
+            return Err("a queue is woken, and no record applies".into());
+        }
+        self.recount_turns()
+    }
+
+    fn recount_turns(&self) -> Result<(), String> {
+        let (mut orphans, mut members) = (0, 0);
+        for (slot, consumer) in self.consumers.slots.iter() {
+            if consumer.standing != Standing::Attached {
+                continue;
+            }
+            for (at, member) in (0u8..).zip(&consumer.members) {
+                if member.queue == NIL {
+                    orphans += 1;
+                    let orphan = (consumer.namespace, member.name.clone(), slot, at);
+                    if !self.consumers.orphans.contains(&orphan) {
+                        return Err(format!("nobody waits for queue {:?}", member.name));
+                    }
+                    continue;
+                }
+                members += 1;
+                let queue = self.queues.get(member.queue);
+                if queue.name != member.name || queue.deleted || !queue.consumers.contains(&(slot, at)) {
+                    return Err(format!("queue {:?} does not know its consumer", member.name));
+                }
+            }
+        }
+        agree("queues waited for", orphans, self.consumers.orphans.len() as u64)?;
+        let of_queues = self.queues.iter().map(|(_, queue)| queue.consumers.len() as u64).sum();
+        agree("consumers of queues", members, of_queues)?;
+        for (slot, queue) in self.queues.iter() {
+            let by_load = queue.settings.placement == Placement::LeastLoaded;
+            let turn = |&(slot, at): &(u32, u8)| {
+                let consumer = self.consumers.slots.get(slot);
+                let load = if by_load { consumer.in_flight } else { 0 };
+                let served = consumer.members[usize::from(at)].served;
+                consumer.has_credit().then_some(Turn { load, served, consumer: slot, at })
+            };
+            let turns: BTreeSet<Turn> = queue.consumers.iter().filter_map(turn).collect();
+            if turns != queue.turns {
+                return Err(format!(
+                    "queue {:?}: turns: counted {turns:?}, kept {:?}",
+                    queue.name, queue.turns
+                ));
+            }
+            let listed = self.work.contains(&Work::Deliver(slot));
+            // A rate lets the next one begin when its timer fires.
+            let due = self.next_limit_us().is_some_and(|due_us| due_us <= self.now_us);
+            let waits = queue.limit != NIL && due;
+            let stuck = !queue.turns.is_empty() && self.has_ready(slot) && !queue.delivering && !waits;
+            if stuck || (queue.delivering && !listed) {
+                return Err(format!("queue {:?}: messages are ready and consumers have credit", queue.name));
+            }
+        }
+        Ok(())
+    }
+}

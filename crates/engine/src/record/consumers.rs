@@ -1,0 +1,84 @@
+//! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
+
+use super::check::{at_most, between, invalid, name_rule};
+use super::decode::RareRecord;
+use super::kind;
+use crate::command::{Attach, DETACH_GRACE_MS_MAX};
+use crate::error::Error;
+use crate::id::{ConsumerId, NamespaceId};
+use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
+use crate::wire::{Put, Reader};
+
+/// A consumer that wants messages.
+#[derive(Clone, Copy)]
+pub(crate) struct AttachRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) name: &'a str,
+    pub(crate) credit: u32,
+    pub(crate) lease_ms: u64,
+    queues: Reader<'a>,
+}
+
+impl<'a> AttachRecord<'a> {
+    /// Names of its queues, in order.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut queues = self.queues;
+        std::iter::from_fn(move || queues.name())
+    }
+}
+
+pub(super) fn encode_attach(attach: &Attach<'_>, out: &mut Vec<u8>) {
+    out.u32(attach.namespace.0);
+    out.name(attach.name);
+    out.u32(attach.credit);
+    out.u64(attach.lease_ms);
+    out.u8(attach.queues.len() as u8);
+    attach.queues.iter().for_each(|queue| out.name(queue));
+}
+
+pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+    let namespace = NamespaceId(reader.u32()?);
+    if kind == kind::ATTACH {
+        let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
+        let count = reader.u8()?;
+        // What a check before the proposal refuses, and what would overflow.
+        if lease_ms > LEASE_MS_MAX || usize::from(count) > RECEIVE_QUEUES_MAX || name.len() > NAME_BYTES_MAX {
+            return None;
+        }
+        let queues = *reader;
+        for _ in 0..count {
+            reader.name()?;
+        }
+        return Some(RareRecord::Attach(AttachRecord { namespace, name, credit, lease_ms, queues }));
+    }
+    let consumer = ConsumerId(reader.u64()?);
+    Some(match kind {
+        kind::CREDIT => RareRecord::Credit { namespace, consumer, credit: reader.u32()? },
+        _ => {
+            let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
+            RareRecord::Detach { namespace, consumer, grace_ms }
+        }
+    })
+}
+
+pub(super) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
+    at_most("consumer bytes", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
+    check_credit(attach.credit)?;
+    at_most("lease_ms", attach.lease_ms, LEASE_MS_MAX)?;
+    between("number of queues", attach.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
+    for (at, name) in attach.queues.iter().enumerate() {
+        name_rule("queue", name)?;
+        if attach.queues[..at].contains(name) {
+            return Err(invalid("queues", format!("{name:?} is there twice: name each queue once")));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_credit(credit: u32) -> Result<(), Error> {
+    at_most("credit", credit.into(), CREDIT_MAX.into())
+}
+
+pub(super) fn check_grace(grace_ms: u64) -> Result<(), Error> {
+    at_most("grace_ms", grace_ms, DETACH_GRACE_MS_MAX)
+}

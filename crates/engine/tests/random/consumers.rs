@@ -1,0 +1,54 @@
+//! Consumers that come, change their credit and go.
+
+use sluice_engine::Command;
+use sluice_engine::command::Attach;
+use sluice_engine::outcome::Reply;
+
+use super::{QUEUES, Run};
+
+impl Run {
+    /// What was given to consumers: nobody gets more than it has credit for.
+    pub(super) fn take_pushed(&mut self) {
+        for (consumer, delivery) in &self.driver.out.pushed {
+            assert!(self.tokens.insert(delivery.receipt.token), "a token was given twice");
+            assert!(delivery.lease_until_us > self.now_us);
+            let view = self.driver.engine.consumer(delivery.receipt.id.namespace, *consumer).unwrap();
+            assert!(view.in_flight <= view.credit, "{view:?} holds more than it has credit for");
+            self.receipts.push_back(delivery.receipt);
+        }
+        let detached = &self.driver.out.detached;
+        self.consumers.retain(|(_, consumer)| !detached.contains(consumer));
+    }
+
+    pub(super) fn consumers(&mut self) {
+        let known = self.numbers.below(self.consumers.len() as u64 + 1) as usize;
+        let credit = self.numbers.pick(&[0, 1, 2, 5, 40, 3_000]);
+        let Some(&(namespace, consumer)) = self.consumers.get(known) else { return self.attach(credit) };
+        if self.numbers.one_in(2) {
+            self.apply(&Command::Credit { namespace, consumer, credit });
+        } else {
+            let grace_ms = self.numbers.below(3) * 20_000;
+            self.apply(&Command::Detach { namespace, consumer, grace_ms });
+        }
+    }
+
+    fn attach(&mut self, credit: u32) {
+        let namespace = self.numbers.pick(&self.namespaces.clone());
+        let mut queues: Vec<&str> = QUEUES.to_vec();
+        queues.retain(|_| self.numbers.one_in(2));
+        if queues.is_empty() {
+            queues.push("a");
+        }
+        let lease_ms = self.numbers.below(2) * (1 + self.numbers.below(40_000));
+        self.apply(&Command::Attach(Attach { namespace, name: "c", queues: &queues, credit, lease_ms }));
+        if let Reply::Consumer { consumer } = self.driver.out.reply {
+            self.consumers.push((namespace, consumer));
+        }
+    }
+
+    pub(super) fn detach_consumers(&mut self) {
+        while let Some((namespace, consumer)) = self.consumers.pop() {
+            self.apply(&Command::Detach { namespace, consumer, grace_ms: 1_000 });
+        }
+    }
+}
