@@ -101,7 +101,7 @@ fn new_queues_begin_with_the_settings_of_their_pattern() {
         "--dead-letter-queue",
         "mail.dead",
     ]);
-    assert_eq!(set, "created mail.*: lease_ms=300000 dead_letter_queue=mail.dead\n");
+    assert_eq!(set, "created mail.*: dead_letter_queue=mail.dead lease_ms=300000\n");
     server.ok(&["send", "mail.eu", "x"]);
     let shown = server.one(&["queue", "show", "mail.eu"]);
     assert_eq!(shown["settings"]["lease_ms"], 300_000);
