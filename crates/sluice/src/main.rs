@@ -11,6 +11,7 @@ mod bench;
 mod cli;
 mod config;
 mod serve;
+mod top;
 mod work;
 
 fn main() -> std::process::ExitCode {

@@ -81,6 +81,11 @@ impl CliError {
         }
     }
 
+    /// What went wrong, in a sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// An error object of the server.
     pub(crate) fn server(code: &str, message: &str, details: &Value) -> CliError {
         let exit = codes::find(code).map_or(FAILED, |row| row.exit);

@@ -96,6 +96,8 @@ enum Verb {
     /// Look at dead letters, and decide about them.
     #[command(subcommand)]
     Dead(dead::DeadVerb),
+    /// Watch queues, limits and rates live.
+    Top(crate::top::TopArgs),
     /// Show every setting of the server, its value, and where it comes from.
     Config(config::ConfigArgs),
     /// Verify a data directory while no server uses it.
@@ -157,6 +159,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),
+        Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),
         Verb::Backup(args) => talk(backup::run(args, out)),
