@@ -150,8 +150,11 @@ impl Engine {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
-            let options = self.admit_item(namespace_slot, &item)?;
-            if let Some(options) = options {
+            self.admit_plain(&item)?;
+            if item.options.is_none() {
+                continue;
+            }
+            if let Some(options) = self.admit_options(namespace_slot, &item)? {
                 admitted.unique |= options.unique.is_some();
                 let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
                 self.admit_parents(at, send.namespace, &options, prefix)?;
@@ -165,12 +168,18 @@ impl Engine {
     }
 
     /// Checks what one item is by itself; returns its options.
-    #[inline]
     pub(super) fn admit_item<'a>(
         &self,
         namespace_slot: u32,
         item: &SendItemRecord<'a>,
     ) -> Result<Option<SendOptions<'a>>, Error> {
+        self.admit_plain(item)?;
+        self.admit_options(namespace_slot, item)
+    }
+
+    /// Checks the plain fields of an item.
+    #[inline]
+    fn admit_plain(&self, item: &SendItemRecord<'_>) -> Result<(), Error> {
         let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
         if !sound {
             let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
@@ -179,7 +188,15 @@ impl Engine {
         if let Some(backoff) = &item.backoff {
             backoff_rule("backoff", backoff).map_err(internal)?;
         }
-        self.admit_time(item.deliver)?;
+        self.admit_time(item.deliver)
+    }
+
+    /// Checks the options of an item, and returns them. Apart from the plain fields, since they are many bytes to hand on.
+    fn admit_options<'a>(
+        &self,
+        namespace_slot: u32,
+        item: &SendItemRecord<'a>,
+    ) -> Result<Option<SendOptions<'a>>, Error> {
         let options = item.options.and_then(read_options);
         if let Some(options) = &options {
             self.admit_reply_to(namespace_slot, options)?;

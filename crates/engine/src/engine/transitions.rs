@@ -74,7 +74,14 @@ impl Engine {
     }
 
     /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
+    #[inline]
     pub(super) fn give_up(&mut self, slot: u32, out: &mut Outcome) {
+        if self.watching || self.messages.get(slot).extras != NIL {
+            self.give_up_all(slot, out);
+        }
+    }
+
+    fn give_up_all(&mut self, slot: u32, out: &mut Outcome) {
         if self.watching {
             self.tell_end(slot, out);
         }
