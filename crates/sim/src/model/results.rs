@@ -108,15 +108,17 @@ impl Apply<'_> {
         let existing = self.world.queue_named(namespace, to);
         let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed)
             || (existing.is_none() && !self.world.limits.auto_create);
-        let Ok(view) = self.engine.message(id) else {
+        // Where this reply was lost, the id is that of the next one of the record, to another queue or with another blob.
+        let sent = self.engine.message(id).ok();
+        let sent = sent.filter(|view| view.blob == blob && self.engine.queue_name(view.queue) == Some(to));
+        if sent.is_none() {
             ensure!(closed || quotas != Default::default(), "no reply was sent to {to:?} from {from:?}");
             if let Some(queue) = self.world.queues.get_mut(&from) {
                 queue.totals.replies_lost += 1;
             }
             return Ok(());
-        };
+        }
         ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
-        ensure!(view.blob == blob, "reply {id} holds {:?}, not {blob:?}", view.blob);
         let queue = self.queue_for(namespace, to)?;
         let line = self.next_line();
         let mut reply = Message::new(queue, blob, self.now_us, Place::Ready { line });
