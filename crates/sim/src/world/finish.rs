@@ -10,7 +10,8 @@ use crate::disk::Crash;
 use crate::model::Checked;
 use crate::workload::{Item, Op, QUEUES, Settled, Wanted};
 
-/// Rounds of pulling and acking after which what is left counts as stuck.
+/// Rounds of pulling and acking without fewer messages than ever before after which what is left counts as stuck: a
+/// narrow limit lets few go on in a round, and each may leave a reply.
 const ROUNDS_MAX: usize = 400;
 /// Steps after which the server must have come to rest.
 const SETTLING_MAX: usize = 10_000;
@@ -61,7 +62,11 @@ impl World {
 
     /// Consumers get to the end of every message.
     fn drain(&mut self) -> Checked {
-        for _ in 0..ROUNDS_MAX {
+        let (mut fewest, mut rounds) = (usize::MAX, 0);
+        while rounds < ROUNDS_MAX {
+            let open = self.lanes[self.at].history.model().open_messages();
+            rounds = if open < fewest { 0 } else { rounds + 1 };
+            fewest = fewest.min(open);
             self.settle_down()?;
             if self.lanes[self.at].history.model().open_messages() == 0 {
                 return self.compare();
