@@ -3,73 +3,59 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A planted bug.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Plant {
-    /// Syncs answer without having done anything.
-    SkipSync,
-    /// A batch counts as committed before it is synced.
-    ReplyBeforeSync,
-    /// A transition forgets to count.
-    DropCounter,
-    /// A message is handed out to two consumers.
-    DeliverTwice,
-    /// Recovery cuts one valid record too many.
-    CutValidRecordAtRecovery,
-    /// A receipt passes though its token is not the lease's.
-    StaleToken,
-    /// Now and then a message goes past its ordering key.
-    PassOrderingKey,
-    /// A limit key has a place more than its limit says.
-    ExceedLimit,
-    /// Recovery takes an older snapshot.
-    OlderSnapshotFallback,
-    /// A start goes on with the epoch of the last one.
-    ReuseIdAfterLostTail,
+/// One row for each: what it is, its name on the command line, and the engine's name of it, unless it is planted outside:
+/// in the disk, beside the journal, or in how a start is driven.
+macro_rules! plants {
+    ($($(#[$doc:meta])* $plant:ident = $name:literal $(in engine as $engine:ident)?,)*) => {
+        /// A planted bug.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Plant {
+            $($(#[$doc])* $plant,)*
+        }
+
+        impl Plant {
+            /// All of them.
+            pub const ALL: &[Plant] = &[$(Plant::$plant),*];
+
+            /// The bug of the engine that this one is; `None`: it is planted outside.
+            pub(crate) fn in_engine(self) -> Option<sluice_engine::plant::Plant> {
+                match self {
+                    $($(Plant::$plant => Some(sluice_engine::plant::Plant::$engine),)?)*
+                    _ => None,
+                }
+            }
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Plant::$plant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Plant {
-    /// All of them.
-    pub const ALL: [Plant; 10] = [
-        Plant::SkipSync,
-        Plant::ReplyBeforeSync,
-        Plant::DropCounter,
-        Plant::DeliverTwice,
-        Plant::CutValidRecordAtRecovery,
-        Plant::StaleToken,
-        Plant::PassOrderingKey,
-        Plant::ExceedLimit,
-        Plant::OlderSnapshotFallback,
-        Plant::ReuseIdAfterLostTail,
-    ];
-
-    /// The bug of the engine that this one is; `None`: it is planted outside, in the disk or beside the journal.
-    pub(crate) fn in_engine(self) -> Option<sluice_engine::plant::Plant> {
-        match self {
-            Plant::DropCounter => Some(sluice_engine::plant::Plant::DropCounter),
-            Plant::DeliverTwice => Some(sluice_engine::plant::Plant::DeliverTwice),
-            Plant::StaleToken => Some(sluice_engine::plant::Plant::StaleToken),
-            Plant::PassOrderingKey => Some(sluice_engine::plant::Plant::PassOrderingKey),
-            Plant::ExceedLimit => Some(sluice_engine::plant::Plant::ExceedLimit),
-            _ => None,
-        }
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Plant::SkipSync => "skip_sync",
-            Plant::ReplyBeforeSync => "reply_before_sync",
-            Plant::DropCounter => "drop_counter",
-            Plant::DeliverTwice => "deliver_twice",
-            Plant::CutValidRecordAtRecovery => "cut_valid_record_at_recovery",
-            Plant::StaleToken => "stale_token",
-            Plant::PassOrderingKey => "pass_ordering_key",
-            Plant::ExceedLimit => "exceed_limit",
-            Plant::OlderSnapshotFallback => "older_snapshot_fallback",
-            Plant::ReuseIdAfterLostTail => "reuse_id_after_lost_tail",
-        }
-    }
+plants! {
+    /// Syncs answer without having done anything.
+    SkipSync = "skip_sync",
+    /// A batch counts as committed before it is synced.
+    ReplyBeforeSync = "reply_before_sync",
+    /// A transition forgets to count.
+    DropCounter = "drop_counter" in engine as DropCounter,
+    /// A message is handed out to two consumers.
+    DeliverTwice = "deliver_twice" in engine as DeliverTwice,
+    /// Recovery cuts one valid record too many.
+    CutValidRecordAtRecovery = "cut_valid_record_at_recovery",
+    /// A receipt passes though its token is not the lease's.
+    StaleToken = "stale_token" in engine as StaleToken,
+    /// Now and then a message goes past its ordering key.
+    PassOrderingKey = "pass_ordering_key" in engine as PassOrderingKey,
+    /// A limit key has a place more than its limit says.
+    ExceedLimit = "exceed_limit" in engine as ExceedLimit,
+    /// Recovery takes an older snapshot.
+    OlderSnapshotFallback = "older_snapshot_fallback",
+    /// A start goes on with the epoch of the last one.
+    ReuseIdAfterLostTail = "reuse_id_after_lost_tail",
 }
 
 impl fmt::Display for Plant {
@@ -82,7 +68,7 @@ impl FromStr for Plant {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Plant, String> {
-        let known = Plant::ALL.into_iter().find(|plant| plant.name() == name);
+        let known = Plant::ALL.iter().copied().find(|plant| plant.name() == name);
         known.ok_or_else(|| {
             let names: Vec<_> = Plant::ALL.iter().map(|plant| plant.name()).collect();
             format!("{name:?} is not a planted bug: use one of {}", names.join(", "))

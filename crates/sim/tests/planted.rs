@@ -15,54 +15,34 @@ fn finds(plant: Plant) {
     println!("{failure}");
 }
 
-#[test]
-fn skip_sync_is_found() {
-    finds(Plant::SkipSync);
+/// One test for each bug, so that they run beside each other.
+macro_rules! are_found {
+    ($($test:ident: $plant:ident,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                finds(Plant::$plant);
+            }
+        )*
+
+        #[test]
+        fn each_planted_bug_has_its_test() {
+            assert_eq!(Plant::ALL, [$(Plant::$plant),*]);
+        }
+    };
 }
 
-#[test]
-fn reply_before_sync_is_found() {
-    finds(Plant::ReplyBeforeSync);
-}
-
-#[test]
-fn drop_counter_is_found() {
-    finds(Plant::DropCounter);
-}
-
-#[test]
-fn deliver_twice_is_found() {
-    finds(Plant::DeliverTwice);
-}
-
-#[test]
-fn cut_valid_record_at_recovery_is_found() {
-    finds(Plant::CutValidRecordAtRecovery);
-}
-
-#[test]
-fn stale_token_is_found() {
-    finds(Plant::StaleToken);
-}
-
-#[test]
-fn pass_ordering_key_is_found() {
-    finds(Plant::PassOrderingKey);
-}
-
-#[test]
-fn exceed_limit_is_found() {
-    finds(Plant::ExceedLimit);
-}
-
-#[test]
-fn older_snapshot_fallback_is_found() {
-    finds(Plant::OlderSnapshotFallback);
-}
-
-#[test]
-fn reuse_id_after_lost_tail_is_found() {
-    finds(Plant::ReuseIdAfterLostTail);
+are_found! {
+    skip_sync: SkipSync,
+    reply_before_sync: ReplyBeforeSync,
+    drop_counter: DropCounter,
+    deliver_twice: DeliverTwice,
+    cut_valid_record_at_recovery: CutValidRecordAtRecovery,
+    stale_token: StaleToken,
+    pass_ordering_key: PassOrderingKey,
+    exceed_limit: ExceedLimit,
+    older_snapshot_fallback: OlderSnapshotFallback,
+    reuse_id_after_lost_tail: ReuseIdAfterLostTail,
 }
 
 #[test]

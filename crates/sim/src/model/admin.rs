@@ -23,8 +23,6 @@ impl Apply<'_> {
             Command::QueueSet { namespace, queue, patch, create } => {
                 self.queue_set(*namespace, queue, patch, *create)
             }
-            Command::LimitSet { namespace, limit, rules } => self.limit_set(*namespace, limit, *rules),
-            Command::LimitDelete { namespace, limit } => self.limit_delete(*namespace, limit),
             Command::QueuePurge { namespace, queue } => self.queue_purge(*namespace, queue),
             Command::QueueDelete { namespace, queue } => self.queue_delete(*namespace, queue),
             Command::DeadRedrive { namespace, queue, ids } => self.dead_redrive(*namespace, queue, ids),
@@ -194,7 +192,7 @@ impl Apply<'_> {
     fn drop_all(&mut self, ids: &BTreeSet<MessageId>) {
         for id in ids {
             self.total(*id, |totals| totals.dropped += 1);
-            self.world.messages.remove(id);
+            self.remove(*id);
         }
     }
 
@@ -212,10 +210,10 @@ impl Apply<'_> {
     }
 
     fn forget_queue(&mut self, queue: QueueId) -> usize {
-        let before = self.world.messages.len();
-        self.world.messages.retain(|_, message| message.queue != queue);
+        let messages: Vec<MessageId> = self.world.messages_of(queue).map(|(id, _)| *id).collect();
+        messages.iter().for_each(|id| self.remove(*id));
         self.world.queues.remove(&queue);
-        before - self.world.messages.len()
+        messages.len()
     }
 
     /// The dead letters that are meant: those named, each of which must be one of this queue, or all.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
@@ -78,7 +79,15 @@ impl World {
 }
 
 impl Apply<'_> {
-    pub(super) fn limit_set(&mut self, namespace: NamespaceId, name: &str, rules: LimitRules) -> Checked {
+    pub(super) fn limits(&mut self, command: &Command<'_>) -> Checked {
+        match command {
+            Command::LimitSet { namespace, limit, rules } => self.limit_set(*namespace, limit, *rules),
+            Command::LimitDelete { namespace, limit } => self.limit_delete(*namespace, limit),
+            other => Err(format!("{other:?} is no command of limits")),
+        }
+    }
+
+    fn limit_set(&mut self, namespace: NamespaceId, name: &str, rules: LimitRules) -> Checked {
         if !self.world.namespaces.contains_key(&namespace) {
             return self.fails("namespace_not_found");
         }
@@ -90,7 +99,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    pub(super) fn limit_delete(&mut self, namespace: NamespaceId, name: &str) -> Checked {
+    fn limit_delete(&mut self, namespace: NamespaceId, name: &str) -> Checked {
         if !self.world.namespaces.contains_key(&namespace) {
             return self.fails("namespace_not_found");
         }

@@ -11,6 +11,7 @@
 mod admin;
 mod compare;
 mod keys;
+mod places;
 mod receive;
 mod results;
 mod send;
@@ -148,6 +149,7 @@ impl Apply<'_> {
             Command::Settle { namespace, items } => self.settle(*namespace, items)?,
             Command::Extend { namespace, items } => self.extend(*namespace, items)?,
             Command::Report { namespace, items } => self.report(*namespace, items)?,
+            Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
             _ => self.administer(command)?,
         }
         self.follow_timers(matches!(command, Command::Tick))?;

@@ -81,7 +81,7 @@ impl Apply<'_> {
             message.told = Told::default();
             message.place = Place::Done { done_us: now_us, until_us: now_us + asked.ttl_ms * 1_000, result };
         } else {
-            self.world.messages.remove(&id);
+            self.remove(id);
         }
         if asked.reply_to.is_empty() {
             return Ok(());
@@ -123,10 +123,7 @@ impl Apply<'_> {
         let line = self.next_line();
         let mut reply = Message::new(queue, blob, self.now_us, Place::Ready { line });
         reply.asked.correlation_id = correlation_id;
-        self.world.messages.insert(id, reply);
-        if let Some(queue) = self.world.queues.get_mut(&queue) {
-            queue.totals.sent += 1;
-        }
+        self.add(id, reply);
         if let Some(namespace) = self.world.namespaces.get_mut(&namespace) {
             namespace.last_sequence = sequence;
         }
@@ -211,7 +208,7 @@ impl Apply<'_> {
                 }
                 let may = ends_us.is_some_and(over) || (full && over(until_us));
                 ensure!(may, "finished message {id} is gone, done at {done_us}, kept until {until_us}");
-                self.world.messages.remove(&id);
+                self.remove(id);
             }
         }
         Ok(())

@@ -130,12 +130,7 @@ impl Apply<'_> {
             asked: Asked::of(item.options),
             ..Message::new(queue, blob, self.now_us, place)
         };
-        let keyed = message.keys.any();
-        self.world.messages.insert(id, message);
-        if let Some(queue) = self.world.queues.get_mut(&queue) {
-            queue.totals.sent += 1;
-            queue.keyed |= keyed;
-        }
+        self.add(id, message);
     }
 }
 

@@ -65,17 +65,6 @@ impl Apply<'_> {
         message.attempts >= message.max_attempts(&self.world.queues[&message.queue].settings)
     }
 
-    pub(super) fn make_ready(&mut self, id: MessageId) {
-        let line = self.next_line();
-        self.put(id, Place::Ready { line });
-    }
-
-    pub(super) fn put(&mut self, id: MessageId, place: Place) {
-        if let Some(message) = self.world.messages.get_mut(&id) {
-            message.place = place;
-        }
-    }
-
     /// Notes the end of the running attempt.
     pub(super) fn end_attempt(&mut self, id: MessageId, end: AttemptEnd, error_len: u32) {
         if let Some(message) = self.world.messages.get_mut(&id)
@@ -109,11 +98,6 @@ impl Apply<'_> {
         }
     }
 
-    pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
-        self.put(id, Place::Dead { reason });
-        self.total(id, |totals| totals.died += 1);
-    }
-
     /// Takes over the deadlines that the engine chose, if they are within bounds.
     pub(super) fn resolve_unsure(&mut self) -> Checked {
         for (id, least_us, most_us) in std::mem::take(&mut self.unsure) {
@@ -143,14 +127,6 @@ impl Apply<'_> {
 
     pub(super) fn view(&self, id: MessageId) -> Result<MessageView, String> {
         self.engine.message(id).map_err(|error| format!("the engine does not know message {id}: {error}"))
-    }
-
-    pub(super) fn total(&mut self, id: MessageId, change: impl FnOnce(&mut sluice_engine::query::Counters)) {
-        if let Some(queue) = self.world.messages.get(&id).map(|message| message.queue)
-            && let Some(queue) = self.world.queues.get_mut(&queue)
-        {
-            change(&mut queue.totals);
-        }
     }
 }
 

@@ -4,21 +4,16 @@ use std::collections::VecDeque;
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
-use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
-use sluice_engine::settings::{Backoff, BackoffKind, FairWeights, QueuePatch, Quotas};
+use sluice_engine::settings::{Backoff, BackoffKind};
 
+use super::keys::KEYED_QUEUES;
 use super::op::{Item, Op};
 use crate::model::Model;
 use crate::rng::Rng;
 
 /// Queues that clients use in each namespace.
 pub const QUEUES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
-/// Those of them to which messages with keys are sent, and which follow limits.
-const KEYED_QUEUES: [&str; 2] = ["gamma", "delta"];
-const LIMITS: [&str; 2] = ["narrow", "slow"];
-/// Namespaces that clients create beside `default`.
-const NAMESPACES: [&str; 2] = ["red", "blue"];
 /// Receipts that are over, kept in order to be late with them.
 const SPENT_MAX: usize = 64;
 /// Keyed sends that may be repeated.
@@ -48,7 +43,7 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Generator {
     /// The shard that these clients use.
-    shard: u32,
+    pub(super) shard: u32,
     pub(super) rng: Rng,
     /// Deliveries that clients hold and have not settled, as far as they know.
     pub(super) held: Vec<Receipt>,
@@ -91,7 +86,7 @@ impl Generator {
     /// The next thing that some client asks for.
     pub fn op(&mut self, model: &Model) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
-        let kinds: [(u64, Draw); 11] = [
+        let kinds: &[(u64, Draw)] = &[
             (20, Generator::send),
             (2, Generator::repeat),
             (settle, Generator::settle),
@@ -104,7 +99,7 @@ impl Generator {
             (1, Generator::namespace),
             (2, Generator::limit),
         ];
-        self.rng.weighted(&kinds)(self, model)
+        self.rng.weighted(kinds)(self, model)
     }
 
     /// The next pull.
@@ -193,52 +188,17 @@ impl Generator {
         }
     }
 
-    fn options(&mut self, keyed: bool) -> Option<SendOptions<'static>> {
+    /// Optional fields: what each feature adds to some messages.
+    fn options(&mut self, keyed: bool) -> SendOptions<'static> {
         let mut options = SendOptions::default();
-        if keyed && self.rng.chance(3, 4) {
-            let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
-            let mut key = || keys[self.rng.index(keys.len())];
-            options = SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..options };
+        if keyed {
+            self.give_keys(&mut options);
         }
         self.ask_for_result(&mut options);
-        options.given().copied()
+        options
     }
 
-    /// Limits come and change; queues follow them and leave them.
-    fn limit(&mut self, model: &Model) -> Op {
-        let namespace = self.a_namespace(model);
-        let limit = (*self.rng.pick(&LIMITS)).to_owned();
-        let rng = &mut self.rng;
-        match rng.below(6) {
-            0 => Op::LimitDelete { namespace, limit },
-            1..=2 => {
-                let count = |rng: &mut Rng| rng.chance(1, 2).then(|| rng.between(1, 4) as u32);
-                let rate = |rng: &mut Rng| {
-                    let (count, burst) = (rng.between(20, 200) as u32, rng.between(1, 5) as u32);
-                    rng.chance(1, 3).then_some(Rate { count, period_ms: 1_000, burst })
-                };
-                let rules = LimitRules {
-                    in_flight: count(rng),
-                    in_flight_per_key: count(rng),
-                    rate: rate(rng),
-                    rate_per_key: rate(rng),
-                };
-                Op::LimitSet { namespace, limit, rules }
-            }
-            _ => {
-                let weights = [(Box::from(&b"k0"[..]), rng.between(1, 3) as u16)];
-                let patch = QueuePatch {
-                    limit: Some(if rng.chance(1, 4) { "".into() } else { limit.into() }),
-                    fair_weights: Some(FairWeights::new(weights.into())),
-                    ..QueuePatch::default()
-                };
-                let queue = (*self.rng.pick(&KEYED_QUEUES)).to_owned();
-                Op::QueueSet { namespace, queue, patch, create: true }
-            }
-        }
-    }
-
-    fn backoff(&mut self) -> Backoff {
+    pub(super) fn backoff(&mut self) -> Backoff {
         let kinds = [BackoffKind::None, BackoffKind::Fixed, BackoffKind::Linear, BackoffKind::Exponential];
         Backoff {
             kind: *self.rng.pick(&kinds),
@@ -326,76 +286,6 @@ impl Generator {
             .map(|_| (self.a_receipt(false), self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)])))
             .collect();
         Op::Extend { namespace: self.namespace_of(items[0].0, model), items }
-    }
-
-    fn queue_set(&mut self, model: &Model) -> Op {
-        let rng = &mut self.rng;
-        let mut patch = QueuePatch {
-            lease_ms: rng.chance(1, 2).then(|| rng.between(20, 5_000)),
-            max_attempts: rng.chance(1, 2).then(|| rng.between(1, 4) as u16),
-            max_deliveries: rng.chance(1, 2).then(|| rng.between(1, 8) as u16),
-            ..QueuePatch::default()
-        };
-        // Never an empty patch: it could not be told from the node's own, which creates the queues of a pull.
-        if patch == QueuePatch::default() || self.rng.chance(1, 2) {
-            patch.backoff = Some(self.backoff());
-        }
-        self.retain_done(&mut patch);
-        let create = self.rng.chance(2, 3);
-        Op::QueueSet { namespace: self.a_namespace(model), queue: self.a_queue(), patch, create }
-    }
-
-    fn drop_messages(&mut self, model: &Model) -> Op {
-        let (namespace, queue) = (self.a_namespace(model), self.a_queue());
-        if self.rng.chance(3, 4) {
-            Op::QueuePurge { namespace, queue }
-        } else {
-            Op::QueueDelete { namespace, queue }
-        }
-    }
-
-    fn redrive(&mut self, model: &Model) -> Op {
-        let (namespace, queue, ids) = self.some_dead(model);
-        Op::DeadRedrive { namespace, queue, ids }
-    }
-
-    fn delete_dead(&mut self, model: &Model) -> Op {
-        let (namespace, queue, ids) = self.some_dead(model);
-        Op::DeadDelete { namespace, queue, ids }
-    }
-
-    /// A queue, and some of its dead letters, or none by name, which means all.
-    fn some_dead(&mut self, model: &Model) -> (NamespaceId, String, Vec<MessageId>) {
-        let dead = model.dead_letters();
-        if dead.is_empty() || self.rng.chance(1, 8) {
-            return (self.a_namespace(model), self.a_queue(), Vec::new());
-        }
-        let (namespace, queue, id) = self.rng.pick(&dead).clone();
-        let mut ids = if self.rng.chance(1, 3) { Vec::new() } else { vec![id] };
-        if !ids.is_empty() && self.rng.chance(1, 4) {
-            let other = self.rng.pick(&dead).2;
-            if !ids.contains(&other) {
-                ids.push(other);
-            }
-        }
-        (namespace, queue, ids)
-    }
-
-    fn namespace(&mut self, model: &Model) -> Op {
-        let rng = &mut self.rng;
-        let quotas = Quotas {
-            queues: rng.weighted(&[(3, 0), (1, 3)]),
-            messages: rng.weighted(&[(3, 0), (1, 100)]),
-            bytes: rng.weighted(&[(3, 0), (1, 20_000)]),
-        };
-        match self.rng.below(6) {
-            0..=2 => {
-                let name = (*self.rng.pick(&NAMESPACES)).to_owned();
-                Op::NamespaceCreate { number: None, name, shard: self.shard, quotas }
-            }
-            3 | 4 => Op::NamespaceSet { namespace: self.a_namespace(model), quotas },
-            _ => Op::NamespaceDelete { namespace: self.a_namespace(model), force: self.rng.chance(1, 2) },
-        }
     }
 }
 

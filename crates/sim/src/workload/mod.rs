@@ -3,11 +3,14 @@
 //! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves, forge
 //! receipts, name queues that are not there, and go away while the answer is on its way.
 
+mod admin;
 mod decode;
 mod generate;
+mod keys;
 mod op;
 mod results;
 
 pub use decode::decode;
 pub use generate::{Generator, QUEUES, Wanted};
-pub use op::{Item, NodeOp, Op, SentBlob, Settled, Told};
+pub use keys::LimitOp;
+pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};

@@ -4,10 +4,11 @@ use sluice_engine::command::{
     Command, Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
-use sluice_engine::limit::LimitRules;
-use sluice_engine::limits::Limits;
+use sluice_engine::limits::{Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
+
+use super::keys::LimitOp;
 
 /// One message to send.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,8 +27,8 @@ pub struct Item {
     pub max_attempts: u16,
     /// `None`: the queue's.
     pub backoff: Option<Backoff>,
-    /// Keys; `None`: none.
-    pub options: Option<SendOptions<'static>>,
+    /// Keys and other optional fields.
+    pub options: SendOptions<'static>,
 }
 
 /// One message to settle.
@@ -65,6 +66,22 @@ pub enum SentBlob<'a> {
     Text(&'a str),
 }
 
+/// The commands of one feature, as a type of their own: see [`Op::feature`].
+pub trait Lend {
+    /// Lends the command, once.
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>));
+
+    /// The blob with this number of its record.
+    fn blob(&self, _number: usize) -> Option<SentBlob<'_>> {
+        None
+    }
+
+    /// Whether it is meant to be refused at the door.
+    fn is_wrong(&self) -> bool {
+        false
+    }
+}
+
 /// A command that owns its parts.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
@@ -80,10 +97,9 @@ pub enum Op {
     QueuePurge { namespace: NamespaceId, queue: String },
     QueueDelete { namespace: NamespaceId, queue: String },
     DeadRedrive { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
-    LimitSet { namespace: NamespaceId, limit: String, rules: LimitRules },
-    LimitDelete { namespace: NamespaceId, limit: String },
     DeadDelete { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
     Node(NodeOp),
+    Limit(LimitOp),
 }
 
 /// A command that the node makes by itself.
@@ -110,6 +126,29 @@ pub enum NodeOp {
 }
 
 impl Op {
+    /// The features whose commands are types of their own.
+    fn feature(&self) -> Option<&dyn Lend> {
+        match self {
+            Op::Limit(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// Whether the generator meant this to be refused at the door.
+    pub fn is_wrong(&self) -> bool {
+        match self {
+            Op::Send { queue, items, .. } => {
+                wrong_name(queue) || items.iter().any(|item| item.priority > PRIORITY_MAX)
+            }
+            Op::QueueSet { queue, .. }
+            | Op::QueuePurge { queue, .. }
+            | Op::QueueDelete { queue, .. }
+            | Op::DeadRedrive { queue, .. }
+            | Op::DeadDelete { queue, .. } => wrong_name(queue),
+            _ => self.feature().is_some_and(Lend::is_wrong),
+        }
+    }
+
     /// Whether it changes a namespace, which concerns several shards.
     pub fn is_of_namespaces(&self) -> bool {
         matches!(self, Op::NamespaceCreate { .. } | Op::NamespaceSet { .. } | Op::NamespaceDelete { .. })
@@ -124,7 +163,7 @@ impl Op {
                 .map(|item| SentBlob::Message(item.content_type, &item.headers, &item.payload)),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
             Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
-            _ => None,
+            _ => self.feature().and_then(|op| op.blob(number)),
         }
     }
 
@@ -132,7 +171,9 @@ impl Op {
     pub fn with<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
             Op::Send { namespace, queue, key, digest, items } => {
-                let items: Vec<SendItem<'_>> = items.iter().map(Item::lend).collect();
+                let options: Vec<SendOptions<'_>> = items.iter().map(Item::options).collect();
+                let items: Vec<SendItem<'_>> =
+                    items.iter().zip(&options).map(|(item, options)| item.lend(options)).collect();
                 f(&Command::Send(Send {
                     namespace: *namespace,
                     queue,
@@ -168,10 +209,6 @@ impl Op {
             Op::QueueSet { namespace, queue, patch, create } => {
                 f(&Command::QueueSet { namespace: *namespace, queue, patch: patch.clone(), create: *create })
             }
-            Op::LimitSet { namespace, limit, rules } => {
-                f(&Command::LimitSet { namespace: *namespace, limit, rules: *rules })
-            }
-            Op::LimitDelete { namespace, limit } => f(&Command::LimitDelete { namespace: *namespace, limit }),
             Op::QueuePurge { namespace, queue } => f(&Command::QueuePurge { namespace: *namespace, queue }),
             Op::QueueDelete { namespace, queue } => f(&Command::QueueDelete { namespace: *namespace, queue }),
             Op::DeadRedrive { namespace, queue, ids } => {
@@ -182,7 +219,16 @@ impl Op {
             }
             Op::Node(op) => op.with(f),
             Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
+            Op::Limit(_) => self.with_feature(f),
         }
+    }
+
+    fn with_feature<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
+        let (mut f, mut given) = (Some(f), None);
+        if let Some(op) = self.feature() {
+            op.lend(&mut |command| given = f.take().map(|f| f(command)));
+        }
+        given.expect("a feature lends its command once")
     }
 }
 
@@ -252,9 +298,14 @@ impl Told {
 }
 
 impl Item {
-    fn lend(&self) -> SendItem<'_> {
+    /// All optional fields, those that are kept beside them included.
+    fn options(&self) -> SendOptions<'_> {
+        self.options
+    }
+
+    fn lend<'a>(&'a self, options: &'a SendOptions<'a>) -> SendItem<'a> {
         SendItem {
-            options: self.options.as_ref(),
+            options: options.given(),
             payload: &self.payload,
             content_type: self.content_type,
             headers: &self.headers,
@@ -265,4 +316,9 @@ impl Item {
             backoff: self.backoff,
         }
     }
+}
+
+/// Whether clients may use no such name for a queue.
+fn wrong_name(name: &str) -> bool {
+    name.contains(' ') || name.starts_with('$')
 }

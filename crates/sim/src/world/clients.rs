@@ -103,9 +103,9 @@ impl World {
     pub(super) fn ask(&mut self, op: Op) -> Result<Option<u64>, String> {
         let checked = op.with(|command| command.check(&self.config.limits));
         if let Err(error) = checked {
-            return if is_wrong(&op) { Ok(None) } else { Err(format!("{op:?} was refused: {error}")) };
+            return if op.is_wrong() { Ok(None) } else { Err(format!("{op:?} was refused: {error}")) };
         }
-        if is_wrong(&op) {
+        if op.is_wrong() {
             return Err(format!("{op:?} passed the check"));
         }
         let lane = &mut self.lanes[self.at];
@@ -346,20 +346,6 @@ impl World {
             let hold = Command::HoldDamaged { id: receipt.id, blob };
             server.mailbox.push_surely(Request::surely(&hold));
         }
-    }
-}
-
-/// Whether the generator meant this to be refused at the door.
-fn is_wrong(op: &Op) -> bool {
-    let wrong_name = |name: &str| name.contains(' ') || name.starts_with('$');
-    match op {
-        Op::Send { queue, items, .. } => wrong_name(queue) || items.iter().any(|item| item.priority > 9),
-        Op::QueueSet { queue, .. }
-        | Op::QueuePurge { queue, .. }
-        | Op::QueueDelete { queue, .. }
-        | Op::DeadRedrive { queue, .. }
-        | Op::DeadDelete { queue, .. } => wrong_name(queue),
-        _ => false,
     }
 }
 

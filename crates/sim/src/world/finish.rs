@@ -165,7 +165,7 @@ fn probe() -> Op {
         deliver: Deliver::Now,
         max_attempts: 0,
         backoff: None,
-        options: None,
+        options: Default::default(),
     };
     let (namespace, queue, key) = (NamespaceId(77), QUEUES[0].to_owned(), Vec::new());
     Op::Send { namespace, queue, key, digest: 0, items: vec![item] }

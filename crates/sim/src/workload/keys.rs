@@ -1,0 +1,82 @@
+//! Draws keys for messages, and limits for queues.
+
+use sluice_engine::command::Command;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::limit::{LimitRules, Rate};
+use sluice_engine::options::SendOptions;
+use sluice_engine::settings::{FairWeights, QueuePatch};
+
+use super::generate::Generator;
+use super::op::{Lend, Op};
+use crate::model::Model;
+use crate::rng::Rng;
+
+/// Queues to which messages with keys are sent, and which follow limits.
+pub(super) const KEYED_QUEUES: [&str; 2] = ["gamma", "delta"];
+const LIMITS: [&str; 2] = ["narrow", "slow"];
+
+/// What is done to limits.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)] // The fields are those of the command of the same name.
+pub enum LimitOp {
+    Set { namespace: NamespaceId, limit: String, rules: LimitRules },
+    Delete { namespace: NamespaceId, limit: String },
+}
+
+impl Lend for LimitOp {
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
+        match self {
+            LimitOp::Set { namespace, limit, rules } => {
+                f(&Command::LimitSet { namespace: *namespace, limit, rules: *rules });
+            }
+            LimitOp::Delete { namespace, limit } => {
+                f(&Command::LimitDelete { namespace: *namespace, limit });
+            }
+        }
+    }
+}
+
+impl Generator {
+    /// Most messages of queues with keys have some.
+    pub(super) fn give_keys(&mut self, options: &mut SendOptions<'static>) {
+        if self.rng.chance(3, 4) {
+            let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
+            let mut key = || keys[self.rng.index(keys.len())];
+            *options = SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..*options };
+        }
+    }
+
+    /// Limits come and change; queues follow them and leave them.
+    pub(super) fn limit(&mut self, model: &Model) -> Op {
+        let namespace = self.a_namespace(model);
+        let limit = (*self.rng.pick(&LIMITS)).to_owned();
+        let rng = &mut self.rng;
+        match rng.below(6) {
+            0 => Op::Limit(LimitOp::Delete { namespace, limit }),
+            1..=2 => {
+                let count = |rng: &mut Rng| rng.chance(1, 2).then(|| rng.between(1, 4) as u32);
+                let rate = |rng: &mut Rng| {
+                    let (count, burst) = (rng.between(20, 200) as u32, rng.between(1, 5) as u32);
+                    rng.chance(1, 3).then_some(Rate { count, period_ms: 1_000, burst })
+                };
+                let rules = LimitRules {
+                    in_flight: count(rng),
+                    in_flight_per_key: count(rng),
+                    rate: rate(rng),
+                    rate_per_key: rate(rng),
+                };
+                Op::Limit(LimitOp::Set { namespace, limit, rules })
+            }
+            _ => {
+                let weights = [(Box::from(&b"k0"[..]), rng.between(1, 3) as u16)];
+                let patch = QueuePatch {
+                    limit: Some(if rng.chance(1, 4) { "".into() } else { limit.into() }),
+                    fair_weights: Some(FairWeights::new(weights.into())),
+                    ..QueuePatch::default()
+                };
+                let queue = (*self.rng.pick(&KEYED_QUEUES)).to_owned();
+                Op::QueueSet { namespace, queue, patch, create: true }
+            }
+        }
+    }
+}
