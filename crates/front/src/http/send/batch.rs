@@ -1,171 +1,23 @@
-//! Sending: the JSON of messages, decoded without an allocation per message.
+//! The messages of a request.
 
-use http::StatusCode;
-use http::header::HeaderMap;
-use http::response::Response;
-use hyper::body::Incoming;
+#[cfg(test)]
+mod tests;
+
 use sluice_engine::Error;
 use sluice_engine::change::TAGS_MAX;
-use sluice_engine::command::{Deliver, Send, SendItem};
-use sluice_engine::limits::{ATTEMPTS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PRIORITY_MAX};
+use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::Backoff;
-use sluice_node::Sent;
 
-use super::body::Body;
-use super::call::Call;
-use super::content::{BASE64_EXPECTED, decode_base64};
-use super::errors::ApiError;
-use super::json::{Fault, Read, Reader, Text, object, push_number};
-use super::respond;
-use super::send_options::Options;
-use super::settings::read_backoff;
-use crate::digest::send_digest;
-
-/// Fields of a message.
-pub(crate) const MESSAGE_FIELDS: &[&str] = &[
-    "payload",
-    "payload_base64",
-    "content_type",
-    "headers",
-    "tags",
-    "priority",
-    "delay_ms",
-    "deliver_at_ms",
-    "max_attempts",
-    "backoff",
-    "ordering_key",
-    "fair_key",
-    "limit_key",
-    "unique",
-    "ttl_ms",
-    "expires_at_ms",
-    "result_ttl_ms",
-    "correlation_id",
-    "reply_to",
-    "hold",
-    "depends_on",
-    "depends_mode",
-    "on_parent_failed",
-];
-
-/// Fields at the top of a send: those of one message, or the list.
-const SEND_FIELDS: &[&str] = &[
-    "payload",
-    "payload_base64",
-    "content_type",
-    "headers",
-    "tags",
-    "priority",
-    "delay_ms",
-    "deliver_at_ms",
-    "max_attempts",
-    "backoff",
-    "ordering_key",
-    "fair_key",
-    "limit_key",
-    "unique",
-    "ttl_ms",
-    "expires_at_ms",
-    "result_ttl_ms",
-    "correlation_id",
-    "reply_to",
-    "hold",
-    "depends_on",
-    "depends_mode",
-    "on_parent_failed",
-    "messages",
-];
-
-/// Fields of a group.
-pub(crate) const GROUP_FIELDS: &[&str] = &["messages", "callback"];
-/// Fields of its messages: those of a message, and its queue.
-pub(crate) const GROUP_MESSAGE_FIELDS: &[&str] = &[
-    "queue",
-    "payload",
-    "payload_base64",
-    "content_type",
-    "headers",
-    "tags",
-    "priority",
-    "delay_ms",
-    "deliver_at_ms",
-    "max_attempts",
-    "backoff",
-    "ordering_key",
-    "fair_key",
-    "limit_key",
-    "unique",
-    "ttl_ms",
-    "expires_at_ms",
-    "result_ttl_ms",
-    "correlation_id",
-    "reply_to",
-    "hold",
-    "depends_on",
-    "depends_mode",
-    "on_parent_failed",
-];
+use super::fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, SEND_FIELDS};
+use crate::http::content::{BASE64_EXPECTED, decode_base64};
+use crate::http::json::{Fault, Read, Reader, Text};
+use crate::http::send_options::Options;
+use crate::http::settings::read_backoff;
 
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
-
-/// `POST P/queues/{queue}/messages`
-pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
-    let upload = call.json(body, call.context.body_limits.send).await?;
-    let batch = Batch::read(upload.bytes(), call.node().limits())?;
-    let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
-    let items = batch.items(&headers, &tags, &options);
-    let sent = propose(call, &items).await?;
-    Ok(answer(&sent, batch.is_list))
-}
-
-/// Sends `items` to the queue in the path, under the idempotency key in the headers.
-pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sent, ApiError> {
-    let idempotency_key = idempotency_key(&call.head.headers)?;
-    let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(call.name, items) };
-    let send =
-        Send { namespace: call.namespace_id()?, queue: call.name, idempotency_key, request_digest, items };
-    Ok(call.node().send(&send).await?)
-}
-
-/// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.
-pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
-    let mut out = Vec::with_capacity(64 + sent.count as usize * 23);
-    object(&mut out, |o| {
-        if is_list {
-            o.list("ids", sent.ids(), |out, id| {
-                out.push(b'"');
-                out.extend_from_slice(&id.to_text());
-                out.push(b'"');
-            });
-        } else {
-            o.ascii("id", &sent.first.to_text());
-        }
-        o.boolean("duplicate", sent.duplicate || (!is_list && sent.duplicates.is_some()));
-        if is_list && let Some(duplicates) = &sent.duplicates {
-            o.list("duplicates", duplicates.items.iter(), |out, item| push_number(out, u64::from(*item)));
-        }
-    });
-    respond::json(StatusCode::CREATED, out)
-}
-
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
-    let mut values = headers.get_all("idempotency-key").iter();
-    let Some(value) = values.next() else { return Ok(b"") };
-    let key = value.as_bytes();
-    let visible = key.iter().all(|byte| (0x20..0x7f).contains(byte));
-    if values.next().is_some() {
-        return Err(Fault::new("duplicate_field", "the header is given twice")
-            .inside("Idempotency-Key")
-            .into());
-    }
-    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX || !visible {
-        let reason = format!("expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
-        return Err(Fault::invalid(reason).inside("Idempotency-Key").into());
-    }
-    Ok(key)
-}
 
 /// The messages of a request, in flat lists that all messages share.
 #[derive(Debug, Default)]
@@ -232,14 +84,7 @@ impl<'a> Batch<'a> {
                 message.check()?;
                 batch.check_options(&message)?;
                 count += 1;
-                // What is over the limit is counted, to name the number, but not kept.
-                if count <= u64::from(limits.batch_items) {
-                    batch.messages.push(message);
-                } else {
-                    batch.headers.truncate(message.headers.0);
-                    batch.tags.truncate(message.tags.0);
-                    batch.options.truncate(message.options.unwrap_or(batch.options.len()));
-                }
+                batch.keep(message, count <= u64::from(limits.batch_items));
                 Ok(())
             })
         })?;
@@ -280,14 +125,9 @@ impl<'a> Batch<'a> {
             reader.array(|reader, _| {
                 let (message, queue) = batch.group_message(reader, limits)?;
                 *count += 1;
-                // What is over the limit is counted, to name the number, but not kept.
+                batch.keep(message, *count <= limit);
                 if *count <= limit {
-                    batch.messages.push(message);
                     queues.push(queue);
-                } else {
-                    batch.headers.truncate(message.headers.0);
-                    batch.tags.truncate(message.tags.0);
-                    batch.options.truncate(message.options.unwrap_or(batch.options.len()));
                 }
                 Ok(())
             })
@@ -305,6 +145,17 @@ impl<'a> Batch<'a> {
         batch.scratch = reader.finish()?;
         batch.decode_base64()?;
         Ok((batch, queues))
+    }
+
+    /// Adds a message. One over the limit is counted by the caller, to name the number, but not kept.
+    fn keep(&mut self, message: Message<'a>, is_within_limit: bool) {
+        if is_within_limit {
+            self.messages.push(message);
+        } else {
+            self.headers.truncate(message.headers.0);
+            self.tags.truncate(message.tags.0);
+            self.options.truncate(message.options.unwrap_or(self.options.len()));
+        }
     }
 
     fn group_message(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(Message<'a>, Text<'a>)> {
@@ -512,149 +363,5 @@ impl Message<'_> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fault(body: &str) -> String {
-        let fault = Batch::read(body.as_bytes(), &Limits::default()).unwrap_err();
-        format!("{} {}: {}", fault.code, fault.field, fault.reason)
-    }
-
-    #[test]
-    fn one_message_with_everything() {
-        let body = br#"{"payload":"a\"b","content_type":"text/plain","headers":{"x":"1","y":"\u00e9"},
-            "priority":9,"deliver_at_ms":5,"max_attempts":3,"backoff":{"kind":"fixed","base_ms":7}}"#;
-        let batch = Batch::read(body, &Limits::default()).unwrap();
-        let headers = batch.headers();
-        let options = batch.options();
-        let tags = batch.tags();
-        let items = batch.items(&headers, &tags, &options);
-        assert!(!batch.is_list);
-        assert_eq!(items[0].payload, b"a\"b");
-        assert_eq!(items[0].content_type, "text/plain");
-        assert_eq!(items[0].headers, [("x", "1"), ("y", "é")]);
-        assert_eq!((items[0].priority, items[0].max_attempts), (9, 3));
-        assert_eq!(items[0].deliver, Deliver::AtUs(5_000));
-        assert_eq!(items[0].backoff.unwrap().base_ms, 7);
-    }
-
-    #[test]
-    fn a_group_has_queues_and_a_callback() {
-        let body = br#"{"callback":{"queue":"c","payload":"z"},"messages":[{"queue":"a","payload":"x"}]}"#;
-        let (batch, queues) = Batch::read_group(body, &Limits::default()).unwrap();
-        let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
-        let payloads: Vec<&[u8]> =
-            batch.items(&headers, &tags, &options).iter().map(|item| item.payload).collect();
-        assert_eq!(payloads, [b"x", b"z"]);
-        assert_eq!(queues.iter().map(|queue| batch.text(*queue)).collect::<Vec<_>>(), ["a", "c"]);
-        for (body, expected) in [
-            (r#"{"messages":[]}"#, "missing_field callback: a group needs the message"),
-            (r#"{"callback":{"queue":"c","payload":""}}"#, "missing_field messages: a group needs its list"),
-            (r#"{"messages":[{"payload":""}]}"#, "missing_field messages[0].queue: say which queue"),
-            (
-                r#"{"messages":[],"callback":{"queue":"c","payload_base64":"?"}}"#,
-                "invalid_argument callback.payload_base64",
-            ),
-        ] {
-            let fault = Batch::read_group(body.as_bytes(), &Limits::default()).unwrap_err();
-            let told = format!("{} {}: {}", fault.code, fault.field, fault.reason);
-            assert!(told.starts_with(expected), "{body}: {told}");
-        }
-    }
-
-    #[test]
-    fn a_list_keeps_payloads_and_headers_apart() {
-        let body = br#"{"messages":[{"payload":"","headers":{"a":"1"}},{"payload_base64":"/wA="},
-            {"payload_base64":"","headers":{"a":"2"}}]}"#;
-        let batch = Batch::read(body, &Limits::default()).unwrap();
-        let headers = batch.headers();
-        let options = batch.options();
-        let tags = batch.tags();
-        let items = batch.items(&headers, &tags, &options);
-        assert!(batch.is_list);
-        let payloads: Vec<&[u8]> = items.iter().map(|item| item.payload).collect();
-        assert_eq!(payloads, [&b""[..], &[255, 0], b""]);
-        assert_eq!(items[2].headers, [("a", "2")]);
-        assert!(items[1].headers.is_empty());
-    }
-
-    #[test]
-    fn mistakes_are_named_with_their_place() {
-        let cases = [
-            ("[]", "wrong_type : expected an object, got an array"),
-            ("{}", "missing_field payload: a message needs payload (text) or payload_base64 (octets)"),
-            (r#"{"payload":{"a":1}}"#, "wrong_type payload: expected a string, got an object"),
-            (
-                r#"{"payload":"a","payload_base64":"b"}"#,
-                "conflicting_fields payload_base64: payload and payload_base64 are both given: give one of the two",
-            ),
-            (
-                r#"{"messages":[{"payload":"","delay_ms":1,"deliver_at_ms":2}]}"#,
-                "conflicting_fields messages[0].deliver_at_ms: delay_ms and deliver_at_ms are both given: give one of the two",
-            ),
-            (
-                r#"{"messages":[],"payload":"a"}"#,
-                "conflicting_fields : messages and payload are both given: give one of the two",
-            ),
-            (r#"{"messages":[]}"#, "invalid_argument messages: expected at least one message"),
-            (
-                r#"{"messages":[{"payload":""},{"payload_base64":"_w=="}]}"#,
-                "invalid_argument messages[1].payload_base64: expected standard base64 with padding (RFC 4648 section 4)",
-            ),
-            (
-                r#"{"payload":"","priority":10}"#,
-                "invalid_argument priority: expected a number from 0 to 9, got 10",
-            ),
-            (
-                r#"{"payload":"","headers":{"a":1}}"#,
-                "wrong_type headers.a: expected a string, got the number 1",
-            ),
-            (
-                r#"{"payload":"","headers":{"a":"","a":""}}"#,
-                "duplicate_field headers.a: the header is given twice",
-            ),
-            (
-                r#"{"payload":"","delay_ms":null}"#,
-                "wrong_type delay_ms: expected an integer, got null (leave the field out instead)",
-            ),
-        ];
-        for (body, expected) in cases {
-            assert_eq!(fault(body), expected, "{body}");
-        }
-        assert!(
-            fault(r#"{"payload":"","delay":1}"#)
-                .starts_with("unknown_field delay: unknown field: known here are payload,")
-        );
-    }
-
-    #[test]
-    fn what_is_over_a_limit_is_counted_but_not_kept() {
-        let limits = Limits { batch_items: 2, headers: 1, ..Limits::default() };
-        let body = r#"{"messages":[{"payload":""},{"payload":""},{"payload":""},{"payload":""}]}"#;
-        let fault = Batch::read(body.as_bytes(), &limits).unwrap_err();
-        assert_eq!(fault.engine, Some(Error::BatchTooLarge { what: "messages", size: 4, limit: 2 }));
-        let body = r#"{"payload":"","headers":{"a":"","b":""}}"#;
-        let fault = Batch::read(body.as_bytes(), &limits).unwrap_err();
-        assert_eq!(fault.engine, Some(Error::HeadersTooLarge { what: "headers", size: 2, limit: 1 }));
-    }
-
-    #[test]
-    fn noise_never_panics() {
-        let seed = br#"{"messages":[{"payload":"a\u00e9","headers":{"a":"b"},"backoff":{"kind":"none"}},{"payload_base64":"/wA=","delay_ms":5}]}"#;
-        let mut random = crate::http::testing::Random(11);
-        let mut good = 0;
-        for _ in 0..50_000 {
-            let mut body = seed.to_vec();
-            random.mutate(&mut body);
-            if let Ok(batch) = Batch::read(&body, &Limits::default()) {
-                let headers = batch.headers();
-                good += batch.items(&headers, &batch.tags(), &batch.options()).len();
-            }
-        }
-        assert!(good > 100, "the mutations leave nothing good: {good}");
     }
 }

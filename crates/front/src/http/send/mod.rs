@@ -1,0 +1,80 @@
+//! Sending: the JSON of messages, decoded without an allocation per message.
+
+mod batch;
+mod fields;
+
+use http::StatusCode;
+use http::header::HeaderMap;
+use http::response::Response;
+use hyper::body::Incoming;
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use sluice_node::Sent;
+
+pub(crate) use batch::Batch;
+#[cfg(test)]
+pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS};
+
+use super::body::Body;
+use super::call::Call;
+use super::errors::ApiError;
+use super::json::{Fault, object, push_number};
+use super::respond;
+use crate::digest::send_digest;
+
+/// `POST P/queues/{queue}/messages`
+pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+    let upload = call.json(body, call.context.body_limits.send).await?;
+    let batch = Batch::read(upload.bytes(), call.node().limits())?;
+    let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+    let items = batch.items(&headers, &tags, &options);
+    let sent = propose(call, &items).await?;
+    Ok(answer(&sent, batch.is_list))
+}
+
+/// Sends `items` to the queue in the path, under the idempotency key in the headers.
+pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sent, ApiError> {
+    let idempotency_key = idempotency_key(&call.head.headers)?;
+    let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(call.name, items) };
+    let send =
+        Send { namespace: call.namespace_id()?, queue: call.name, idempotency_key, request_digest, items };
+    Ok(call.node().send(&send).await?)
+}
+
+/// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.
+pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
+    let mut out = Vec::with_capacity(64 + sent.count as usize * 23);
+    object(&mut out, |o| {
+        if is_list {
+            o.list("ids", sent.ids(), |out, id| {
+                out.push(b'"');
+                out.extend_from_slice(&id.to_text());
+                out.push(b'"');
+            });
+        } else {
+            o.ascii("id", &sent.first.to_text());
+        }
+        o.boolean("duplicate", sent.duplicate || (!is_list && sent.duplicates.is_some()));
+        if is_list && let Some(duplicates) = &sent.duplicates {
+            o.list("duplicates", duplicates.items.iter(), |out, item| push_number(out, u64::from(*item)));
+        }
+    });
+    respond::json(StatusCode::CREATED, out)
+}
+
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(b"") };
+    let key = value.as_bytes();
+    let visible = key.iter().all(|byte| (0x20..0x7f).contains(byte));
+    if values.next().is_some() {
+        return Err(Fault::new("duplicate_field", "the header is given twice")
+            .inside("Idempotency-Key")
+            .into());
+    }
+    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX || !visible {
+        let reason = format!("expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
+        return Err(Fault::invalid(reason).inside("Idempotency-Key").into());
+    }
+    Ok(key)
+}
