@@ -134,3 +134,16 @@ fn content(content: operations::Content) -> Value {
         operations::Content::AnyJson => json!({"application/json": {"schema": {"type": "object"}}}),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tag_in_use_is_explained() {
+        for route in ROUTES {
+            let tag = describe(route.operation).tag;
+            assert!(operations::TAGS.iter().any(|(name, _)| *name == tag), "{}: {tag}", route.name);
+        }
+    }
+}

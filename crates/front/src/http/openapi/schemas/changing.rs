@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use sluice_engine::change::{BY_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX, WHY_BYTES_MAX};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
-use super::{AT_MS, integer, list, merged, number, object, one_of, reference, text};
+use super::AT_MS;
+use super::parts::{integer, list, merged, number, object, one_of, reference, text};
 use crate::http::bulk::ACTIONS;
 use crate::http::messages::STATES;
 
