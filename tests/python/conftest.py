@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import urllib.error
 import urllib.request
@@ -21,6 +22,14 @@ def binary() -> str:
     return str(target / "debug" / "sluice")
 
 
+def strace_is_missing() -> str:
+    """Why nothing can be traced here; empty: it can."""
+    if not shutil.which("strace"):
+        return "strace is not installed"
+    tried = subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, text=True)
+    return f"strace may not trace here: {tried.stderr.strip()}" if tried.returncode else ""
+
+
 class Server:
     """A running server, to be stopped, killed and started again."""
 
@@ -31,8 +40,8 @@ class Server:
         self.env["HOME"] = str(directory)
         self.start()
 
-    def start(self):
-        command = [binary(), "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", "data"]
+    def start(self, *arguments: str):
+        command = [binary(), "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", "data", *arguments]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env=self.env, cwd=self.directory
         )

@@ -2,12 +2,11 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, binary
+from conftest import ROOT, binary, strace_is_missing
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from trace_durability import check  # noqa: E402
@@ -67,14 +66,6 @@ def test_a_sync_that_was_still_running_covers_nothing():
     reply = calls.pop()
     assert check([*calls[:9], begun, ended, reply], REQUESTS).problems == []
     assert "before an fdatasync covered" in check([*calls[:9], begun, reply, ended], REQUESTS).problems[0]
-
-
-def strace_is_missing() -> str:
-    """Why nothing can be traced here; empty: it can."""
-    if not shutil.which("strace"):
-        return "strace is not installed"
-    tried = subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, text=True)
-    return f"strace may not trace here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
 def test_no_reply_leaves_before_the_fdatasync_that_covers_it(tmp_path):
