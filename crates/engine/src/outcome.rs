@@ -32,6 +32,24 @@ pub struct Outcome {
     pub ready: Vec<QueueId>,
 }
 
+impl Outcome {
+    /// Forgets what the apply before brought about, and keeps the memory.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.error = None;
+        self.reply = Reply::None;
+        self.results.clear();
+        self.ids.clear();
+        self.duplicates.clear();
+        self.deliveries.clear();
+        self.pushed.clear();
+        self.detached.clear();
+        self.released.clear();
+        self.ended.clear();
+        self.ready.clear();
+    }
+}
+
 /// The end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {

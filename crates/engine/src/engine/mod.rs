@@ -56,7 +56,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::error::Error;
 use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
 use crate::limits::Limits;
-use crate::outcome::{Outcome, Reply};
+use crate::outcome::Outcome;
 use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
@@ -150,22 +150,20 @@ impl Engine {
     /// never runs backwards, an earlier time counts as the latest one. What came of it is in `out`, which is cleared
     /// first. A body that no [`crate::Command`] wrote is refused with [`Error::Internal`].
     pub fn apply(&mut self, now_us: u64, index: u64, body: &[u8], out: &mut Outcome) {
-        out.error = None;
-        out.reply = Reply::None;
-        out.results.clear();
-        out.ids.clear();
-        out.duplicates.clear();
-        out.deliveries.clear();
-        out.pushed.clear();
-        out.detached.clear();
-        out.released.clear();
-        out.ended.clear();
-        out.ready.clear();
+        out.clear();
         self.now_us = self.now_us.max(now_us);
         self.applied_index = index;
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
+        if self.flows.is_due() | !self.queue_limits.touched.is_empty() | (self.consumers.attached > 0) {
+            self.follow_up(out);
+        }
+    }
+
+    /// What a record entails beyond what it says, where there are flows, limits or consumers with credit.
+    #[inline(never)]
+    fn follow_up(&mut self, out: &mut Outcome) {
         if self.flows.is_due() {
             self.look_at_flows(out);
         }
@@ -177,6 +175,7 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
         match kind_of(body)? {
             Kind::Send => {

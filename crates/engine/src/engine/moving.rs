@@ -106,6 +106,7 @@ impl Engine {
     }
 
     /// Off the list of all messages of its queue.
+    #[inline(always)]
     pub(super) fn leave_siblings(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (sequence, next) = (message.sequence, message.links[SIBLINGS].next);

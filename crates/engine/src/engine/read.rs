@@ -195,6 +195,7 @@ impl Engine {
     }
 
     /// Whether a delivery may carry more than the plain fields.
+    #[inline]
     pub(super) fn has_details(&self, extras: u32) -> bool {
         let beside =
             |options: &Options| [options.results, options.changed, options.origin, options.flow] != [NIL; 4];

@@ -68,6 +68,7 @@ impl Budget {
 }
 
 impl Engine {
+    #[inline]
     pub(super) fn receive(&mut self, receive: &ReceiveRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         if receive.lease_ms > LEASE_MS_MAX {
             let reason = format!("a receive record with a lease of {} ms", receive.lease_ms);
@@ -99,6 +100,7 @@ impl Engine {
         taken
     }
 
+    #[inline(always)]
     fn receive_in_order(
         &mut self,
         namespace_slot: u32,
@@ -117,6 +119,7 @@ impl Engine {
         Ok(())
     }
 
+    #[inline(never)]
     fn receive_by_weight(
         &mut self,
         namespace_slot: u32,
@@ -148,6 +151,7 @@ impl Engine {
     }
 
     /// Whether it has something ready that may begin.
+    #[inline(always)]
     pub(super) fn has_ready(&self, queue_slot: u32) -> bool {
         let queue = self.queues.get(queue_slot);
         queue.ready.occupied != 0 && self.room_to_begin(queue) > 0

@@ -36,6 +36,7 @@ impl Engine {
         self.finish_with_result(slot, result, retained, out);
     }
 
+    #[inline(always)]
     fn finish_for_good(&mut self, slot: u32, out: &mut Outcome) {
         if self.watching {
             let id = self.id_of_slot(slot);
@@ -44,6 +45,7 @@ impl Engine {
         self.remove(slot, out);
     }
 
+    #[inline(never)]
     fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
         let queue_slot = self.messages.get(slot).queue;
         let id = self.id_of_slot(slot);

@@ -14,6 +14,7 @@ use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::{Message, Reason, UNLINKED};
 use crate::state::options::Options;
+use crate::state::queue::Queue;
 use crate::store::NIL;
 
 /// Where a new message belongs.
@@ -36,6 +37,7 @@ struct Admitted {
 }
 
 impl Engine {
+    #[inline]
     pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let Some(namespace_slot) = self.live_namespace(send.namespace) else {
             return Err(namespace_not_found(send.namespace));
@@ -90,16 +92,19 @@ impl Engine {
         if queue.settings.closed { Err(queue_closed(&queue.name)) } else { Ok(()) }
     }
 
-    /// What an earlier send with this key gave.
+    /// Whether an earlier send had this key; then what it gave is in `out`.
+    #[inline(always)]
     pub(super) fn repeated(
         &self,
         queue_slot: u32,
         send: &SendRecord<'_>,
         out: &mut Outcome,
     ) -> Result<bool, Error> {
-        if send.idempotency_key.is_empty() {
-            return Ok(false);
-        }
+        if send.idempotency_key.is_empty() { Ok(false) } else { self.repeated_key(queue_slot, send, out) }
+    }
+
+    #[inline(never)]
+    fn repeated_key(&self, queue_slot: u32, send: &SendRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
         let queue = self.queues.get(queue_slot).number;
         let window_us = self.limits.idempotency_window_ms * 1_000;
         let Some(earlier) = self.idempotency.find(queue, send.idempotency_key, self.now_us, window_us) else {
@@ -133,10 +138,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Remembers what a send gave, if it has a key.
+    #[inline(always)]
     pub(super) fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>, out: &Outcome) {
-        if send.idempotency_key.is_empty() {
-            return;
+        if !send.idempotency_key.is_empty() {
+            self.remember_key(queue_slot, first, send, out);
         }
+    }
+
+    #[inline(never)]
+    fn remember_key(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>, out: &Outcome) {
         let queue = self.queues.get(queue_slot).number;
         let (key, request_digest, count) = (send.idempotency_key, send.request_digest, send.count);
         let window_us = self.limits.idempotency_window_ms * 1_000;
@@ -146,25 +157,37 @@ impl Engine {
     }
 
     /// Checks the items.
+    #[inline(always)]
     fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<Admitted, Error> {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
             self.admit_plain(&item)?;
-            if item.options.is_none() {
-                continue;
-            }
-            if let Some(options) = self.admit_options(namespace_slot, &item)? {
-                admitted.unique |= options.unique.is_some();
-                let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
-                self.admit_parents(at, send.namespace, &options, prefix)?;
-                admitted.parents |= options.depends_on.is_some();
+            if item.options.is_some() {
+                self.admit_optional(namespace_slot, send, at, &item, &mut admitted)?;
             }
         }
         if send.count == 0 {
             return Err(Error::Internal { reason: "a send record without messages".into() });
         }
         Ok(admitted)
+    }
+
+    /// Checks the options of the item `at` of a send.
+    #[inline(never)]
+    fn admit_optional(
+        &self,
+        namespace_slot: u32,
+        send: &SendRecord<'_>,
+        at: u32,
+        item: &SendItemRecord<'_>,
+        admitted: &mut Admitted,
+    ) -> Result<(), Error> {
+        let Some(options) = self.admit_options(namespace_slot, item)? else { return Ok(()) };
+        admitted.unique |= options.unique.is_some();
+        admitted.parents |= options.depends_on.is_some();
+        let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
+        self.admit_parents(at, send.namespace, &options, prefix)
     }
 
     /// Checks what one item is by itself; returns its options.
@@ -178,17 +201,16 @@ impl Engine {
     }
 
     /// Checks the plain fields of an item.
-    #[inline]
+    #[inline(always)]
     fn admit_plain(&self, item: &SendItemRecord<'_>) -> Result<(), Error> {
         let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
         if !sound {
-            let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
-            return Err(Error::Internal { reason: format!("a send record is out of range: {reason}") });
+            return Err(out_of_range(item));
         }
         if let Some(backoff) = &item.backoff {
             backoff_rule("backoff", backoff).map_err(internal)?;
         }
-        self.admit_time(item.deliver)
+        if item.deliver == Deliver::Now { Ok(()) } else { self.admit_time(item.deliver) }
     }
 
     /// Checks the options of an item, and returns them. Apart from the plain fields, since they are many bytes to hand on.
@@ -205,6 +227,7 @@ impl Engine {
         Ok(options)
     }
 
+    #[inline(always)]
     pub(super) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
         if u64::from(self.messages.used()) + messages > self.limits.messages {
             return Err(Error::LimitExceeded { what: "messages", limit: self.limits.messages });
@@ -226,7 +249,7 @@ impl Engine {
     }
 
     /// Refuses what would make a queue longer than it may be. Dead letters and finished messages do not count.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit_length(
         &self,
         queue_slot: Option<u32>,
@@ -234,25 +257,13 @@ impl Engine {
         bytes: u64,
     ) -> Result<(), Error> {
         let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
-        let settings = &queue.settings;
-        if settings.max_messages | settings.max_bytes == 0 {
+        if queue.settings.max_messages | queue.settings.max_bytes == 0 {
             return Ok(());
         }
-        let alive = |figures: &[u64; State::COUNT]| {
-            let others = figures[State::Dead as usize] + figures[State::Done as usize];
-            figures.iter().sum::<u64>() - others
-        };
-        let full = |what, limit| Err(Error::QueueFull { queue: queue.name.to_string(), what, limit });
-        let over = |most, held: u64, more| most > 0 && more > 0 && held + more > most;
-        if over(settings.max_messages, alive(&queue.counters.states), messages) {
-            return full("messages", settings.max_messages);
-        }
-        if over(settings.max_bytes, alive(&queue.bytes), bytes) {
-            return full("bytes", settings.max_bytes);
-        }
-        Ok(())
+        admit_to_length(queue, messages, bytes)
     }
 
+    #[inline(always)]
     pub(super) fn admit_to_namespace(
         &self,
         namespace_slot: u32,
@@ -271,6 +282,7 @@ impl Engine {
     }
 
     /// The first of `count` new sequence numbers.
+    #[inline(always)]
     pub(super) fn next_sequence(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);
         let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
@@ -282,6 +294,7 @@ impl Engine {
         Ok(last + 1)
     }
 
+    #[inline(always)]
     fn insert_all(
         &mut self,
         namespace_slot: u32,
@@ -297,7 +310,7 @@ impl Engine {
     }
 
     /// A new message, which goes as far as it may.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_one(
         &mut self,
         place: Place,
@@ -319,6 +332,7 @@ impl Engine {
     }
 
     /// A new message that has more than the plain fields goes as far as it may.
+    #[inline(never)]
     fn insert_optional(&mut self, slot: u32, item: &SendItemRecord<'_>, due_us: u64, out: &mut Outcome) {
         let options = item.options.and_then(read_options);
         self.add_extras(slot, item.backoff, options.as_ref());
@@ -343,7 +357,7 @@ impl Engine {
     }
 
     /// Puts a new message into its slot, directory and queue; it is in no state yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place_message(&mut self, place: Place, message: Message) -> u32 {
         let slot = self.messages.insert(message);
         let namespace = self.namespaces.get_mut(place.namespace_slot);
@@ -354,7 +368,7 @@ impl Engine {
     }
 
     /// What a message has beside the plain fields.
-    #[cold]
+    #[inline(never)]
     pub(super) fn add_extras(
         &mut self,
         slot: u32,
@@ -390,7 +404,7 @@ impl Engine {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn new_message(
         &self,
         queue_slot: u32,
@@ -423,6 +437,7 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     pub(super) fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
         for counters in [&mut self.queues.get_mut(queue_slot).counters, &mut self.totals] {
             counters.sent += messages;
@@ -432,4 +447,29 @@ impl Engine {
         namespace.messages += messages;
         namespace.bytes += bytes;
     }
+}
+
+#[cold]
+fn out_of_range(item: &SendItemRecord<'_>) -> Error {
+    let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
+    Error::Internal { reason: format!("a send record is out of range: {reason}") }
+}
+
+/// See [`Engine::admit_length`].
+#[inline(never)]
+fn admit_to_length(queue: &Queue, messages: u64, bytes: u64) -> Result<(), Error> {
+    let settings = &queue.settings;
+    let alive = |figures: &[u64; State::COUNT]| {
+        let others = figures[State::Dead as usize] + figures[State::Done as usize];
+        figures.iter().sum::<u64>() - others
+    };
+    let full = |what, limit| Err(Error::QueueFull { queue: queue.name.to_string(), what, limit });
+    let over = |most, held: u64, more| most > 0 && more > 0 && held + more > most;
+    if over(settings.max_messages, alive(&queue.counters.states), messages) {
+        return full("messages", settings.max_messages);
+    }
+    if over(settings.max_bytes, alive(&queue.bytes), bytes) {
+        return full("bytes", settings.max_bytes);
+    }
+    Ok(())
 }

@@ -16,6 +16,7 @@ use crate::state::message::Reason;
 use crate::command::Settlement;
 
 impl Engine {
+    #[inline]
     pub(super) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         if self.live_namespace(settle.namespace).is_none() {
             out.released.extend(settle.blobs(self.applied_index));
@@ -38,6 +39,7 @@ impl Engine {
         Ok(())
     }
 
+    #[inline(always)]
     fn settle_one(
         &mut self,
         slot: u32,
@@ -74,6 +76,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn nack(&mut self, slot: u32, delay_ms: Option<u64>, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if self.is_spent(message) {
@@ -87,6 +90,7 @@ impl Engine {
         self.ready_after(slot, delay_ms, out);
     }
 
+    #[inline(never)]
     pub(super) fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
@@ -200,6 +204,7 @@ impl Engine {
         Ok(())
     }
 
+    #[inline(always)]
     pub(super) fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
         count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
         count(&mut self.totals);

@@ -81,6 +81,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
     fn give_up_all(&mut self, slot: u32, out: &mut Outcome) {
         if self.watching {
             self.tell_end(slot, out);
@@ -105,6 +106,7 @@ impl Engine {
     }
 
     /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own.
+    #[inline(never)]
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
@@ -190,6 +192,7 @@ impl Engine {
     }
 
     /// Out of the queue for good: counters, slot, directory and blobs.
+    #[inline]
     pub(super) fn remove(&mut self, slot: u32, out: &mut Outcome) {
         self.leave(slot);
         let message = self.messages.get(slot);
@@ -212,6 +215,7 @@ impl Engine {
     }
 
     /// Frees the slot of a message that is on no list but that of its siblings.
+    #[inline(always)]
     fn free(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue_slot, extras) = (message.queue, message.extras);
@@ -226,6 +230,7 @@ impl Engine {
         self.messages.remove(slot);
     }
 
+    #[inline(never)]
     fn free_extras(&mut self, extras: u32, out: &mut Outcome) {
         if let Some(&options) = self.extras.options(extras) {
             self.leave_keys(&options);
@@ -307,6 +312,7 @@ impl Engine {
     }
 
     /// Takes a message off the list of its state and out of that state's counters.
+    #[inline]
     pub(super) fn leave(&mut self, slot: u32) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
@@ -326,7 +332,7 @@ impl Engine {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_in(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let Some(state) = message.state else { return };
@@ -337,7 +343,18 @@ impl Engine {
     }
 
     /// Takes a message off whichever list or timer it is on. The lists of stale messages are gone already.
+    #[inline(always)]
     fn detach(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        if message.state != Some(State::Leased) || message.extras != NIL || message.generation != NIL {
+            return self.detach_any(slot);
+        }
+        // A plain message in the hands of somebody without a name.
+        self.wheel.remove(&mut self.messages, slot);
+    }
+
+    #[inline(never)]
+    fn detach_any(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         match message.state {
             Some(State::Delayed) => self.wheel.remove(&mut self.messages, slot),
@@ -421,6 +438,7 @@ impl Engine {
     }
 
     /// Writes the end of the running attempt into the history.
+    #[inline(never)]
     pub(super) fn record_attempt(
         &mut self,
         slot: u32,

@@ -285,8 +285,8 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
     let items = *reader;
     for _ in 0..count {
         let item = read_send_item(reader)?;
-        if let Some(options) = item.options {
-            super::read_options(options)?;
+        if item.options.is_some_and(|options| !super::are_options(options)) {
+            return None;
         }
     }
     let namespace = NamespaceId(u32_at(head, 0));
@@ -303,8 +303,10 @@ pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemReco
         tag::DELIVER_AT => Deliver::AtUs(reader.u64()?),
         _ => return None,
     };
-    let backoff = if flags & tag::HAS_BACKOFF != 0 { Some(fields::read_backoff(reader)?) } else { None };
-    let options = if flags & tag::HAS_OPTIONS != 0 { Some(reader.bytes16()?) } else { None };
+    let (mut backoff, mut options) = (None, None);
+    if flags & (tag::HAS_BACKOFF | tag::HAS_OPTIONS) != 0 {
+        (backoff, options) = read_optional(flags, reader)?;
+    }
     Some(SendItemRecord {
         blob_len: u32::from_le_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]),
         priority: fixed[4],
@@ -313,6 +315,14 @@ pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemReco
         backoff,
         options,
     })
+}
+
+/// Fields that few items have: kept out of the way of the others.
+#[inline(never)]
+fn read_optional<'a>(flags: u8, reader: &mut Reader<'a>) -> Option<(Option<Backoff>, Option<&'a [u8]>)> {
+    let backoff = if flags & tag::HAS_BACKOFF != 0 { Some(fields::read_backoff(reader)?) } else { None };
+    let options = if flags & tag::HAS_OPTIONS != 0 { Some(reader.bytes16()?) } else { None };
+    Some((backoff, options))
 }
 
 #[inline]

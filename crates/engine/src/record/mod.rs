@@ -29,6 +29,7 @@ pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, w
 pub(crate) use group::GroupRecord;
 pub(crate) use known::check_behaviour;
 pub use known::check_known;
+use options::are_options;
 pub(crate) use options::read_options;
 pub(crate) use report::{ReportItemRecord, ReportRecord};
 pub(crate) use schedule::{SchedulePutRecord, read_template};

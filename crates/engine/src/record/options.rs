@@ -70,6 +70,12 @@ fn write_field(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     out.bytes16(bytes);
 }
 
+/// Whether [`read_options`] can read them.
+#[inline(never)]
+pub(super) fn are_options(bytes: &[u8]) -> bool {
+    read_options(bytes).is_some()
+}
+
 /// Reads what [`write_options`] wrote, its length taken off before.
 pub(crate) fn read_options(bytes: &[u8]) -> Option<SendOptions<'_>> {
     let mut options = SendOptions::default();

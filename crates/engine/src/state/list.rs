@@ -34,11 +34,12 @@ impl<const K: usize> Default for List<K> {
 }
 
 impl<const K: usize> List<K> {
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == NIL
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back<T: Linked<K>, const CHUNK: usize>(
         &mut self,
         items: &mut Slab<T, CHUNK>,
@@ -80,7 +81,7 @@ impl<const K: usize> List<K> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unlink<T: Linked<K>, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
         let Link { prev, next } = items.get(slot).link();
         if prev == NIL {

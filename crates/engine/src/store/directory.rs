@@ -66,6 +66,7 @@ impl Directory {
     }
 
     /// Enters a number that is not in the directory.
+    #[inline]
     pub(crate) fn insert(&mut self, number: u64, slot: u32) {
         let key = number / PAGE;
         let page = match self.locate(key) {
@@ -79,6 +80,7 @@ impl Directory {
     }
 
     /// Takes a number out.
+    #[inline]
     pub(crate) fn remove(&mut self, number: u64) {
         let key = number / PAGE;
         let Some(index) = self.locate(key) else { return };
@@ -114,11 +116,13 @@ impl Directory {
         (found, looked)
     }
 
+    #[inline]
     fn cached(&self, key: u64) -> Option<u32> {
         let (cached, page) = self.cache[key as usize % CACHED];
         (cached == key).then_some(page)
     }
 
+    #[inline]
     fn locate(&mut self, key: u64) -> Option<u32> {
         if let Some(page) = self.cached(key) {
             return Some(page);

@@ -77,6 +77,7 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     /// Puts an item into an unused slot.
+    #[inline]
     pub(crate) fn insert(&mut self, item: T) -> u32 {
         self.used += 1;
         if self.vacant == NIL {
@@ -97,6 +98,7 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     /// Empties a slot and returns what lay in it.
+    #[inline]
     pub(crate) fn remove(&mut self, slot: u32) -> T {
         let next = self.vacant;
         self.vacant = slot;
