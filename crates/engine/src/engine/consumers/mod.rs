@@ -10,11 +10,12 @@
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
+mod giving;
+mod holding;
 mod view;
 
 use super::Engine;
 use super::lookup::queue_not_found;
-use super::receive::Budget;
 use super::sweep::Work;
 use crate::command::DETACH_GRACE_MS;
 use crate::error::Error;
@@ -156,15 +157,6 @@ impl Engine {
         false
     }
 
-    /// Whether a leased message is in the hands of a consumer that was detached.
-    pub(super) fn holder_is_gone(&self, slot: u32) -> bool {
-        let hold = self.messages.get(slot).generation;
-        hold != NIL && {
-            let consumer = self.consumers.holds.get(hold).consumer;
-            self.consumers.slots.get(consumer).standing == Standing::Detached
-        }
-    }
-
     fn set_credit(&mut self, slot: u32, credit: u32) {
         let in_flight = self.consumers.slots.get(slot).in_flight;
         self.set_load(slot, in_flight, credit);
@@ -243,120 +235,6 @@ impl Engine {
                 let load = if by_load { consumer.in_flight } else { 0 };
                 queue.turns.insert(Turn { load, served, consumer: slot, at });
             }
-        }
-    }
-
-    /// Gives what is ready to those that have credit, as much as one record may.
-    #[cold]
-    pub(super) fn deliver_all(&mut self, out: &mut Outcome) {
-        let mut budget = SLICE_ITEMS.saturating_sub(out.pushed.len());
-        let mut at = 0;
-        while let Some(&slot) = self.consumers.woken.get(at) {
-            at += 1;
-            self.deliver_or_list(slot, &mut budget, out);
-        }
-        self.consumers.woken.clear();
-        let mut at = 0;
-        // What is given may make room for others: they come behind.
-        while let Some(&queue) = out.ready.get(at) {
-            at += 1;
-            if let Some(slot) = self.queue_slot(queue) {
-                self.deliver_or_list(slot, &mut budget, out);
-            }
-        }
-    }
-
-    fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
-        if !self.work_on_deliveries(queue_slot, budget, out) {
-            let queue = self.queues.get_mut(queue_slot);
-            if !std::mem::replace(&mut queue.delivering, true) {
-                self.list_work(Work::Deliver(queue_slot));
-            }
-        }
-    }
-
-    /// The same as sliced work. True when nothing is left to do.
-    fn work_on_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        // The queue may be gone since the work was listed.
-        let queue = self.queues.get(queue_slot);
-        if queue.turns.is_empty() || !self.has_ready(queue_slot) {
-            return true;
-        }
-        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
-        let mut allowed = Budget::for_consumer(namespace, *budget);
-        while self.has_ready(queue_slot) {
-            let Some(&turn) = self.queues.get(queue_slot).turns.first() else { return true };
-            if *budget == 0 {
-                return false;
-            }
-            *budget -= 1;
-            allowed.give_one(self.consumers.slots.get(turn.consumer).lease_ms);
-            let before = out.deliveries.len();
-            if !self.take_first(queue_slot, &mut allowed, out) {
-                return allowed.is_spent();
-            }
-            if out.deliveries.len() > before {
-                self.push(queue_slot, turn, out);
-            } else if !self.queue_limits.touched.is_empty() {
-                self.look_at_touched(out);
-            }
-        }
-        true
-    }
-
-    /// The same for a queue whose deliveries are listed.
-    pub(super) fn end_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let done = self.work_on_deliveries(queue_slot, budget, out);
-        if done {
-            self.queues.get_mut(queue_slot).delivering = false;
-        }
-        done
-    }
-
-    /// The latest delivery goes to the consumer whose turn it is.
-    fn push(&mut self, queue_slot: u32, turn: Turn, out: &mut Outcome) {
-        let Some(delivery) = out.deliveries.pop() else { return };
-        self.queues.get_mut(queue_slot).turns.remove(&turn);
-        self.consumers.served += 1;
-        let served = self.consumers.served;
-        let consumer = self.consumers.slots.get_mut(turn.consumer);
-        consumer.members[usize::from(turn.at)].served = served;
-        out.pushed.push((ConsumerId(consumer.number), delivery));
-        self.queues.get_mut(queue_slot).turns.insert(Turn { served, ..turn });
-        let Some(message) = self.find_message(delivery.receipt.id) else { return };
-        self.hold_by(turn.consumer, message);
-    }
-
-    fn hold_by(&mut self, consumer: u32, message: u32) {
-        let hold = self.consumers.hold(consumer, message);
-        self.messages.get_mut(message).generation = hold;
-        let known = self.consumers.slots.get(consumer);
-        self.set_load(consumer, known.in_flight + 1, known.credit);
-    }
-
-    /// A leased message is no longer: its holder has one fewer.
-    #[cold]
-    pub(super) fn end_hold(&mut self, hold: u32) {
-        let slot = self.consumers.let_go(hold);
-        let consumer = self.consumers.slots.get(slot);
-        self.set_load(slot, consumer.in_flight - 1, consumer.credit);
-        self.consumers.forget_unused(slot);
-    }
-
-    /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
-    #[cold]
-    pub(super) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
-        for delivery in &out.deliveries {
-            let Some(message) = self.find_message(delivery.receipt.id) else { continue };
-            let consumer = match self.consumers.find_puller(namespace.0, name) {
-                Some(slot) => slot,
-                None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
-                None => {
-                    let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
-                    self.consumers.add(puller)
-                }
-            };
-            self.hold_by(consumer, message);
         }
     }
 

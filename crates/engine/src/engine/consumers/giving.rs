@@ -1,0 +1,97 @@
+//! Giving what is ready to those that have credit.
+
+use crate::engine::Engine;
+use crate::engine::receive::Budget;
+use crate::engine::sweep::Work;
+use crate::id::{ConsumerId, NamespaceId};
+use crate::limits::SLICE_ITEMS;
+use crate::outcome::Outcome;
+use crate::state::consumers::Turn;
+
+impl Engine {
+    /// Gives what is ready to those that have credit, as much as one record may.
+    #[cold]
+    pub(in crate::engine) fn deliver_all(&mut self, out: &mut Outcome) {
+        let mut budget = SLICE_ITEMS.saturating_sub(out.pushed.len());
+        let mut at = 0;
+        while let Some(&slot) = self.consumers.woken.get(at) {
+            at += 1;
+            self.deliver_or_list(slot, &mut budget, out);
+        }
+        self.consumers.woken.clear();
+        let mut at = 0;
+        // What is given may make room for others: they come behind.
+        while let Some(&queue) = out.ready.get(at) {
+            at += 1;
+            if let Some(slot) = self.queue_slot(queue) {
+                self.deliver_or_list(slot, &mut budget, out);
+            }
+        }
+    }
+
+    fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+        if !self.work_on_deliveries(queue_slot, budget, out) {
+            let queue = self.queues.get_mut(queue_slot);
+            if !std::mem::replace(&mut queue.delivering, true) {
+                self.list_work(Work::Deliver(queue_slot));
+            }
+        }
+    }
+
+    /// The same as sliced work. True when nothing is left to do.
+    fn work_on_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        // The queue may be gone since the work was listed.
+        let queue = self.queues.get(queue_slot);
+        if queue.turns.is_empty() || !self.has_ready(queue_slot) {
+            return true;
+        }
+        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
+        let mut allowed = Budget::for_consumer(namespace, *budget);
+        while self.has_ready(queue_slot) {
+            let Some(&turn) = self.queues.get(queue_slot).turns.first() else { return true };
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            allowed.give_one(self.consumers.slots.get(turn.consumer).lease_ms);
+            let before = out.deliveries.len();
+            if !self.take_first(queue_slot, &mut allowed, out) {
+                return allowed.is_spent();
+            }
+            if out.deliveries.len() > before {
+                self.push(queue_slot, turn, out);
+            } else if !self.queue_limits.touched.is_empty() {
+                self.look_at_touched(out);
+            }
+        }
+        true
+    }
+
+    /// The same for a queue whose deliveries are listed.
+    pub(in crate::engine) fn end_deliveries(
+        &mut self,
+        queue_slot: u32,
+        budget: &mut usize,
+        out: &mut Outcome,
+    ) -> bool {
+        let done = self.work_on_deliveries(queue_slot, budget, out);
+        if done {
+            self.queues.get_mut(queue_slot).delivering = false;
+        }
+        done
+    }
+
+    /// The latest delivery goes to the consumer whose turn it is.
+    fn push(&mut self, queue_slot: u32, turn: Turn, out: &mut Outcome) {
+        let Some(delivery) = out.deliveries.pop() else { return };
+        self.queues.get_mut(queue_slot).turns.remove(&turn);
+        self.consumers.served += 1;
+        let served = self.consumers.served;
+        let consumer = self.consumers.slots.get_mut(turn.consumer);
+        consumer.members[usize::from(turn.at)].served = served;
+        out.pushed.push((ConsumerId(consumer.number), delivery));
+        self.queues.get_mut(queue_slot).turns.insert(Turn { served, ..turn });
+        let Some(message) = self.find_message(delivery.receipt.id) else { return };
+        self.hold_by(turn.consumer, message);
+    }
+}

@@ -1,0 +1,52 @@
+//! What consumers hold.
+
+use crate::engine::Engine;
+use crate::id::NamespaceId;
+use crate::limits::CONSUMERS_MAX;
+use crate::outcome::Outcome;
+use crate::state::consumers::{Consumer, Standing};
+use crate::store::NIL;
+
+impl Engine {
+    pub(super) fn hold_by(&mut self, consumer: u32, message: u32) {
+        let hold = self.consumers.hold(consumer, message);
+        self.messages.get_mut(message).generation = hold;
+        let known = self.consumers.slots.get(consumer);
+        self.set_load(consumer, known.in_flight + 1, known.credit);
+    }
+
+    /// A leased message is no longer: its holder has one fewer.
+    #[cold]
+    pub(in crate::engine) fn end_hold(&mut self, hold: u32) {
+        let slot = self.consumers.let_go(hold);
+        let consumer = self.consumers.slots.get(slot);
+        self.set_load(slot, consumer.in_flight - 1, consumer.credit);
+        self.consumers.forget_unused(slot);
+    }
+
+    /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
+    #[cold]
+    pub(in crate::engine) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
+        for delivery in &out.deliveries {
+            let Some(message) = self.find_message(delivery.receipt.id) else { continue };
+            let consumer = match self.consumers.find_puller(namespace.0, name) {
+                Some(slot) => slot,
+                None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
+                None => {
+                    let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
+                    self.consumers.add(puller)
+                }
+            };
+            self.hold_by(consumer, message);
+        }
+    }
+
+    /// Whether a leased message is in the hands of a consumer that was detached.
+    pub(in crate::engine) fn holder_is_gone(&self, slot: u32) -> bool {
+        let hold = self.messages.get(slot).generation;
+        hold != NIL && {
+            let consumer = self.consumers.holds.get(hold).consumer;
+            self.consumers.slots.get(consumer).standing == Standing::Detached
+        }
+    }
+}
