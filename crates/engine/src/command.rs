@@ -80,6 +80,17 @@ pub enum Command<'a> {
         /// How long its receipts still count, in milliseconds, if their leases do not end before; see [`DETACH_GRACE_MS`].
         grace_ms: u64,
     },
+    /// Gives a consumer what others hold or held before it, of which it knows the receipts: mostly its own, from before
+    /// its connection broke. Each lease begins anew. It may so hold more than its credit, and gets nothing until that is
+    /// settled. One result per receipt.
+    Resume {
+        /// The namespace that it belongs to.
+        namespace: NamespaceId,
+        /// Which.
+        consumer: ConsumerId,
+        /// What it holds from now on.
+        receipts: &'a [Receipt],
+    },
     /// Creates the namespace with this number; idempotent for the same name and number.
     NamespaceCreate {
         /// `None`: the engine gives the next number (on shard 0, where placement is decided).

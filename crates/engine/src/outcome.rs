@@ -11,7 +11,7 @@ pub struct Outcome {
     pub error: Option<Error>,
     /// What the command as a whole gave.
     pub reply: Reply,
-    /// Settle and extend: one result per item, in order.
+    /// Settle, extend and resume: one result per item, in order.
     pub results: Vec<Result<(), Error>>,
     /// Send, if some items are duplicates by their unique key: the id of each item's message, in order.
     pub ids: Vec<MessageId>,
@@ -23,6 +23,8 @@ pub struct Outcome {
     pub pushed: Vec<(ConsumerId, Delivery)>,
     /// Consumers that get nothing more.
     pub detached: Vec<ConsumerId>,
+    /// Messages that were cancelled while a consumer that is attached holds them: it may drop its work.
+    pub cancelled: Vec<(ConsumerId, Receipt)>,
     /// Blobs that the engine has let go of.
     pub released: Vec<BlobRef>,
     /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches: see
@@ -44,9 +46,15 @@ impl Outcome {
         self.deliveries.clear();
         self.pushed.clear();
         self.detached.clear();
+        self.cancelled.clear();
         self.released.clear();
         self.ended.clear();
         self.ready.clear();
+    }
+
+    /// Whether there is anything to tell consumers that are attached.
+    pub fn concerns_consumers(&self) -> bool {
+        !(self.pushed.is_empty() && self.detached.is_empty() && self.cancelled.is_empty())
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
     pub(crate) bulks: Bulks,
+    /// Bytes of payloads that wait for the readers of consumers.
+    pub(crate) unread_bytes: Arc<AtomicU64>,
     pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
     /// Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,

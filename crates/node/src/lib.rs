@@ -4,7 +4,7 @@
 //! What does not live here: behaviour (that is the engine's) and bytes on the wire (that is the fronts').
 //!
 //! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
-//! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`,
+//! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`, `consumer`,
 //! `namespaces`, `schedules`, `metrics`, [`bulk`] and [`backup`] what callers can ask, [`api`] the types that they see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -16,6 +16,7 @@ mod blobs;
 pub mod bulk;
 mod changing;
 pub mod clock;
+mod consumer;
 pub mod directory;
 mod driver;
 mod flows;
@@ -34,5 +35,7 @@ pub mod shard;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
+pub use shard::channel::DetachedBy;

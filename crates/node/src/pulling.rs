@@ -4,6 +4,8 @@
 use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::{Command, SettleItem, Settlement};
+use sluice_engine::id::Receipt;
+use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::outcome::Delivery;
 use tokio::sync::oneshot;
 
@@ -22,7 +24,7 @@ pub(crate) struct PullGuard {
     shard: u32,
     ticket: u64,
     receiver: Option<oneshot::Receiver<Result<Vec<Given>, Error>>>,
-    outstanding: Vec<Delivery>,
+    outstanding: Vec<Receipt>,
 }
 
 impl PullGuard {
@@ -41,70 +43,85 @@ impl PullGuard {
         self.receiver = None;
         let given = given.map_err(|_| Error::ShuttingDown {})??;
         if !given.iter().all(is_cached) {
-            self.outstanding.extend(given.iter().map(|given| given.delivery));
+            self.outstanding.extend(given.iter().map(|given| given.delivery.receipt));
         }
-        let delivered = self.load(given).await;
+        let delivered = load(&self.node, self.shard, given).await;
         self.outstanding.clear();
         Ok(delivered)
     }
+}
 
-    /// Reads what is not in the cache. A message whose bytes are damaged is held and left out; one whose bytes cannot be
-    /// read now comes again later, and this attempt does not count.
-    async fn load(&self, given: Vec<Given>) -> Vec<Delivered> {
-        let mut blobs = Vec::with_capacity(given.len());
-        let mut places = Vec::with_capacity(given.len());
-        for Given { delivery, queue, blob, details } in given {
-            blobs.push(blob);
-            let details = details.map(|details| {
-                let there = details.blobs.each_ref().map(Option::is_some);
-                blobs.extend(details.blobs.into_iter().flatten());
-                (details.known, there)
-            });
-            places.push((delivery, queue, details));
-        }
-        let mut loaded = blobs::load(blobs).await.into_iter();
-        let mut next = || loaded.next().unwrap_or(Err(Unread::Later));
-        let mut delivered = Vec::with_capacity(places.len());
-        let mut later = Vec::new();
-        for (delivery, queue, details) in places {
-            let blob = next();
-            let details = details.map(|(known, there)| -> Result<_, Unread> {
-                let [checkpoint, tags] = there.map(|there| there.then(&mut next));
-                Ok(Box::new(DeliveredDetails {
-                    correlation_id: known.correlation_id,
-                    reply_to: known.reply_to,
-                    headers: known.headers,
-                    checkpoint: unless_damaged(&delivery, "checkpoint", checkpoint)?,
-                    tags: unless_damaged(&delivery, "list of tags", tags)?,
-                    from_queue: known.from_queue,
-                    reason: known.reason,
-                }))
-            });
-            match (blob, details.transpose()) {
-                (Ok(blob), Ok(details)) => delivered.push(Delivered { delivery, queue, blob, details }),
-                (Err(Unread::Damaged), _) => self.hold(&delivery),
-                _ => later.push(release_after(&delivery, READ_AGAIN_MS)),
-            }
-        }
-        self.settle(&later);
-        delivered
+/// Reads what is not in the cache. A message whose bytes are damaged is held and left out; one whose bytes cannot be
+/// read now comes again later, and this attempt does not count.
+pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Delivered> {
+    let mut blobs = Vec::with_capacity(given.len());
+    let mut places = Vec::with_capacity(given.len());
+    for Given { delivery, queue, blob, details } in given {
+        blobs.push(blob);
+        let details = details.map(|details| {
+            let there = details.blobs.each_ref().map(Option::is_some);
+            blobs.extend(details.blobs.into_iter().flatten());
+            (details.known, there)
+        });
+        places.push((delivery, queue, details));
     }
-
-    fn hold(&self, delivery: &Delivery) {
-        tracing::error!(message = %delivery.receipt.id, "the stored payload is damaged: the message is held");
-        let hold = Command::HoldDamaged { id: delivery.receipt.id, blob: delivery.blob };
-        self.node.push_surely(self.shard, Request::surely(&hold));
-    }
-
-    fn settle(&self, items: &[SettleItem<'_>]) {
-        if let Some(first) = items.first() {
-            let settle = Command::Settle { namespace: first.receipt.id.namespace, items };
-            self.node.push_surely(self.shard, Request::surely(&settle));
+    let mut loaded = blobs::load(blobs).await.into_iter();
+    let mut next = || loaded.next().unwrap_or(Err(Unread::Later));
+    let mut delivered = Vec::with_capacity(places.len());
+    let mut later = Vec::new();
+    for (delivery, queue, details) in places {
+        let blob = next();
+        let details = details.map(|(known, there)| -> Result<_, Unread> {
+            let [checkpoint, tags] = there.map(|there| there.then(&mut next));
+            Ok(Box::new(DeliveredDetails {
+                correlation_id: known.correlation_id,
+                reply_to: known.reply_to,
+                headers: known.headers,
+                checkpoint: unless_damaged(&delivery, "checkpoint", checkpoint)?,
+                tags: unless_damaged(&delivery, "list of tags", tags)?,
+                from_queue: known.from_queue,
+                reason: known.reason,
+            }))
+        });
+        match (blob, details.transpose()) {
+            (Ok(blob), Ok(details)) => delivered.push(Delivered { delivery, queue, blob, details }),
+            (Err(Unread::Damaged), _) => hold(node, shard, &delivery),
+            _ => later.push(delivery.receipt),
         }
+    }
+    give_back_later(node, shard, &later);
+    delivered
+}
+
+fn hold(node: &Node, shard: u32, delivery: &Delivery) {
+    tracing::error!(message = %delivery.receipt.id, "the stored payload is damaged: the message is held");
+    let hold = Command::HoldDamaged { id: delivery.receipt.id, blob: delivery.blob };
+    node.push_surely(shard, Request::surely(&hold));
+}
+
+/// Settles messages of one namespace, for nobody who waits.
+fn settle_surely(node: &Node, shard: u32, items: &[SettleItem<'_>]) {
+    if let Some(first) = items.first() {
+        let settle = Command::Settle { namespace: first.receipt.id.namespace, items };
+        node.push_surely(shard, Request::surely(&settle));
     }
 }
 
-fn is_cached(given: &Given) -> bool {
+/// Gives back deliveries of one namespace; the attempts do not count.
+pub(crate) fn give_back(node: &Node, shard: u32, receipts: &[Receipt]) {
+    for slice in receipts.chunks(SLICE_ITEMS) {
+        let items: Vec<_> = slice.iter().copied().map(release).collect();
+        settle_surely(node, shard, &items);
+    }
+}
+
+/// The same for such as could not be read now.
+pub(crate) fn give_back_later(node: &Node, shard: u32, receipts: &[Receipt]) {
+    let items: Vec<_> = receipts.iter().map(|receipt| release_after(*receipt, READ_AGAIN_MS)).collect();
+    settle_surely(node, shard, &items);
+}
+
+pub(crate) fn is_cached(given: &Given) -> bool {
     let details = given.details.iter().flat_map(|details| details.blobs.iter().flatten());
     blobs::is_cached(&given.blob) && details.into_iter().all(blobs::is_cached)
 }
@@ -124,8 +141,8 @@ fn unless_damaged(
     }
 }
 
-fn release_after(delivery: &Delivery, delay_ms: u64) -> SettleItem<'static> {
-    SettleItem { settlement: Settlement::Release { delay_ms }, ..release(delivery) }
+fn release_after(receipt: Receipt, delay_ms: u64) -> SettleItem<'static> {
+    SettleItem { settlement: Settlement::Release { delay_ms }, ..release(receipt) }
 }
 
 impl Drop for PullGuard {
@@ -135,10 +152,9 @@ impl Drop for PullGuard {
             receiver.close();
             self.node.push_surely(self.shard, Request::Cancel { ticket: self.ticket });
             if let Ok(Ok(given)) = receiver.try_recv() {
-                self.outstanding.extend(given.iter().map(|given| given.delivery));
+                self.outstanding.extend(given.iter().map(|given| given.delivery.receipt));
             }
         }
-        let items: Vec<_> = self.outstanding.iter().map(release).collect();
-        self.settle(&items);
+        give_back(&self.node, self.shard, &self.outstanding);
     }
 }

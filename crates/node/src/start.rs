@@ -73,6 +73,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         stopping: AtomicBool::new(false),
         failure,
         bulks: Bulks::default(),
+        unread_bytes: Arc::default(),
         namespace_changes: Arc::default(),
     };
     Ok(Node { inner: Arc::new(inner) })

@@ -141,6 +141,7 @@ impl Engine {
         match verb {
             Verb::Cancel if self.messages.get(slot).state == Some(State::Leased) => {
                 self.changed_mut(slot).cancelled = true;
+                self.tell_holder(slot, out);
             }
             Verb::Cancel => {
                 self.remove_cancelled(slot, out);

@@ -258,6 +258,7 @@ impl Engine {
             RareRecord::Detach { namespace, consumer, grace_ms } => {
                 self.detach_consumer(namespace, consumer, grace_ms, out)
             }
+            RareRecord::Resume(resume) => self.resume(&resume, out),
         }
     }
 

@@ -48,6 +48,7 @@ impl Command<'_> {
             Command::Attach(attach) => consumers::check_attach(attach),
             Command::Credit { credit, .. } => consumers::check_credit(*credit),
             Command::Detach { grace_ms, .. } => consumers::check_grace(*grace_ms),
+            Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => {

@@ -1,13 +1,17 @@
 //! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
 
 use super::check::{at_most, between, invalid, name_rule};
-use super::decode::RareRecord;
+use super::decode::{RareRecord, fixed_items, receipt_at};
+use super::encode::receipt_into;
 use super::kind;
 use crate::command::{Attach, DETACH_GRACE_MS_MAX};
 use crate::error::Error;
-use crate::id::{ConsumerId, NamespaceId};
+use crate::id::{ConsumerId, NamespaceId, Receipt};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use crate::wire::{Put, Reader};
+
+/// What a receipt takes in a record.
+const RECEIPT_BYTES: usize = 20;
 
 /// A consumer that wants messages.
 #[derive(Clone, Copy)]
@@ -36,6 +40,37 @@ pub(super) fn encode_attach(attach: &Attach<'_>, out: &mut Vec<u8>) {
     attach.queues.iter().for_each(|queue| out.name(queue));
 }
 
+/// Deliveries that a consumer takes over.
+#[derive(Clone, Copy)]
+pub(crate) struct ResumeRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) consumer: ConsumerId,
+    receipts: &'a [[u8; RECEIPT_BYTES]],
+}
+
+impl<'a> ResumeRecord<'a> {
+    /// Receipts of these deliveries, in order.
+    pub(crate) fn receipts(&self) -> impl Iterator<Item = Receipt> + use<'a> {
+        self.receipts.iter().map(|bytes| receipt_at(bytes))
+    }
+}
+
+pub(super) fn encode_resume(
+    namespace: NamespaceId,
+    consumer: ConsumerId,
+    receipts: &[Receipt],
+    out: &mut Vec<u8>,
+) {
+    out.u32(namespace.0);
+    out.u64(consumer.0);
+    out.u32(receipts.len() as u32);
+    for receipt in receipts {
+        let mut bytes = [0; RECEIPT_BYTES];
+        receipt_into(&mut bytes, receipt);
+        out.extend_from_slice(&bytes);
+    }
+}
+
 pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     if kind == kind::ATTACH {
@@ -54,6 +89,9 @@ pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord
     let consumer = ConsumerId(reader.u64()?);
     Some(match kind {
         kind::CREDIT => RareRecord::Credit { namespace, consumer, credit: reader.u32()? },
+        kind::RESUME => {
+            RareRecord::Resume(ResumeRecord { namespace, consumer, receipts: fixed_items(reader)? })
+        }
         _ => {
             let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
             RareRecord::Detach { namespace, consumer, grace_ms }

@@ -1,7 +1,7 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
 use super::change::{self, ChangeRecord};
-use super::consumers::{self, AttachRecord};
+use super::consumers::{self, AttachRecord, ResumeRecord};
 use super::fields;
 use super::group::{self, GroupRecord};
 use super::report::{self, ReportRecord};
@@ -55,6 +55,7 @@ pub(crate) enum RareRecord<'a> {
     Attach(AttachRecord<'a>),
     Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
     Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64 },
+    Resume(ResumeRecord<'a>),
 }
 
 #[derive(Clone, Copy)]
@@ -210,7 +211,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
-        kind::ATTACH | kind::CREDIT | kind::DETACH => consumers::decode(kind, reader)?,
+        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, reader)?,
         kind::CHANGE => RareRecord::Change(change::decode(reader)?),
         kind::GROUP => RareRecord::Group(group::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),

@@ -289,6 +289,10 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             out.u64(consumer.0);
             out.u64(*grace_ms);
         }
+        Command::Resume { namespace, consumer, receipts } => {
+            begin(kind::RESUME);
+            consumers::encode_resume(*namespace, *consumer, receipts, out);
+        }
         Command::HoldDamaged { id, blob } => {
             begin(kind::HOLD_DAMAGED);
             id_into(out, id);

@@ -20,7 +20,7 @@ mod schedule;
 
 pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
-pub(crate) use consumers::AttachRecord;
+pub(crate) use consumers::{AttachRecord, ResumeRecord};
 pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
     kind_of,
@@ -70,6 +70,7 @@ mod kind {
     pub(super) const ATTACH: u8 = 45;
     pub(super) const CREDIT: u8 = 46;
     pub(super) const DETACH: u8 = 47;
+    pub(super) const RESUME: u8 = 48;
     pub(super) const LIMIT_SET: u8 = 20;
     pub(super) const LIMIT_DELETE: u8 = 21;
     pub(super) const GROUP: u8 = 55;

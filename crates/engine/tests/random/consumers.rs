@@ -24,7 +24,13 @@ impl Run {
         let known = self.numbers.below(self.consumers.len() as u64 + 1) as usize;
         let credit = self.numbers.pick(&[0, 1, 2, 5, 40, 3_000]);
         let Some(&(namespace, consumer)) = self.consumers.get(known) else { return self.attach(credit) };
-        if self.numbers.one_in(2) {
+        if self.numbers.one_in(4) {
+            let held = self.receipts.len() as u64 + 1;
+            let from = self.numbers.below(held) as usize;
+            let receipts: Vec<_> = self.receipts.iter().skip(from).take(8).copied().collect();
+            self.apply(&Command::Resume { namespace, consumer, receipts: &receipts });
+            assert_eq!(self.driver.out.results.len(), receipts.len());
+        } else if self.numbers.one_in(2) {
             self.apply(&Command::Credit { namespace, consumer, credit });
         } else {
             let grace_ms = self.numbers.below(3) * 20_000;

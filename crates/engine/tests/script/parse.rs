@@ -103,6 +103,11 @@ impl Player {
                 consumer: ConsumerId(number.parse().unwrap()),
                 grace_ms: line.number("grace_ms").unwrap_or(DETACH_GRACE_MS),
             }),
+            ("resume", [number, receipts @ ..]) => {
+                let receipts: Vec<_> = receipts.iter().map(|receipt| self.receipt(receipt)).collect();
+                let consumer = ConsumerId(number.parse().unwrap());
+                self.run(&Command::Resume { namespace, consumer, receipts: &receipts })
+            }
             ("tick", []) => self.run(&Command::Tick),
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),

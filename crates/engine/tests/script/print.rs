@@ -38,6 +38,8 @@ impl Player {
             );
         }
         lines.extend(out.detached.iter().map(|consumer| format!("detached {}", consumer.0)));
+        let cancelled = out.cancelled.iter();
+        lines.extend(cancelled.map(|(to, receipt)| format!("cancelled {} of {}", id(receipt.id), to.0)));
         let ended = |end: &Ended| format!("{} ended {}", id(end.id), end.state.map_or("gone", State::name));
         lines.extend(out.ended.iter().map(ended));
         if !out.released.is_empty() {

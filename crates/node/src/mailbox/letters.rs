@@ -17,6 +17,7 @@ impl Letter for Request {
                 Request::Propose(proposal) => proposal.record.bytes(),
                 Request::Pull(pull) => pull.queues.len() * PULL_QUEUE_BYTES,
                 Request::Surely(record) => record.bytes(),
+                Request::Attach(attaching) => attaching.bytes(),
                 Request::Await(_)
                 | Request::Cancel { .. }
                 | Request::Read(_)
@@ -29,7 +30,7 @@ impl Letter for Request {
         match self {
             Request::Propose(proposal) => proposal.relieves,
             Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => true,
-            Request::Pull(_) | Request::Await(_) | Request::Read(_) => false,
+            Request::Pull(_) | Request::Await(_) | Request::Attach(_) | Request::Read(_) => false,
         }
     }
 
@@ -44,6 +45,7 @@ impl Letter for Request {
             Request::Await(wait) => {
                 let _ = wait.reply.send(Err(why.clone()));
             }
+            Request::Attach(attaching) => attaching.refuse(why),
             Request::Read(read) => (read.0)(Err(why.clone())),
             Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}
         }

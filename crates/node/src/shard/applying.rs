@@ -44,6 +44,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 }
             }
         }
+        self.consumers.flush();
         if std::mem::take(&mut self.removed) {
             self.end_orphaned_waits();
         }
@@ -71,6 +72,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
             if let Some(pending) = self.in_flight.pop_front() {
                 self.complete(pending);
+            }
+            if self.outcome.concerns_consumers() {
+                self.tell_consumers();
             }
             index += 1;
             if *items >= ITEMS_PER_LOOK {
@@ -119,6 +123,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 reply.send(self.answer());
                 self.removed = true;
             }
+            Pending::Attach(attaching) => self.finish_attaching(*attaching),
             Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
         }
     }

@@ -6,6 +6,8 @@
 //! durable is the next batch: nothing waits in order to fill one.
 
 pub mod awaiting;
+pub mod channel;
+pub mod consumers;
 pub mod recover;
 pub mod request;
 pub mod store;
@@ -31,6 +33,7 @@ use smallvec::SmallVec;
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
 use awaiting::Awaiting;
+use consumers::{Attaching, Consumers};
 use damage::Damaged;
 use request::{Proposal, Read, ReplyTo, Request};
 use schedules::Schedules;
@@ -68,6 +71,8 @@ enum Pending {
     Reply(ReplyTo),
     /// An answer after which queues may be gone.
     Removal(ReplyTo),
+    /// A consumer to attach.
+    Attach(Box<Attaching>),
     /// A pull; what it claimed of each queue's ready messages.
     Pull(Waiter, Claims),
 }
@@ -108,6 +113,7 @@ pub struct Shard<S, C> {
     waiting: Waiting,
     waiting_max: usize,
     awaiting: Awaiting,
+    consumers: Consumers,
     batch: Batch,
     batch_pending: Vec<(Class, Pending)>,
     in_flight: VecDeque<Pending>,
@@ -173,6 +179,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             waiting: Waiting::default(),
             waiting_max: parts.waiting_max,
             awaiting: Awaiting::default(),
+            consumers: Consumers::default(),
             batch: Batch::new(),
             batch_pending: Vec::new(),
             in_flight: VecDeque::new(),
@@ -249,6 +256,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.propose_firings();
         self.end_waits();
         self.end_awaits(self.monotonic_us);
+        self.detach_stalled();
         self.serve_woken();
         worked |= self.hold_damaged();
         self.propose_owed();
@@ -281,7 +289,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let owed = if self.owed.is_empty() { None } else { Some(room) };
         let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
         let awaits = self.awaiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
-        [timer, firing, owed, wait, awaits].into_iter().flatten().min()
+        let look = self.consumers.look_us().map(|at_us| at_us.saturating_sub(self.now_us));
+        [timer, firing, owed, wait, awaits, look].into_iter().flatten().min()
     }
 
     fn look_at_the_clock(&mut self) {
@@ -309,6 +318,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 Request::Propose(proposal) => self.take_proposal(proposal),
                 Request::Pull(pull) => self.take_pull(pull),
                 Request::Await(wait) => self.take_await(wait),
+                Request::Attach(attaching) => self.take_attaching(attaching),
                 Request::Cancel { ticket } => {
                     self.waiting.cancel(ticket);
                     self.cancel_await(ticket);
@@ -337,7 +347,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn drain(&mut self) {
-        self.draining = true;
+        if !std::mem::replace(&mut self.draining, true) {
+            self.detach_all();
+        }
         while let Some(waiter) = self.waiting.pop_any() {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }

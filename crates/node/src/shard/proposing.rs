@@ -112,6 +112,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.unclaim(&claims);
                 let _ = waiter.pull.reply.send(Err(error.clone()));
             }
+            Pending::Attach(attaching) => attaching.refuse(error),
             Pending::Tick => {
                 self.tick_in_flight = false;
                 self.room_at_us = self.monotonic_us + RETRY_US;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sluice_engine::command::{Command, Receive, SettleItem, Settlement};
-use sluice_engine::id::QueueId;
+use sluice_engine::id::{QueueId, Receipt};
 use sluice_engine::outcome::Delivery;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
@@ -170,26 +170,24 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let mut given = Vec::with_capacity(self.outcome.deliveries.len());
         for i in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[i];
-            let blob = store::read(&mut self.store, delivery.blob);
-            let details = if delivery.has_details { self.details_of(&delivery) } else { None };
-            given.push(Given { delivery, queue: self.name_of(&delivery), blob, details });
+            given.push(self.given(delivery));
         }
         if let Err(orphans) = waiter.pull.reply.send(Ok(given)) {
             self.give_back(&orphans);
         }
     }
 
-    fn details_of(&mut self, delivery: &Delivery) -> Option<Box<GivenDetails>> {
-        let known = self.engine.delivery_details(delivery.receipt.id)?;
-        let blobs = [known.checkpoint, known.tags].map(|blob| Some(store::read(&mut self.store, blob?)));
-        Some(Box::new(GivenDetails { known, blobs }))
+    /// A delivery with its bytes, or with where they are.
+    pub(super) fn given(&mut self, delivery: Delivery) -> Given {
+        let queue = self.name_of(&delivery);
+        read_given(&self.engine, &mut self.store, delivery, queue)
     }
 
     /// The caller has gone: its messages return to their queues, and the attempt does not count.
     fn give_back(&mut self, orphans: &[Given]) {
         let Some(first) = orphans.first() else { return };
         let namespace = first.delivery.receipt.id.namespace;
-        let items: Vec<_> = orphans.iter().map(|given| release(&given.delivery)).collect();
+        let items: Vec<_> = orphans.iter().map(|given| release(given.delivery.receipt)).collect();
         self.owe(&Command::Settle { namespace, items: &items });
     }
 
@@ -257,12 +255,23 @@ fn queue_ids(engine: &Engine, pull: &Pull) -> QueueIds {
     pull.queues.iter().filter_map(|(name, _)| engine.queue_id(pull.namespace, name)).collect()
 }
 
+/// A delivery with its bytes, or with where they are.
+pub(super) fn read_given(
+    engine: &Engine,
+    store: &mut (impl Store + ?Sized),
+    delivery: Delivery,
+    queue: Arc<str>,
+) -> Given {
+    let blob = store::read(store, delivery.blob);
+    let details = if delivery.has_details { engine.delivery_details(delivery.receipt.id) } else { None };
+    let details = details.map(|known| {
+        let blobs = [known.checkpoint, known.tags].map(|blob| Some(store::read(store, blob?)));
+        Box::new(GivenDetails { known, blobs })
+    });
+    Given { delivery, queue, blob, details }
+}
+
 /// A release of one delivery.
-pub(crate) fn release(delivery: &Delivery) -> SettleItem<'static> {
-    SettleItem {
-        receipt: delivery.receipt,
-        settlement: Settlement::Release { delay_ms: 0 },
-        error: "",
-        result: None,
-    }
+pub(crate) fn release(receipt: Receipt) -> SettleItem<'static> {
+    SettleItem { receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "", result: None }
 }

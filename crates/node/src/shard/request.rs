@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::ShardFigures;
 use super::awaiting::Await;
+use super::consumers::Attaching;
 use super::store::Store;
 use crate::api::{Duplicates, Room};
 use crate::mailbox::Mailbox;
@@ -29,6 +30,8 @@ pub enum Request {
     Pull(Box<Pull>),
     /// Tell what becomes of a message, when that is known.
     Await(Await),
+    /// Give messages as they become ready, for as long as the consumer is attached.
+    Attach(Box<Attaching>),
     /// The caller of this pull or wait has gone.
     Cancel {
         /// Its ticket.
@@ -69,7 +72,10 @@ impl Proposal {
         let mut record = Batch::with_capacity(size_hint(command));
         encode(&mut record, command);
         let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
-        let relieves = matches!(command, Command::Settle { .. } | Command::Extend { .. });
+        let relieves = matches!(
+            command,
+            Command::Settle { .. } | Command::Extend { .. } | Command::Resume { .. } | Command::Detach { .. }
+        );
         Proposal { record, class: class_of(command), reply, removes_queues, relieves }
     }
 }
@@ -109,6 +115,7 @@ fn size_hint(command: &Command<'_>) -> usize {
             64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
         }
         Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
+        Command::Resume { receipts, .. } => 64 + receipts.len() * ITEM_BYTES,
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
         Command::Change(change) => 512 + change.items.len() * ITEM_BYTES,
         _ => 256,
@@ -126,6 +133,9 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
         | Command::Epoch { .. }
         | Command::Receive(_)
         | Command::Extend { .. }
+        | Command::Attach(_)
+        | Command::Credit { .. }
+        | Command::Resume { .. }
         | Command::Detach { .. }
         | Command::QueuePurge { .. }
         | Command::QueueDelete { .. }

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod closing;
+mod consumers;
 mod delivery;
 mod directory;
 mod durability;

@@ -1,9 +1,11 @@
 //! What consumers hold.
 
 use crate::engine::Engine;
-use crate::id::NamespaceId;
+use crate::error::Error;
+use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
+use crate::record::ResumeRecord;
 use crate::state::consumers::{Consumer, Standing};
 use crate::store::NIL;
 
@@ -38,6 +40,41 @@ impl Engine {
                 }
             };
             self.hold_by(consumer, message);
+        }
+    }
+
+    /// A consumer goes on with what others hold, or held before it.
+    pub(in crate::engine) fn resume(
+        &mut self,
+        resume: &ResumeRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let consumer = self.attached_slot(resume.namespace, resume.consumer)?;
+        let lease_ms = self.consumers.slots.get(consumer).lease_ms;
+        for receipt in resume.receipts() {
+            let held = self.extendable_slot(resume.namespace, &receipt);
+            out.results.push(held.map(|slot| {
+                let hold = self.messages.get(slot).generation;
+                if hold != NIL {
+                    self.end_hold(hold);
+                }
+                self.hold_by(consumer, slot);
+                self.extend_lease(slot, lease_ms);
+            }));
+        }
+        Ok(())
+    }
+
+    /// A leased message was cancelled: a consumer that is attached hears of it.
+    pub(in crate::engine) fn tell_holder(&self, slot: u32, out: &mut Outcome) {
+        let message = self.messages.get(slot);
+        if message.generation == NIL {
+            return;
+        }
+        let holder = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
+        if holder.standing == Standing::Attached {
+            let id = MessageId { namespace: NamespaceId(holder.namespace), sequence: message.sequence };
+            out.cancelled.push((ConsumerId(holder.number), Receipt { id, token: message.token }));
         }
     }
 

@@ -1,8 +1,8 @@
 //! What can be read of consumers.
 
 use crate::engine::{Engine, PAGE_ITEMS_MAX};
-use crate::id::{ConsumerId, NamespaceId};
-use crate::query::{ConsumerState, ConsumerView, Holder};
+use crate::id::{ConsumerId, NamespaceId, Receipt};
+use crate::query::{ConsumerState, ConsumerView, Holder, State};
 use crate::state::consumers::Standing;
 use crate::store::NIL;
 
@@ -50,10 +50,18 @@ impl Engine {
         }
     }
 
+    /// Whether the lease behind a receipt goes on at this time.
+    pub fn is_held(&self, receipt: &Receipt, now_us: u64) -> bool {
+        self.message_slot(receipt.id).is_some_and(|slot| {
+            let message = self.messages.get(slot);
+            message.state == Some(State::Leased) && message.token == receipt.token && message.time_us > now_us
+        })
+    }
+
     /// In whose hands a leased message is, as far as that has a name or a number.
     pub(in crate::engine) fn holder(&self, slot: u32) -> Option<Holder> {
         let message = self.messages.get(slot);
-        let leased = message.state == Some(crate::query::State::Leased);
+        let leased = message.state == Some(State::Leased);
         let hold = if leased { message.generation } else { NIL };
         (hold != NIL).then(|| {
             let consumer = self.consumers.slots.get(self.consumers.holds.get(hold).consumer);

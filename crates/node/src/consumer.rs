@@ -1,0 +1,271 @@
+//! A consumer that is attached, as its caller sees it. Messages come to it as they become ready, as many as it has credit
+//! for; settling one gives its credit back. Whatever becomes of the caller, what it has not got returns to its queues, and
+//! the attempt does not count.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use sluice_engine::Error;
+use sluice_engine::command::{Attach, Command};
+use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+use sluice_engine::query::ConsumerView;
+use tokio::sync::oneshot;
+
+use crate::api::Delivered;
+use crate::handle::{Node, item_results};
+use crate::pulling::{give_back, give_back_later, is_cached, load};
+use crate::shard::channel::{Channel, DetachedBy, Handed, News};
+use crate::shard::consumers::Attaching;
+use crate::shard::request::{Given, Request};
+
+/// Messages or consumers that one look touches, so that no look delays the shard.
+const LOOK_ITEMS: usize = 200;
+
+/// What comes to a consumer.
+#[derive(Debug)]
+pub enum Event {
+    /// Messages, in the order in which they were given.
+    Delivered(Vec<Delivered>),
+    /// Messages that it holds were cancelled: it may drop its work, and settle them in any way.
+    Cancelled(Vec<Receipt>),
+    /// It gets nothing more. What it holds stays its own for the time of grace.
+    Detached(DetachedBy),
+}
+
+type Loading = Pin<Box<dyn Future<Output = Vec<Delivered>> + Send + Sync>>;
+
+/// A consumer that is attached. Dropping it detaches it: what it has been given stays its own for the time of grace that it
+/// was attached with, unless it was not given out by [`Consumer::next`]; that returns at once.
+pub struct Consumer {
+    node: Node,
+    shard: u32,
+    namespace: NamespaceId,
+    grace_ms: u64,
+    id: ConsumerId,
+    channel: Arc<Channel>,
+    /// Bytes that are being read from the disk.
+    loading: Option<Loading>,
+    /// Deliveries that were taken and that nobody has got.
+    outstanding: Vec<Receipt>,
+}
+
+impl std::fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Consumer").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// Attaches a consumer. `grace_ms`: how long its receipts count on after it was dropped or the server was told to
+    /// stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back, and the attempt does not
+    /// count.
+    ///
+    /// # Errors
+    /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `limit_exceeded`; `overloaded`.
+    pub async fn attach(&self, attach: &Attach<'_>, grace_ms: u64) -> Result<Consumer, Error> {
+        let namespace = attach.namespace;
+        Command::Attach(*attach).check(&self.inner.limits)?;
+        let id = ConsumerId(0);
+        Command::Detach { namespace, consumer: id, grace_ms }.check(&self.inner.limits)?;
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let channel = Arc::new(Channel::new(&self.inner.unread_bytes));
+        let (sender, receiver) = oneshot::channel();
+        let attaching = Attaching::new(attach, grace_ms, Arc::clone(&channel), sender);
+        // Made before it is attached: when this future is dropped, it is what detaches.
+        let (loading, outstanding) = (None, Vec::new());
+        let mut consumer =
+            Consumer { node: self.clone(), shard, namespace, grace_ms, id, channel, loading, outstanding };
+        self.push(shard, Request::Attach(Box::new(attaching)))?;
+        consumer.id = receiver.await.map_err(|_| Error::OutcomeUnknown {})??;
+        Ok(consumer)
+    }
+}
+
+impl Node {
+    /// Sets how many messages a consumer may hold at a time. What it holds beyond stays its own.
+    ///
+    /// # Errors
+    /// `invalid_argument` for too much; `consumer_not_found` when it is not attached.
+    pub async fn credit(
+        &self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        credit: u32,
+    ) -> Result<(), Error> {
+        let command = Command::Credit { namespace, consumer, credit };
+        self.propose(namespace, &command).await?.result.map(|_| ())
+    }
+
+    /// Lets a consumer go on with what it held before its connection broke, or what others hold: each lease begins anew. It
+    /// may so hold more than its credit. One result per receipt, in order.
+    ///
+    /// # Errors
+    /// When the whole is refused: too many receipts; `consumer_not_found` when it is not attached.
+    pub async fn resume(
+        &self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        receipts: &[Receipt],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let command = Command::Resume { namespace, consumer, receipts };
+        item_results(self.propose(namespace, &command).await?, receipts.len())
+    }
+
+    /// Detaches a consumer. What it holds goes back after `grace_ms`, and the attempt does not count.
+    ///
+    /// # Errors
+    /// `invalid_argument` for too long; `consumer_not_found` when it is not attached.
+    pub async fn detach(
+        &self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        grace_ms: u64,
+    ) -> Result<(), Error> {
+        let command = Command::Detach { namespace, consumer, grace_ms };
+        self.propose(namespace, &command).await?.result.map(|_| ())
+    }
+
+    /// Consumers of a namespace in the order in which they came, after `after`; at most `limit`.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn consumers(
+        &self,
+        namespace: NamespaceId,
+        after: Option<ConsumerId>,
+        limit: usize,
+    ) -> Result<Vec<ConsumerView>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let mut after = after;
+        let mut consumers = Vec::new();
+        while consumers.len() < limit {
+            let most = LOOK_ITEMS.min(limit - consumers.len());
+            let page = self.look(shard, move |at| at.engine.consumers(namespace, after, most)).await?;
+            let full = page.len() == most;
+            after = page.last().map(|consumer| consumer.id);
+            consumers.extend(page);
+            if !full {
+                break;
+            }
+        }
+        Ok(consumers)
+    }
+
+    /// One consumer.
+    ///
+    /// # Errors
+    /// `consumer_not_found`.
+    pub async fn consumer(
+        &self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+    ) -> Result<ConsumerView, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let seen = self.look(shard, move |at| at.engine.consumer(namespace, consumer)).await?;
+        seen.ok_or_else(|| Error::ConsumerNotFound { consumer: consumer.0.to_string() })
+    }
+
+    /// Why a shard has ended.
+    fn why_ended(&self) -> Error {
+        match &*self.inner.failure.borrow() {
+            None => Error::ShuttingDown {},
+            Some(reason) => Error::JournalFailed { reason: reason.clone() },
+        }
+    }
+}
+
+impl Consumer {
+    /// Its number, by which others know it.
+    pub fn id(&self) -> ConsumerId {
+        self.id
+    }
+
+    /// The namespace of its queues.
+    pub fn namespace(&self) -> NamespaceId {
+        self.namespace
+    }
+
+    /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one. After
+    /// [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is lost.
+    ///
+    /// # Errors
+    /// `shutting_down` or `journal_failed` when the shard has ended.
+    pub async fn next(&mut self, messages: usize, bytes: u64) -> Result<Event, Error> {
+        loop {
+            if let Some(loading) = &mut self.loading {
+                let delivered = loading.await;
+                self.loading = None;
+                self.outstanding.clear();
+                if !delivered.is_empty() {
+                    return Ok(Event::Delivered(delivered));
+                }
+            }
+            match self.channel.take(messages, bytes) {
+                None => self.channel.wait().await,
+                Some(News::Cancelled(receipts)) => return Ok(Event::Cancelled(receipts)),
+                Some(News::Detached(DetachedBy::ShardEnded)) => return Err(self.node.why_ended()),
+                Some(News::Detached(by)) => return Ok(Event::Detached(by)),
+                Some(News::Handed(handed)) if handed.iter().all(is_here) => {
+                    let given = handed.into_iter().filter_map(Handed::into_given).collect();
+                    // All is in memory: it does not wait for anything, so nothing can be lost on the way.
+                    return Ok(Event::Delivered(load(&self.node, self.shard, given).await));
+                }
+                Some(News::Handed(handed)) => self.load(handed),
+            }
+        }
+    }
+
+    /// Begins to read what has to be read from the disk, or to be fetched first.
+    fn load(&mut self, handed: Vec<Handed>) {
+        self.outstanding.extend(handed.iter().map(|handed| handed.delivery().receipt));
+        let (node, shard) = (self.node.clone(), self.shard);
+        self.loading = Some(Box::pin(async move {
+            let given = fetch(&node, shard, handed).await;
+            load(&node, shard, given).await
+        }));
+    }
+
+    /// Drops it, and gives back messages that it did give out and that did not reach whoever was to work on them.
+    pub fn abandon(mut self, unsent: impl IntoIterator<Item = Receipt>) {
+        self.outstanding.extend(unsent);
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        if let Some(consumer) = self.channel.leave() {
+            let detach = Command::Detach { namespace: self.namespace, consumer, grace_ms: self.grace_ms };
+            self.node.push_surely(self.shard, Request::surely(&detach));
+        }
+        give_back(&self.node, self.shard, &self.outstanding);
+    }
+}
+
+fn is_here(handed: &Handed) -> bool {
+    matches!(handed, Handed::Given(given) if is_cached(given))
+}
+
+/// Fetches the bytes of those that came without, in order. What cannot be looked up now comes again later.
+async fn fetch(node: &Node, shard: u32, handed: Vec<Handed>) -> Vec<Given> {
+    let mut given = Vec::with_capacity(handed.len());
+    let mut handed = handed.into_iter();
+    loop {
+        let page: Vec<Handed> = handed.by_ref().take(LOOK_ITEMS).collect();
+        if page.is_empty() {
+            return given;
+        }
+        let receipts: Vec<Receipt> = page.iter().map(|handed| handed.delivery().receipt).collect();
+        let fetched = node.look(shard, move |at| {
+            let fetch = |handed| match handed {
+                Handed::Given(given) => Some(given),
+                Handed::Bare(delivery) => at.fetch(delivery),
+            };
+            page.into_iter().filter_map(fetch).collect::<Vec<_>>()
+        });
+        match fetched.await {
+            Ok(fetched) => given.extend(fetched),
+            Err(_) => give_back_later(node, shard, &receipts),
+        }
+    }
+}

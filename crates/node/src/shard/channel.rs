@@ -1,0 +1,278 @@
+//! What a shard has for a consumer that is attached, until its reader takes it.
+//!
+//! Credit bounds how many deliveries there are. Their bytes are kept only up to a limit: beyond it the reader fetches them
+//! when it comes to that, so that one who does not read costs the places of its messages and no more.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sluice_engine::id::{ConsumerId, Receipt};
+use sluice_engine::outcome::Delivery;
+use sluice_journal::BlobRead;
+use tokio::sync::Notify;
+
+use super::request::Given;
+
+/// Bytes of payloads that wait in memory for one reader.
+const UNREAD_BYTES_MAX: u64 = 1 << 20;
+/// The same for all readers of a node together.
+const UNREAD_BYTES_OF_ALL_MAX: u64 = 64 << 20;
+
+/// A delivery that waits for its reader.
+#[derive(Debug)]
+pub(super) struct Unread {
+    /// The log's time from which on it is too late to take it, in microseconds.
+    pub(super) late_us: u64,
+    pub(super) handed: Handed,
+}
+
+/// A delivery on its way to a reader.
+#[derive(Debug)]
+pub enum Handed {
+    /// With its bytes, or the place on disk where they are.
+    Given(Given),
+    /// Its bytes are to be fetched.
+    Bare(Delivery),
+}
+
+impl Handed {
+    /// Receipt, attempt, times.
+    pub fn delivery(&self) -> &Delivery {
+        match self {
+            Handed::Given(given) => &given.delivery,
+            Handed::Bare(delivery) => delivery,
+        }
+    }
+
+    /// With what was fetched, if it was.
+    pub(crate) fn into_given(self) -> Option<Given> {
+        match self {
+            Handed::Given(given) => Some(given),
+            Handed::Bare(_) => None,
+        }
+    }
+
+    /// What it holds in memory.
+    fn bytes(&self) -> u64 {
+        match self {
+            Handed::Given(Given { blob: BlobRead::Cached(bytes), .. }) => bytes.len() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// What made a consumer get nothing more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DetachedBy {
+    /// It was detached, or its namespace was deleted.
+    Asked,
+    /// Its reader did not take a message before the end of its lease was near.
+    Stalled,
+    /// The server is about to stop.
+    Draining,
+    /// The shard has ended.
+    ShardEnded,
+}
+
+/// What a reader finds.
+#[derive(Debug)]
+pub enum News {
+    /// Messages for it.
+    Handed(Vec<Handed>),
+    /// Messages that it holds were cancelled.
+    Cancelled(Vec<Receipt>),
+    /// There will be nothing more.
+    Detached(DetachedBy),
+}
+
+/// Between a shard and one reader. The shard puts in, once a step; the reader takes out.
+#[derive(Debug, Default)]
+pub struct Channel {
+    state: Mutex<State>,
+    news: Notify,
+    unread_bytes: AtomicU64,
+    /// Of all channels of the node.
+    unread_bytes_of_all: Arc<AtomicU64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    consumer: Option<ConsumerId>,
+    unread: VecDeque<Unread>,
+    cancelled: Vec<Receipt>,
+    reader_gone: bool,
+    detached: Option<DetachedBy>,
+}
+
+impl Channel {
+    /// For one more consumer of a node.
+    pub(crate) fn new(unread_bytes_of_all: &Arc<AtomicU64>) -> Channel {
+        Channel { unread_bytes_of_all: Arc::clone(unread_bytes_of_all), ..Channel::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether more payloads may wait in memory.
+    pub(super) fn has_room(&self) -> bool {
+        self.unread_bytes.load(Ordering::Relaxed) < UNREAD_BYTES_MAX
+            && self.unread_bytes_of_all.load(Ordering::Relaxed) < UNREAD_BYTES_OF_ALL_MAX
+    }
+
+    /// Counts what is about to be put in.
+    pub(super) fn count_in(&self, handed: &Handed) {
+        let bytes = handed.bytes();
+        self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.unread_bytes_of_all.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn count_out<'a>(&self, handed: impl Iterator<Item = &'a Handed>) {
+        let bytes = handed.map(Handed::bytes).sum();
+        self.unread_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.unread_bytes_of_all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Its consumer is attached. False when the reader has gone meanwhile: then it is for the shard to detach it.
+    pub(super) fn open(&self, consumer: ConsumerId) -> bool {
+        let mut state = self.state();
+        state.consumer = Some(consumer);
+        !state.reader_gone
+    }
+
+    /// Puts in what was counted in.
+    pub(super) fn put(&self, unread: &mut Vec<Unread>, cancelled: &mut Vec<Receipt>) {
+        let mut state = self.state();
+        state.unread.extend(unread.drain(..));
+        state.cancelled.append(cancelled);
+        drop(state);
+        self.news.notify_one();
+    }
+
+    /// Nothing more will come. Gives back what was not taken.
+    pub(super) fn end(&self, by: DetachedBy) -> impl Iterator<Item = Handed> {
+        let mut state = self.state();
+        state.detached.get_or_insert(by);
+        let unread = std::mem::take(&mut state.unread);
+        drop(state);
+        self.count_out(unread.iter().map(|unread| &unread.handed));
+        self.news.notify_one();
+        unread.into_iter().map(|unread| unread.handed)
+    }
+
+    /// When it is too late for the first of those that were not taken.
+    pub(super) fn late_us(&self) -> Option<u64> {
+        self.state().unread.iter().map(|unread| unread.late_us).min()
+    }
+
+    /// Takes what has come: cancellations first, then messages, at most so many and so many bytes, though at least one;
+    /// then the end. `None`: nothing yet.
+    pub fn take(&self, messages: usize, bytes: u64) -> Option<News> {
+        let mut state = self.state();
+        if !state.cancelled.is_empty() {
+            return Some(News::Cancelled(std::mem::take(&mut state.cancelled)));
+        }
+        if state.unread.is_empty() {
+            return state.detached.map(News::Detached);
+        }
+        let mut left = bytes;
+        let fits = |unread: &&Unread| {
+            let fits = left > 0;
+            left = left.saturating_sub(u64::from(unread.handed.delivery().blob.len).max(1));
+            fits
+        };
+        let count = state.unread.iter().take(messages).take_while(fits).count().max(1);
+        let taken: Vec<Handed> = state.unread.drain(..count).map(|unread| unread.handed).collect();
+        drop(state);
+        self.count_out(taken.iter());
+        Some(News::Handed(taken))
+    }
+
+    /// Waits for news since the latest [`Channel::take`]. There may be none after all.
+    pub async fn wait(&self) {
+        self.news.notified().await;
+    }
+
+    /// The reader goes. Gives the consumer, if it is attached as far as is known here.
+    pub fn leave(&self) -> Option<ConsumerId> {
+        let mut state = self.state();
+        state.reader_gone = true;
+        state.consumer.filter(|_| state.detached.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
+
+    use super::*;
+
+    fn handed(sequence: u64, len: u32) -> Handed {
+        let id = MessageId { namespace: NamespaceId::DEFAULT, sequence };
+        let delivery = Delivery {
+            receipt: Receipt { id, token: sequence },
+            queue: QueueId(0),
+            blob: BlobRef { index: sequence, item: 0, len },
+            lease_until_us: 0,
+            sent_at_us: 0,
+            attempt: 1,
+            max_attempts: 5,
+            deliveries: 1,
+            priority: 0,
+            has_details: false,
+        };
+        let blob = BlobRead::Cached(Bytes::from(vec![0; len as usize]));
+        Handed::Given(Given { delivery, queue: "q".into(), blob, details: None })
+    }
+
+    fn put(channel: &Channel, handed: Vec<Handed>) {
+        handed.iter().for_each(|handed| channel.count_in(handed));
+        let mut unread = handed.into_iter().map(|handed| Unread { late_us: 9, handed }).collect();
+        channel.put(&mut unread, &mut Vec::new());
+    }
+
+    fn taken(channel: &Channel, messages: usize, bytes: u64) -> usize {
+        match channel.take(messages, bytes) {
+            Some(News::Handed(handed)) => handed.len(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn a_reader_takes_as_much_as_it_says_and_at_least_one() {
+        let channel = Channel::default();
+        put(&channel, (1..=6).map(|sequence| handed(sequence, 100)).collect());
+        assert_eq!([taken(&channel, 2, 1_000), taken(&channel, 9, 150), taken(&channel, 9, 0)], [2, 2, 1]);
+        assert_eq!([taken(&channel, 9, 1_000), taken(&channel, 9, 1_000)], [1, 0]);
+        assert_eq!(channel.unread_bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn bytes_that_wait_are_bounded_for_each_and_for_all() {
+        let of_all = Arc::default();
+        let (one, other) = (Channel::new(&of_all), Channel::new(&of_all));
+        put(&one, vec![handed(1, 1 << 20)]);
+        assert!(!one.has_room() && other.has_room());
+        of_all.fetch_add(UNREAD_BYTES_OF_ALL_MAX, Ordering::Relaxed);
+        assert!(!other.has_room());
+        assert_eq!(one.late_us(), Some(9));
+        assert_eq!(one.end(DetachedBy::Asked).count(), 1);
+        assert_eq!(of_all.load(Ordering::Relaxed), UNREAD_BYTES_OF_ALL_MAX);
+    }
+
+    #[test]
+    fn either_the_reader_or_the_shard_detaches_whoever_comes_later() {
+        let (early, late) = (Channel::default(), Channel::default());
+        assert!(early.open(ConsumerId(1)));
+        assert_eq!(early.leave(), Some(ConsumerId(1)));
+        assert_eq!(late.leave(), None);
+        assert!(!late.open(ConsumerId(2)));
+        let ended = Channel::default();
+        assert!(ended.open(ConsumerId(3)));
+        assert_eq!(ended.end(DetachedBy::Draining).count(), 0);
+        assert_eq!(ended.leave(), None);
+        assert!(matches!(ended.take(1, 1), Some(News::Detached(DetachedBy::Draining))));
+    }
+}
