@@ -46,6 +46,8 @@ plants! {
     DeliverTwice = "deliver_twice" in engine as DeliverTwice,
     /// Recovery cuts one valid record too many.
     CutValidRecordAtRecovery = "cut_valid_record_at_recovery",
+    /// Now and then a schedule fires again at the same instant.
+    FireTwice = "fire_twice" in engine as FireTwice,
     /// A receipt passes though its token is not the lease's.
     StaleToken = "stale_token" in engine as StaleToken,
     /// Now and then a message goes past its ordering key.

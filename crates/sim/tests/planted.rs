@@ -38,6 +38,7 @@ are_found! {
     drop_counter: DropCounter,
     deliver_twice: DeliverTwice,
     cut_valid_record_at_recovery: CutValidRecordAtRecovery,
+    fire_twice: FireTwice,
     stale_token: StaleToken,
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,

@@ -89,6 +89,7 @@ impl Apply<'_> {
             self.forget_queue(queue);
         }
         self.world.queue_limits.retain(|(of, _), _| *of != namespace);
+        self.world.schedules.retain(|(of, _), _| *of != namespace);
         self.world.namespaces.remove(&namespace);
         self.world.deleted_namespaces.insert(namespace);
         // Should it be made anew under its number, nobody remembers what its receipts were worth.

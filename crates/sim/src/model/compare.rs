@@ -5,6 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::limits::HISTORY_ATTEMPTS_MAX;
 use sluice_engine::query::{MessageView, State};
 
+use super::schedules::compare_schedules;
 use super::state::{Message, Place, World};
 use super::time::TICK_US;
 use super::{Checked, Model, ensure};
@@ -27,6 +28,7 @@ impl Model {
         }
         compare_namespaces(world, engine)?;
         compare_deadline(world, engine)?;
+        compare_schedules(world, engine)?;
         engine.recount().map_err(|difference| format!("counters are not what a recount gives: {difference}"))
     }
 }

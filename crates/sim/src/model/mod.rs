@@ -11,19 +11,22 @@
 mod admin;
 mod compare;
 mod keys;
+mod own_sends;
 mod places;
 mod receive;
 mod results;
+mod schedules;
 mod send;
 mod settle;
 mod state;
 mod time;
 
 use sluice_engine::command::Command;
-use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Outcome;
 use sluice_engine::{Engine, Error};
 
+pub use state::Holder;
 use state::{Line, Message, Namespace, Place, World};
 
 /// What a rule says when it is broken.
@@ -105,9 +108,14 @@ impl Model {
         .collect()
     }
 
-    /// Where the payload of each message lies, and what else was said of it.
-    pub fn blobs(&self) -> impl Iterator<Item = (MessageId, sluice_engine::BlobRef)> {
-        self.world.messages.iter().flat_map(|(id, message)| message.blobs().map(|blob| (*id, blob)))
+    /// Time of the last record.
+    pub fn now_us(&self) -> u64 {
+        self.world.now_us
+    }
+
+    /// What lies in the log for messages and schedules, with whose it is.
+    pub fn blobs(&self) -> impl Iterator<Item = (Holder<'_>, BlobRef)> {
+        self.world.blobs()
     }
 
     /// How many messages are neither done, dead nor held, nor wait for one that is held: consumers can get to the end of them.
@@ -150,6 +158,11 @@ impl Apply<'_> {
             Command::Extend { namespace, items } => self.extend(*namespace, items)?,
             Command::Report { namespace, items } => self.report(*namespace, items)?,
             Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
+            Command::SchedulePut(_)
+            | Command::ScheduleDelete { .. }
+            | Command::SchedulePause { .. }
+            | Command::ScheduleTrigger { .. }
+            | Command::ScheduleFire(_) => self.schedules(command)?,
             _ => self.administer(command)?,
         }
         self.follow_timers(matches!(command, Command::Tick))?;
@@ -188,11 +201,10 @@ impl Apply<'_> {
         }
     }
 
-    /// A blob that a message still has must not be let go of.
+    /// A blob that somebody still has must not be let go of.
     fn check_released(&self) -> Checked {
         for released in &self.outcome.released {
-            let holder =
-                self.world.messages.iter().find(|(_, message)| message.blobs().any(|blob| blob == *released));
+            let holder = self.world.blobs().find(|(_, blob)| blob == released);
             ensure!(holder.is_none(), "{released:?} was released, and {holder:?} still has it");
         }
         Ok(())

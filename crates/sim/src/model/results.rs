@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sluice_engine::blob::BlobHead;
-use sluice_engine::command::ReportItem;
-use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
+use sluice_engine::command::{Deliver, ReportItem};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{MessageView, Progress};
@@ -101,10 +101,8 @@ impl Apply<'_> {
         correlation_id: Vec<u8>,
         blob: BlobRef,
     ) -> Checked {
-        let Some(of) = self.world.namespaces.get(&namespace) else { return Ok(()) };
-        let sequence = of.last_sequence.max(u64::from(self.world.epoch) << EPOCH_SHIFT) + 1;
-        let quotas = of.quotas;
-        let id = MessageId { namespace, sequence };
+        let Some(id) = self.next_id(namespace) else { return Ok(()) };
+        let quotas = self.world.namespaces[&namespace].quotas;
         let existing = self.world.queue_named(namespace, to);
         let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed)
             || (existing.is_none() && !self.world.limits.auto_create);
@@ -120,13 +118,10 @@ impl Apply<'_> {
         }
         ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
         let queue = self.queue_for(namespace, to)?;
-        let line = self.next_line();
-        let mut reply = Message::new(queue, blob, self.now_us, Place::Ready { line });
+        let mut reply = Message { queue, ..Message::new(blob) };
         reply.asked.correlation_id = correlation_id;
-        self.add(id, reply);
-        if let Some(namespace) = self.world.namespaces.get_mut(&namespace) {
-            namespace.last_sequence = sequence;
-        }
+        self.give_id(id);
+        self.place_sent(id, reply, Deliver::Now);
         Ok(())
     }
 

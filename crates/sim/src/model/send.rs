@@ -22,7 +22,9 @@ impl Apply<'_> {
             }
             return self.repeats(&earlier);
         }
-        if let Some(refusal) = self.no_room(send) {
+        if let Some(refusal) =
+            self.no_room(send.namespace, send.queue, send.items.len(), blobs_len(send.items))
+        {
             return self.fails(refusal);
         }
         let queue = self.queue_for(send.namespace, send.queue)?;
@@ -44,8 +46,7 @@ impl Apply<'_> {
         if !valid_name(send.queue) {
             return Some("invalid_name");
         }
-        let wrong = |item: &SendItem<'_>| item.priority > PRIORITY_MAX;
-        send.items.iter().any(wrong).then_some("invalid_argument")
+        send.items.iter().any(wrong_item).then_some("invalid_argument")
     }
 
     fn remembered(&self, send: &Send<'_>) -> Option<Keyed> {
@@ -65,19 +66,24 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Which quota refuses it.
-    fn no_room(&self, send: &Send<'_>) -> Option<&'static str> {
-        let quotas = self.world.namespaces.get(&send.namespace)?.quotas;
-        let exists = self.world.queue_named(send.namespace, send.queue).is_some();
+    /// What refuses so many messages and bytes more, if nothing is wrong with the request.
+    pub(super) fn no_room(
+        &self,
+        namespace: NamespaceId,
+        queue: &str,
+        count: usize,
+        bytes: u64,
+    ) -> Option<&'static str> {
+        let quotas = self.world.namespaces.get(&namespace)?.quotas;
+        let exists = self.world.queue_named(namespace, queue).is_some();
         if !exists && !self.world.limits.auto_create {
             return Some("queue_not_found");
         }
-        let (messages, bytes) = self.world.usage(send.namespace);
-        let queues = self.world.queues.values().filter(|q| q.namespace == send.namespace).count() as u64;
-        let more: u64 = send.items.iter().map(|item| u64::from(blob_len(item))).sum();
+        let (messages, used) = self.world.usage(namespace);
+        let queues = self.world.queues.values().filter(|q| q.namespace == namespace).count() as u64;
         let over = |quota: u64, need: u64| quota > 0 && need > quota;
-        let full = over(quotas.messages, messages + send.items.len() as u64)
-            || over(quotas.bytes, bytes + more)
+        let full = over(quotas.messages, messages + count as u64)
+            || over(quotas.bytes, used + bytes)
             || (!exists && over(quotas.queues, queues + 1));
         full.then_some("quota_exceeded")
     }
@@ -105,13 +111,15 @@ impl Apply<'_> {
         );
         for (number, item) in items.iter().enumerate() {
             let id = MessageId { sequence: first.sequence + number as u64, ..first };
-            self.place_sent(queue, id, number as u32, item);
+            let blob = BlobRef { index: self.index, item: number as u32, len: blob_len(item) };
+            self.place_sent(id, Message { queue, ..Message::of_item(blob, item) }, item.deliver);
         }
         Ok(first)
     }
 
-    fn place_sent(&mut self, queue: QueueId, id: MessageId, number: u32, item: &SendItem<'_>) {
-        let due_us = match item.deliver {
+    /// Puts a message that is sent now where it begins.
+    pub(super) fn place_sent(&mut self, id: MessageId, message: Message, deliver: Deliver) {
+        let due_us = match deliver {
             Deliver::Now => 0,
             Deliver::AfterMs(ms) => self.now_us + ms * 1_000,
             Deliver::AtUs(us) => us,
@@ -121,21 +129,35 @@ impl Apply<'_> {
         } else {
             Place::Ready { line: self.next_line() }
         };
-        let blob = BlobRef { index: self.index, item: number, len: blob_len(item) };
-        let message = Message {
+        self.add(id, Message { sent_us: self.now_us, place, ..message });
+    }
+}
+
+impl Message {
+    /// As its sender says; not placed.
+    pub(super) fn of_item(blob: BlobRef, item: &SendItem<'_>) -> Message {
+        Message {
             priority: item.priority,
             max_attempts: item.max_attempts,
             backoff: item.backoff,
             keys: Keys::of(item.options),
             asked: Asked::of(item.options),
-            ..Message::new(queue, blob, self.now_us, place)
-        };
-        self.add(id, message);
+            ..Message::new(blob)
+        }
     }
 }
 
+/// Whether the message is one that nobody may send.
+pub(super) fn wrong_item(item: &SendItem<'_>) -> bool {
+    item.priority > PRIORITY_MAX
+}
+
+fn blobs_len(items: &[SendItem<'_>]) -> u64 {
+    items.iter().map(|item| u64::from(blob_len(item))).sum()
+}
+
 /// Length of a message's blob.
-fn blob_len(item: &SendItem<'_>) -> u32 {
+pub(super) fn blob_len(item: &SendItem<'_>) -> u32 {
     (BlobHead::len(item.content_type, item.headers) + item.payload.len()) as u32
 }
 

@@ -9,6 +9,7 @@ use sluice_engine::settings::{Backoff, QueueSettings, Quotas};
 
 use super::keys::{Keys, Limited};
 use super::results::{Asked, Told};
+use super::schedules::Schedule;
 
 /// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
 /// being sent has no order among itself that a client could rely on, except by the time that it was due.
@@ -90,18 +91,18 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// One that its sender says nothing special of.
-    pub(super) fn new(queue: QueueId, blob: BlobRef, sent_us: u64, place: Place) -> Message {
+    /// One that its sender says nothing special of; not placed.
+    pub(super) fn new(blob: BlobRef) -> Message {
         Message {
-            queue,
+            queue: QueueId(0),
             blob,
             priority: 0,
             max_attempts: 0,
             backoff: None,
-            sent_us,
+            sent_us: 0,
             attempts: 0,
             deliveries: 0,
-            place,
+            place: Place::Held { reason: "" },
             history: Vec::new(),
             keys: Keys::default(),
             asked: Asked::default(),
@@ -145,6 +146,15 @@ impl Namespace {
     }
 }
 
+/// Whose something in the log is.
+#[derive(Clone, Copy, Debug)]
+pub enum Holder<'a> {
+    /// A message's.
+    Message(MessageId),
+    /// A schedule's.
+    Schedule(&'a str),
+}
+
 /// What a key got the first time.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Keyed {
@@ -167,6 +177,9 @@ pub(super) struct World {
     pub(super) messages: BTreeMap<MessageId, Message>,
     pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
     pub(super) queue_limits: BTreeMap<(NamespaceId, String), Limited>,
+    pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,
+    /// The largest number of a schedule given so far.
+    pub(super) last_schedule: u64,
     /// Receipts that have settled their message.
     pub(super) settled: BTreeSet<Receipt>,
     /// All receipts ever given.
@@ -196,6 +209,8 @@ impl World {
             messages: BTreeMap::new(),
             keys: BTreeMap::new(),
             queue_limits: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            last_schedule: 0,
             settled: BTreeSet::new(),
             given: BTreeSet::new(),
             last_token: 0,
@@ -214,6 +229,17 @@ impl World {
 
     pub(super) fn messages_of(&self, queue: QueueId) -> impl Iterator<Item = (&MessageId, &Message)> {
         self.messages.iter().filter(move |(_, message)| message.queue == queue)
+    }
+
+    /// All that lies in the log and is needed.
+    pub(super) fn blobs(&self) -> impl Iterator<Item = (Holder<'_>, BlobRef)> {
+        let of_messages = self
+            .messages
+            .iter()
+            .flat_map(|(id, message)| message.blobs().map(|blob| (Holder::Message(*id), blob)));
+        let of_schedules =
+            self.schedules.iter().map(|((_, name), schedule)| (Holder::Schedule(name), schedule.blob()));
+        of_messages.chain(of_schedules)
     }
 
     /// The counters that the queue must show.

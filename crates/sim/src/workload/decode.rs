@@ -1,7 +1,7 @@
 //! Reading back the records that the node makes by itself. What clients ask is known without reading; a second reader
 //! of the layout for the few others costs little and shares no mistake with the engine's.
 
-use sluice_engine::command::Settlement;
+use sluice_engine::command::{ScheduleFire, Settlement};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
@@ -34,6 +34,7 @@ pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
             let blob = BlobRef { index: bytes.u64()?, item: bytes.u32()?, len: bytes.u32()? };
             Op::Node(NodeOp::HoldDamaged { id, blob })
         }
+        53 => Op::Node(NodeOp::Fire(fire(&mut bytes)?)),
         _ => return None,
     };
     bytes.0.is_empty().then_some(op)
@@ -50,6 +51,12 @@ fn receive(bytes: &mut Bytes<'_>) -> Option<NodeOp> {
         queues.push((bytes.name()?, weight));
     }
     Some(NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms })
+}
+
+fn fire(bytes: &mut Bytes<'_>) -> Option<ScheduleFire> {
+    let (number, instant_us) = (bytes.u64()?, bytes.u64()?);
+    let send = bytes.u8()? == 1;
+    Some(ScheduleFire { number, instant_us, send, next_at_us: bytes.u64()? })
 }
 
 /// The node gives back what a caller who has gone was to get.

@@ -98,6 +98,7 @@ impl Generator {
             (1, Generator::delete_dead),
             (1, Generator::namespace),
             (2, Generator::limit),
+            (2, Generator::schedule),
         ];
         self.rng.weighted(kinds)(self, model)
     }
@@ -150,8 +151,7 @@ impl Generator {
     fn send(&mut self, model: &Model) -> Op {
         let count = self.rng.weighted(&[(12, 1), (4, 3), (2, 20), (1, 150)]);
         let queue = self.a_queue();
-        let keyed = KEYED_QUEUES.contains(&queue.as_str());
-        let items: Vec<Item> = (0..count).map(|_| self.item(keyed)).collect();
+        let items: Vec<Item> = (0..count).map(|_| self.item(&queue)).collect();
         let keyed = self.rng.chance(1, 4);
         let key = if keyed { format!("key-{}", self.rng.below(30)).into_bytes() } else { Vec::new() };
         let digest = self.rng.bits();
@@ -165,7 +165,8 @@ impl Generator {
         op
     }
 
-    fn item(&mut self, keyed: bool) -> Item {
+    /// A message for this queue.
+    pub(super) fn item(&mut self, queue: &str) -> Item {
         self.payloads += 1;
         let mut payload = self.payloads.to_le_bytes().to_vec();
         let len = 8 + self.rng.below(self.payload_bytes_max) as usize;
@@ -184,14 +185,14 @@ impl Generator {
             ]),
             max_attempts: self.rng.weighted(&[(4, 0), (1, 1), (1, 2)]),
             backoff: self.rng.chance(1, 8).then(|| self.backoff()),
-            options: self.options(keyed),
+            options: self.options(queue),
         }
     }
 
     /// Optional fields: what each feature adds to some messages.
-    fn options(&mut self, keyed: bool) -> SendOptions<'static> {
+    fn options(&mut self, queue: &str) -> SendOptions<'static> {
         let mut options = SendOptions::default();
-        if keyed {
+        if KEYED_QUEUES.contains(&queue) {
             self.give_keys(&mut options);
         }
         self.ask_for_result(&mut options);

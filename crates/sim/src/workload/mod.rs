@@ -9,8 +9,10 @@ mod generate;
 mod keys;
 mod op;
 mod results;
+mod schedules;
 
 pub use decode::decode;
 pub use generate::{Generator, QUEUES, Wanted};
 pub use keys::LimitOp;
 pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
+pub use schedules::{Missed, ScheduleOp, Times};

@@ -1,7 +1,8 @@
 //! What a simulated client asks: a command with everything it borrows.
 
 use sluice_engine::command::{
-    Command, Content, Deliver, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
+    Command, Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, Send, SendItem, SettleItem,
+    Settlement,
 };
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::{Limits, PRIORITY_MAX};
@@ -9,6 +10,7 @@ use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use super::keys::LimitOp;
+use super::schedules::ScheduleOp;
 
 /// One message to send.
 #[derive(Clone, PartialEq, Debug)]
@@ -100,6 +102,7 @@ pub enum Op {
     DeadDelete { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
     Node(NodeOp),
     Limit(LimitOp),
+    Schedule(ScheduleOp),
 }
 
 /// A command that the node makes by itself.
@@ -123,6 +126,7 @@ pub enum NodeOp {
         id: MessageId,
         blob: BlobRef,
     },
+    Fire(ScheduleFire),
 }
 
 impl Op {
@@ -130,6 +134,7 @@ impl Op {
     fn feature(&self) -> Option<&dyn Lend> {
         match self {
             Op::Limit(op) => Some(op),
+            Op::Schedule(op) => Some(op),
             _ => None,
         }
     }
@@ -137,9 +142,7 @@ impl Op {
     /// Whether the generator meant this to be refused at the door.
     pub fn is_wrong(&self) -> bool {
         match self {
-            Op::Send { queue, items, .. } => {
-                wrong_name(queue) || items.iter().any(|item| item.priority > PRIORITY_MAX)
-            }
+            Op::Send { queue, items, .. } => wrong_name(queue) || items.iter().any(Item::is_wrong),
             Op::QueueSet { queue, .. }
             | Op::QueuePurge { queue, .. }
             | Op::QueueDelete { queue, .. }
@@ -158,9 +161,7 @@ impl Op {
     pub fn blob(&self, number: u32) -> Option<SentBlob<'_>> {
         let number = number as usize;
         match self {
-            Op::Send { items, .. } => items
-                .get(number)
-                .map(|item| SentBlob::Message(item.content_type, &item.headers, &item.payload)),
+            Op::Send { items, .. } => items.get(number).map(Item::blob),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
             Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
             _ => self.feature().and_then(|op| op.blob(number)),
@@ -219,7 +220,7 @@ impl Op {
             }
             Op::Node(op) => op.with(f),
             Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
-            Op::Limit(_) => self.with_feature(f),
+            Op::Limit(_) | Op::Schedule(_) => self.with_feature(f),
         }
     }
 
@@ -252,6 +253,7 @@ impl NodeOp {
                     consumer: "",
                 }))
             }
+            NodeOp::Fire(fire) => f(&Command::ScheduleFire(*fire)),
             NodeOp::HoldDamaged { id, blob } => f(&Command::HoldDamaged { id: *id, blob: *blob }),
         }
     }
@@ -299,11 +301,19 @@ impl Told {
 
 impl Item {
     /// All optional fields, those that are kept beside them included.
-    fn options(&self) -> SendOptions<'_> {
+    pub(super) fn options(&self) -> SendOptions<'_> {
         self.options
     }
 
-    fn lend<'a>(&'a self, options: &'a SendOptions<'a>) -> SendItem<'a> {
+    pub(super) fn blob(&self) -> SentBlob<'_> {
+        SentBlob::Message(self.content_type, &self.headers, &self.payload)
+    }
+
+    pub(super) fn is_wrong(&self) -> bool {
+        self.priority > PRIORITY_MAX
+    }
+
+    pub(super) fn lend<'a>(&'a self, options: &'a SendOptions<'a>) -> SendItem<'a> {
         SendItem {
             options: options.given(),
             payload: &self.payload,
@@ -319,6 +329,6 @@ impl Item {
 }
 
 /// Whether clients may use no such name for a queue.
-fn wrong_name(name: &str) -> bool {
+pub(super) fn wrong_name(name: &str) -> bool {
     name.contains(' ') || name.starts_with('$')
 }

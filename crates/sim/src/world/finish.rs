@@ -8,7 +8,7 @@ use sluice_node::shard::Step;
 use super::World;
 use crate::disk::Crash;
 use crate::model::Checked;
-use crate::workload::{Item, Op, QUEUES, Settled, Wanted};
+use crate::workload::{Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 
 /// Rounds of pulling and acking without fewer messages than ever before after which what is left counts as stuck: a
 /// narrow limit lets few go on in a round, and each may leave a reply.
@@ -38,6 +38,7 @@ impl World {
         }
         (0..self.lanes.len()).try_for_each(|at| {
             self.at = at;
+            self.end_schedules()?;
             self.drain()?;
             self.tidy_up()
         })
@@ -58,6 +59,25 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// No instant is left that has come and not fired; then nothing fires any more.
+    fn end_schedules(&mut self) -> Checked {
+        self.settle_down()?;
+        self.clock.advance(ROUND_US);
+        self.settle_down()?;
+        let model = self.lanes[self.at].history.model();
+        let now_us = model.now_us();
+        if let Some(late) = model.firing_schedules().iter().find(|(_, _, next_us)| *next_us <= now_us) {
+            return Err(format!("at {now_us} a schedule has not fired that was to: {late:?}"));
+        }
+        for _ in 0..ROUNDS_MAX {
+            let firing = self.lanes[self.at].history.model().firing_schedules();
+            let Some((namespace, schedule, _)) = firing.into_iter().next() else { return Ok(()) };
+            self.ask(Op::Schedule(ScheduleOp::Delete { namespace, schedule }))?;
+            self.settle_down()?;
+        }
+        Err("schedules cannot be deleted".to_owned())
     }
 
     /// Consumers get to the end of every message.

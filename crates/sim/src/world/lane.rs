@@ -48,9 +48,9 @@ impl Lane {
     }
 }
 
-/// Reads the payload of every message, from cache or disk. Whether one may be unreadable is the caller's knowledge.
+/// Reads all that lies in the log for messages and schedules, from cache or disk. Whether something may be unreadable is the caller's knowledge.
 pub(super) fn read_back(server: &mut Server, model: &Model, history: &History, excused: bool) -> Checked {
-    for (id, blob) in model.blobs() {
+    for (holder, blob) in model.blobs() {
         let read = match server.shard.store().read(BlobKey { index: blob.index, item: blob.item }) {
             BlobRead::Cached(bytes) => Ok(bytes),
             BlobRead::OnDisk(location) => location.read().map_err(|error| format!("{error:?}")),
@@ -59,7 +59,7 @@ pub(super) fn read_back(server: &mut Server, model: &Model, history: &History, e
         match read {
             Ok(bytes) => history.check_blob(blob, &bytes)?,
             Err(_) if excused => {}
-            Err(why) => return Err(format!("the payload of message {id} cannot be read back: {why}")),
+            Err(why) => return Err(format!("what {holder:?} has in the log cannot be read back: {why}")),
         }
     }
     Ok(())

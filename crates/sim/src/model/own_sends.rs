@@ -1,0 +1,41 @@
+//! Messages that the server sends by itself, as a consequence of another record.
+
+use sluice_engine::command::Deliver;
+use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId};
+
+use super::Apply;
+use super::state::Message;
+
+impl Apply<'_> {
+    /// The id of the next message that is sent in a namespace.
+    pub(super) fn next_id(&self, namespace: NamespaceId) -> Option<MessageId> {
+        let last = self.world.namespaces.get(&namespace)?.last_sequence;
+        let sequence = last.max(u64::from(self.world.epoch) << EPOCH_SHIFT) + 1;
+        Some(MessageId { namespace, sequence })
+    }
+
+    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's would be.
+    pub(super) fn own_send(
+        &mut self,
+        namespace: NamespaceId,
+        queue: &str,
+        message: Message,
+        deliver: Deliver,
+    ) -> Result<Result<MessageId, &'static str>, String> {
+        if let Some(refusal) = self.no_room(namespace, queue, 1, u64::from(message.blob.len)) {
+            return Ok(Err(refusal));
+        }
+        let Some(id) = self.next_id(namespace) else { return Ok(Err("namespace_not_found")) };
+        let queue = self.queue_for(namespace, queue)?;
+        self.give_id(id);
+        self.place_sent(id, Message { queue, ..message }, deliver);
+        Ok(Ok(id))
+    }
+
+    /// This id is given, and none before it again.
+    pub(super) fn give_id(&mut self, id: MessageId) {
+        if let Some(namespace) = self.world.namespaces.get_mut(&id.namespace) {
+            namespace.last_sequence = id.sequence;
+        }
+    }
+}
