@@ -1,9 +1,9 @@
 //! One shard, step by step, in a time of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use sluice_engine::command::{Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{SchedulePut, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::{BlobRef, Command, Engine, Error};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
@@ -17,13 +17,17 @@ use tokio::sync::oneshot;
 const START_US: u64 = 1_800_000_000_000_000;
 const SECOND_US: u64 = 1_000_000;
 
-/// Time that stands still unless moved.
+/// Time that stands still unless moved, and how far the wall clock is ahead of it.
 #[derive(Clone, Default)]
-struct Time(Arc<AtomicU64>);
+struct Time(Arc<AtomicU64>, Arc<AtomicI64>);
 
 impl Time {
     fn advance(&self, us: u64) {
         self.0.fetch_add(us, Relaxed);
+    }
+
+    fn jump(&self, us: i64) {
+        self.1.fetch_add(us, Relaxed);
     }
 }
 
@@ -33,7 +37,7 @@ impl Clock for Time {
     }
 
     fn wall_us(&self) -> u64 {
-        START_US + self.0.load(Relaxed)
+        (START_US + self.0.load(Relaxed)).saturating_add_signed(self.1.load(Relaxed))
     }
 }
 
@@ -177,6 +181,25 @@ impl Rig {
         };
         self.mailbox.push(Request::Pull(Box::new(pull))).unwrap();
         receiver
+    }
+
+    /// A schedule that fires each second, from a second after the shard's time on.
+    fn schedule(&mut self) {
+        let put = SchedulePut {
+            namespace: NamespaceId::DEFAULT,
+            schedule: "beat",
+            queue: "jobs",
+            spec: b"1 all every 1000",
+            next_at_us: self.shard.engine().time_us() + SECOND_US,
+            item: &SendItem::default(),
+        };
+        let put = Proposal::new(&Command::SchedulePut(put), ReplyTo::Nobody);
+        self.mailbox.push(Request::Propose(put)).unwrap();
+        self.settle_down();
+    }
+
+    fn fired(&self) -> u64 {
+        self.shard.engine().schedule(NamespaceId::DEFAULT, "beat").unwrap().fired
     }
 
     fn waiting(&mut self) -> usize {
@@ -329,4 +352,32 @@ fn much_to_apply_does_not_hold_up_the_next_batch() {
     }
     assert!((20..60).contains(&steps), "{steps} steps for 50 ms of work");
     assert_eq!((rig.shard.engine().totals().acked, rig.shard.engine().message_count()), (10_000, 0));
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_neither_fires_schedules_nor_holds_them_up() {
+    let mut rig = Rig::new(16);
+    rig.schedule();
+    rig.pass(10 * SECOND_US);
+    let hour = 3_600 * SECOND_US as i64;
+    for (jump, fired) in [(hour, 20), (-2 * hour, 30), (hour / 2, 40)] {
+        rig.time.jump(jump);
+        rig.pass(10 * SECOND_US);
+        assert_eq!(rig.fired(), fired, "after a jump of {jump} us");
+    }
+}
+
+#[test]
+fn firings_that_a_full_disk_refused_come_when_there_is_room_and_once_each() {
+    let mut rig = Rig::new(16);
+    rig.schedule();
+    rig.full.store(true, Relaxed);
+    let steps = rig.pass(60 * SECOND_US);
+    assert!(steps < 3_000, "{steps} steps in a minute");
+    assert_eq!(rig.fired(), 0);
+    rig.full.store(false, Relaxed);
+    rig.pass(SECOND_US / 2);
+    assert_eq!(rig.fired(), 60);
+    rig.pass(SECOND_US);
+    assert_eq!(rig.fired(), 61);
 }
