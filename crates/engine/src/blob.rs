@@ -22,16 +22,27 @@ impl BlobHead {
     }
 
     /// Builds the head, on the stack if it is small, and gives it to `take`.
+    #[inline(always)]
     pub(crate) fn with<T>(
         content_type: &str,
         headers: &[(&str, &str)],
         tags: &[&str],
-        take: impl FnOnce(&[u8]) -> T,
+        mut take: impl FnMut(&[u8]) -> T,
     ) -> T {
-        let len = BlobHead::len_tagged(content_type, headers, tags);
-        if len == 2 {
+        if content_type.is_empty() && headers.is_empty() && tags.is_empty() {
             return take(&[0, 0]);
         }
+        BlobHead::with_fields(content_type, headers, tags, &mut take)
+    }
+
+    #[inline(never)]
+    fn with_fields<T>(
+        content_type: &str,
+        headers: &[(&str, &str)],
+        tags: &[&str],
+        take: &mut impl FnMut(&[u8]) -> T,
+    ) -> T {
+        let len = BlobHead::len_tagged(content_type, headers, tags);
         if len > HEAD_BYTES_SMALL {
             let mut large = vec![0; len];
             fill(&mut large, content_type, headers, tags);
@@ -48,6 +59,7 @@ impl BlobHead {
     }
 
     /// Length of a head with tags.
+    #[inline]
     pub fn len_tagged(content_type: &str, headers: &[(&str, &str)], tags: &[&str]) -> usize {
         if content_type.is_empty() && headers.is_empty() && tags.is_empty() {
             return 2;

@@ -54,14 +54,22 @@ impl Batch {
     }
 
     /// Begins a record with this number of blobs. It is complete when the writer is dropped.
+    #[inline]
     pub fn record(&mut self, blobs: u32) -> RecordWriter<'_> {
         if self.buffer.capacity() == 0 {
             self.buffer = BytesMut::with_capacity(CHUNK);
         }
         let start = self.buffer.len();
+        // The lengths are filled in when they are known. Most records have one blob or none.
+        let [a, b, c, d] = blobs.to_le_bytes();
+        let head: [u8; RECORD_HEAD] = [0, 0, 0, 0, a, b, c, d];
+        self.buffer.extend_from_slice(&head);
         let body = start + RECORD_HEAD + blobs as usize * 4;
-        self.buffer.resize(body, 0);
-        self.buffer[start + 4..start + 8].copy_from_slice(&blobs.to_le_bytes());
+        match blobs {
+            0 => {}
+            1 => self.buffer.extend_from_slice(&[0; 4]),
+            _ => self.buffer.resize(body, 0),
+        }
         self.records += 1;
         RecordWriter { buffer: &mut self.buffer, start, body, blobs, written: 0, blobs_at: body }
     }
@@ -78,6 +86,7 @@ impl Batch {
     }
 
     /// Takes room for so many encoded bytes at once, so that a large record does not grow into it piece by piece.
+    #[inline]
     pub fn reserve(&mut self, bytes: usize) {
         if self.buffer.capacity() == 0 {
             self.buffer = BytesMut::with_capacity(bytes.max(CHUNK));
@@ -109,6 +118,7 @@ impl Batch {
     }
 
     /// Takes the encoded bytes and leaves the batch empty.
+    #[inline]
     pub fn take(&mut self) -> (Bytes, u32) {
         (self.buffer.split().freeze(), std::mem::take(&mut self.records))
     }
@@ -127,12 +137,14 @@ pub struct RecordWriter<'a> {
 
 impl RecordWriter<'_> {
     /// Appends to the body.
+    #[inline]
     pub fn body(&mut self, bytes: &[u8]) {
         debug_assert_eq!(self.written, 0, "the body comes before the blobs");
         self.buffer.extend_from_slice(bytes);
     }
 
     /// Appends one blob, given in pieces.
+    #[inline]
     pub fn blob(&mut self, pieces: &[&[u8]]) {
         assert!(self.written < self.blobs, "more blobs than announced");
         if self.written == 0 {
@@ -148,6 +160,7 @@ impl RecordWriter<'_> {
         self.written += 1;
     }
 
+    #[inline]
     fn end_body(&mut self) {
         self.blobs_at = self.buffer.len();
         let len = (self.blobs_at - self.body) as u32;
@@ -156,6 +169,7 @@ impl RecordWriter<'_> {
 }
 
 impl Drop for RecordWriter<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.written == 0 {
             self.end_body();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, Record, Records};
+use crate::batch::{Batch, Records};
 use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
 
 /// Records in a page.
@@ -39,21 +39,17 @@ impl MemoryJournal {
         MemoryJournal::default()
     }
 
-    fn keep(&mut self, index: u64, record: Record<'_>, bytes: Bytes) {
-        let number = index / PAGE;
-        if self.first_page + self.pages.len() as u64 <= number {
-            self.begin_page(number);
-        }
-        if record.blob_count() == 0 {
-            return;
-        }
+    /// Keeps the bytes of a record which has so many blobs.
+    #[inline]
+    fn keep(&mut self, index: u64, blobs: u32, bytes: Bytes) {
         if let Some(Some(page)) = self.pages.back_mut() {
-            page.slots[(index % PAGE) as usize] = Slot::new(bytes, record.blob_count());
-            page.live += record.blob_count();
-            page.blobs += record.blob_count();
+            page.slots[(index % PAGE) as usize] = Slot::new(bytes, blobs);
+            page.live += blobs;
+            page.blobs += blobs;
         }
     }
 
+    #[cold]
     fn begin_page(&mut self, number: u64) {
         if let Some(last) = self.pages.len().checked_sub(1) {
             self.drop_if_dead(last);
@@ -117,7 +113,12 @@ impl Journal for MemoryJournal {
         let mut at = 0;
         for (index, record) in (first_index..).zip(Records::new(&bytes)) {
             let end = at + record.encoded_len();
-            self.keep(index, record, bytes.slice(at..end));
+            if self.first_page + self.pages.len() as u64 <= index / PAGE {
+                self.begin_page(index / PAGE);
+            }
+            if record.blob_count() > 0 {
+                self.keep(index, record.blob_count(), bytes.slice(at..end));
+            }
             at = end;
         }
         self.records += u64::from(count);
@@ -205,10 +206,16 @@ struct Slot {
 }
 
 impl Slot {
+    #[inline]
     fn new(record: Bytes, blobs: u32) -> Slot {
         if blobs <= 64 {
             return Slot { record, live: u64::MAX >> (64 - blobs), many: None };
         }
+        Slot::of_many(record, blobs)
+    }
+
+    #[cold]
+    fn of_many(record: Bytes, blobs: u32) -> Slot {
         let many = vec![u64::MAX; blobs.div_ceil(64) as usize].into_boxed_slice();
         Slot { record, live: u64::from(blobs), many: Some(many) }
     }

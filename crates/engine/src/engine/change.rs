@@ -193,7 +193,7 @@ impl Engine {
     }
 
     /// Whether a leased message was cancelled.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_cancelled(&self, slot: u32) -> bool {
         let extras = self.messages.get(slot).extras;
         extras != NIL && self.extras.changed(extras).is_some_and(|changed| changed.cancelled)

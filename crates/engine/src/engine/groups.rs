@@ -118,9 +118,7 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
-        let message =
-            self.new_message(place.queue_slot, place.sequence, blob, item.priority, item.max_attempts);
-        let slot = self.place_message(place, message);
+        let slot = self.place_message(place, blob, item);
         let options = item.options.and_then(read_options);
         self.add_extras(slot, item.backoff, options.as_ref());
         let flow = self.enter_flow(slot);

@@ -17,13 +17,18 @@ pub(super) fn namespace_hash(name: &str) -> u64 {
 
 impl Engine {
     /// Slot of a namespace that exists.
-    #[inline]
+    #[inline(always)]
     pub(super) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
         if let Some((last, slot)) = self.last_namespace
             && last == namespace
         {
             return Some(slot);
         }
+        self.look_up_namespace(namespace)
+    }
+
+    #[inline(never)]
+    fn look_up_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
         let slot = self.namespace_slot(namespace)?;
         self.last_namespace = Some((namespace, slot));
         Some(slot)
@@ -41,7 +46,7 @@ impl Engine {
     }
 
     /// Like `find_queue`, for a name as bytes, on the hot path.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
         if self.last_queue < self.queues.slots() {
             let queue = self.queues.get(self.last_queue);
@@ -49,6 +54,11 @@ impl Engine {
                 return Some(self.last_queue);
             }
         }
+        self.look_up_queue(namespace_slot, name)
+    }
+
+    #[inline(never)]
+    fn look_up_queue(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
         let found = self.find_queue(namespace_slot, std::str::from_utf8(name).ok()?)?;
         self.last_queue = found;
         Some(found)
@@ -70,7 +80,7 @@ impl Engine {
     }
 
     /// Slot of a message that is there for those who ask.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_message(&mut self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.live_namespace(id.namespace)?;
         let slot = self.namespaces.get_mut(namespace_slot).directory.find(id.sequence)?;
@@ -84,7 +94,7 @@ impl Engine {
         (!self.is_stale(slot)).then_some(slot)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_stale(&self, slot: u32) -> bool {
         let message = self.messages.get(slot);
         self.queues.get(message.queue).is_stale(message)

@@ -88,9 +88,7 @@ impl Engine {
 
     fn insert_own(&mut self, place: Place, send: &OwnSend<'_>, options: &SendOptions<'_>, out: &mut Outcome) {
         let item = &send.item;
-        let message =
-            self.new_message(place.queue_slot, place.sequence, send.blob, item.priority, item.max_attempts);
-        let slot = self.place_message(place, message);
+        let slot = self.place_message(place, send.blob, item);
         let given = options.given();
         if given.is_some() || item.backoff.is_some() {
             self.add_extras(slot, item.backoff, given);

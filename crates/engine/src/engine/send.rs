@@ -4,7 +4,7 @@ use super::lookup::{namespace_not_found, queue_closed, queue_not_found};
 use super::{Engine, internal};
 use crate::command::Deliver;
 use crate::error::Error;
-use crate::id::{BlobRef, EPOCH_SHIFT, MessageId};
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, QueueId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
@@ -12,7 +12,7 @@ use crate::query::State;
 use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
-use crate::state::message::{Message, Reason, UNLINKED};
+use crate::state::message::Message;
 use crate::state::options::Options;
 use crate::state::queue::Queue;
 use crate::store::NIL;
@@ -50,7 +50,11 @@ impl Engine {
             return Ok(());
         }
         self.admit_to_queue(found)?;
-        let Admitted { bytes, unique, parents } = self.admit_items(namespace_slot, send)?;
+        let Admitted { bytes, unique, parents } = if send.are_plain {
+            Admitted { bytes: send.bytes, unique: false, parents: false }
+        } else {
+            self.admit_items(namespace_slot, send)?
+        };
         if unique {
             return self.send_unique(namespace_slot, found, send, out);
         }
@@ -66,7 +70,9 @@ impl Engine {
             self.flows.first = first;
         }
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
-        self.insert_all(namespace_slot, queue_slot, first, send, out);
+        if !send.are_plain || !self.insert_plain(namespace_slot, queue_slot, first, send, out) {
+            self.insert_all(namespace_slot, queue_slot, first, send, out);
+        }
         self.remember(queue_slot, first, send, out);
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
@@ -156,8 +162,8 @@ impl Engine {
         self.idempotency.remember(sent, self.now_us, window_us, self.limits.idempotency_keys);
     }
 
-    /// Checks the items.
-    #[inline(always)]
+    /// Checks items of which some are more than plain.
+    #[inline(never)]
     fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<Admitted, Error> {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
@@ -201,7 +207,6 @@ impl Engine {
     }
 
     /// Checks the plain fields of an item.
-    #[inline(always)]
     fn admit_plain(&self, item: &SendItemRecord<'_>) -> Result<(), Error> {
         let sound = item.priority <= PRIORITY_MAX && item.max_attempts <= ATTEMPTS_MAX;
         if !sound {
@@ -210,7 +215,7 @@ impl Engine {
         if let Some(backoff) = &item.backoff {
             backoff_rule("backoff", backoff).map_err(internal)?;
         }
-        if item.deliver == Deliver::Now { Ok(()) } else { self.admit_time(item.deliver) }
+        self.admit_time(item.deliver)
     }
 
     /// Checks the options of an item, and returns them. Apart from the plain fields, since they are many bytes to hand on.
@@ -294,7 +299,46 @@ impl Engine {
         Ok(last + 1)
     }
 
+    /// New plain messages, which are ready at once: as [`Engine::insert_one`] would do with each, with what they have in
+    /// common looked up once. False, with nothing done, where a turn or a limit has a say in when they are delivered.
     #[inline(always)]
+    fn insert_plain(
+        &mut self,
+        namespace_slot: u32,
+        queue_slot: u32,
+        first: u64,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) -> bool {
+        let queue = self.queues.get_mut(queue_slot);
+        if queue.fair.is_some() || queue.limit != NIL {
+            return false;
+        }
+        let namespace = self.namespaces.get_mut(namespace_slot);
+        for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
+            let blob = BlobRef { index: self.applied_index, item: blob_item, len: item.blob_len };
+            let line = &mut queue.ready.lists[usize::from(item.priority)];
+            let slot = self.messages.insert(Message {
+                state: Some(State::Ready),
+                generation: queue.waiting_generation,
+                links: [line.link_behind(), queue.all.link_behind()],
+                ..Message::new(queue_slot, sequence, self.now_us, blob, item.priority, item.max_attempts)
+            });
+            line.push_linked(&mut self.messages, slot);
+            queue.all.push_linked(&mut self.messages, slot);
+            queue.ready.occupied |= 1 << item.priority;
+            namespace.directory.insert(sequence, slot);
+        }
+        let count = u64::from(send.count);
+        namespace.last_sequence = first + count - 1;
+        queue.counters.states[State::Ready as usize] += count;
+        queue.bytes[State::Ready as usize] += send.bytes;
+        self.totals.states[State::Ready as usize] += count;
+        out.ready.push(QueueId(queue.number));
+        true
+    }
+
+    #[inline(never)]
     fn insert_all(
         &mut self,
         namespace_slot: u32,
@@ -310,7 +354,7 @@ impl Engine {
     }
 
     /// A new message, which goes as far as it may.
-    #[inline(always)]
+    #[inline]
     pub(super) fn insert_one(
         &mut self,
         place: Place,
@@ -318,9 +362,7 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
-        let message =
-            self.new_message(place.queue_slot, place.sequence, blob, item.priority, item.max_attempts);
-        let slot = self.place_message(place, message);
+        let slot = self.place_message(place, blob, item);
         let due_us = self.due_us(item.deliver);
         if item.backoff.is_some() || item.options.is_some() {
             self.insert_optional(slot, item, due_us, out);
@@ -357,8 +399,11 @@ impl Engine {
     }
 
     /// Puts a new message into its slot, directory and queue; it is in no state yet.
-    #[inline(always)]
-    pub(super) fn place_message(&mut self, place: Place, message: Message) -> u32 {
+    #[inline]
+    pub(super) fn place_message(&mut self, place: Place, blob: BlobRef, item: &SendItemRecord<'_>) -> u32 {
+        let (priority, max_attempts) = (item.priority, item.max_attempts);
+        let message =
+            Message::new(place.queue_slot, place.sequence, self.now_us, blob, priority, max_attempts);
         let slot = self.messages.insert(message);
         let namespace = self.namespaces.get_mut(place.namespace_slot);
         namespace.directory.insert(place.sequence, slot);
@@ -401,39 +446,6 @@ impl Engine {
             results.ttl_ms = record.result_ttl_ms;
             results.correlation_id = record.correlation_id.into();
             results.reply_to = record.reply_to.into();
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn new_message(
-        &self,
-        queue_slot: u32,
-        sequence: u64,
-        blob: BlobRef,
-        priority: u8,
-        max_attempts: u16,
-    ) -> Message {
-        Message {
-            sequence,
-            sent_at_us: self.now_us,
-            time_us: 0,
-            token: 0,
-            started_at_us: 0,
-            blob_index: blob.index,
-            blob_item: blob.item,
-            blob_len: blob.len,
-            queue: queue_slot,
-            extras: NIL,
-            generation: 0,
-            arrived: false,
-            links: [UNLINKED; 2],
-            attempts: 0,
-            max_attempts,
-            deliveries: 0,
-            bucket: 0,
-            state: None,
-            priority,
-            reason: Reason::None,
         }
     }
 

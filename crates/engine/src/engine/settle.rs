@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// The message that a receipt holds now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
         if receipt.id.namespace != namespace {
             return None;

@@ -3,10 +3,11 @@
 use super::Engine;
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
-use crate::query::{Attempt, AttemptEnd, State};
+use crate::query::{Attempt, AttemptEnd, Counters, State};
 use crate::state::flows::End;
 use crate::state::message::{BlockedBy, Message, Reason};
 use crate::state::options::Options;
+use crate::state::queue::Queue;
 use crate::store::NIL;
 
 impl Engine {
@@ -194,15 +195,19 @@ impl Engine {
     /// Out of the queue for good: counters, slot, directory and blobs.
     #[inline]
     pub(super) fn remove(&mut self, slot: u32, out: &mut Outcome) {
-        self.leave(slot);
-        let message = self.messages.get(slot);
-        let queue = self.queues.get_mut(message.queue);
-        let len = u64::from(message.blob_len);
+        self.detach(slot);
+        let message = self.messages.get_mut(slot);
+        let (queue_slot, len) = (message.queue, u64::from(message.blob_len));
+        let queue = self.queues.get_mut(queue_slot);
+        let in_flight = count_out(message, queue, &mut self.totals);
         queue.counters.bytes -= len;
         self.totals.bytes -= len;
         let namespace = self.namespaces.get_mut(queue.namespace);
         namespace.messages -= 1;
         namespace.bytes -= len;
+        if in_flight {
+            self.end_flight(queue_slot);
+        }
         self.give_up(slot, out);
         self.free(slot, out);
     }
@@ -218,12 +223,11 @@ impl Engine {
     #[inline(always)]
     fn free(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
-        let (queue_slot, extras) = (message.queue, message.extras);
+        let (queue_slot, extras, sequence) = (message.queue, message.extras, message.sequence);
         self.release_blob(message.blob(), out);
         self.leave_siblings(slot);
         let namespace = self.queues.get(queue_slot).namespace;
-        let message = self.messages.get(slot);
-        self.namespaces.get_mut(namespace).directory.remove(message.sequence);
+        self.namespaces.get_mut(namespace).directory.remove(sequence);
         if extras != NIL {
             self.free_extras(extras, out);
         }
@@ -312,23 +316,12 @@ impl Engine {
     }
 
     /// Takes a message off the list of its state and out of that state's counters.
-    #[inline]
     pub(super) fn leave(&mut self, slot: u32) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
-        let Some(state) = message.state else { return };
-        message.reason = Reason::None;
-        let queue = self.queues.get_mut(message.queue);
-        queue.counters.states[state as usize] -= 1;
-        queue.bytes[state as usize] -= u64::from(message.blob_len);
-        self.totals.states[state as usize] -= 1;
-        match state {
-            State::Leased if queue.limit != NIL => {
-                let queue_slot = message.queue;
-                self.end_flight(queue_slot);
-            }
-            State::Blocked => queue.blocked_by[usize::from(message.bucket)] -= 1,
-            _ => {}
+        let queue_slot = message.queue;
+        if count_out(message, self.queues.get_mut(queue_slot), &mut self.totals) {
+            self.end_flight(queue_slot);
         }
     }
 
@@ -464,4 +457,18 @@ impl Engine {
     pub(super) fn is_spent(&self, message: &Message) -> bool {
         message.attempts >= self.queues.get(message.queue).max_attempts(message)
     }
+}
+
+/// Takes a message out of the counters of its state; whether it was in flight under a limit of its queue.
+#[inline(always)]
+fn count_out(message: &mut Message, queue: &mut Queue, totals: &mut Counters) -> bool {
+    let Some(state) = message.state else { return false };
+    message.reason = Reason::None;
+    queue.counters.states[state as usize] -= 1;
+    queue.bytes[state as usize] -= u64::from(message.blob_len);
+    totals.states[state as usize] -= 1;
+    if state == State::Blocked {
+        queue.blocked_by[usize::from(message.bucket)] -= 1;
+    }
+    state == State::Leased && queue.limit != NIL
 }

@@ -11,7 +11,7 @@ use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::limit::LimitRules;
-use crate::limits::Limits;
+use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
 use crate::settings::{Backoff, QueuePatch, Quotas};
 use crate::wire::Reader;
 
@@ -66,6 +66,10 @@ pub(crate) struct SendRecord<'a> {
     pub(crate) idempotency_key: &'a [u8],
     pub(crate) request_digest: u64,
     pub(crate) count: u32,
+    /// Of all blobs together.
+    pub(crate) bytes: u64,
+    /// Whether there are items, and none has more than a priority and a number of attempts, both within their limits.
+    pub(crate) are_plain: bool,
     items: Reader<'a>,
 }
 
@@ -284,17 +288,21 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
     let queue = reader.raw(usize::from(head[18]))?;
     let idempotency_key = reader.raw(usize::from(key_len))?;
     let items = *reader;
+    let (mut bytes, mut are_plain) = (0, count > 0);
     for _ in 0..count {
         let item = read_send_item(reader)?;
+        bytes += u64::from(item.blob_len);
+        are_plain &= item.is_plain();
         if item.options.is_some_and(|options| !super::are_options(options)) {
             return None;
         }
     }
     let namespace = NamespaceId(u32_at(head, 0));
-    Some(SendRecord { namespace, queue, idempotency_key, request_digest: u64_at(head, 4), count, items })
+    let request_digest = u64_at(head, 4);
+    Some(SendRecord { namespace, queue, idempotency_key, request_digest, count, bytes, are_plain, items })
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
     let fixed = reader.array::<8>()?;
     let flags = fixed[5];
@@ -389,6 +397,15 @@ pub(super) fn receipt_at(bytes: &[u8]) -> Receipt {
     Receipt { id: id_at(bytes), token: u64_at(bytes, 12) }
 }
 
+impl SendItemRecord<'_> {
+    /// Whether it says nothing that has to be looked at before it is ready.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let sound = self.priority <= PRIORITY_MAX && self.max_attempts <= ATTEMPTS_MAX;
+        sound & (self.deliver == Deliver::Now) & self.backoff.is_none() & self.options.is_none()
+    }
+}
+
 impl<'a> SendRecord<'a> {
     /// One without items.
     pub(super) fn head(
@@ -399,10 +416,11 @@ impl<'a> SendRecord<'a> {
         count: u32,
     ) -> SendRecord<'a> {
         let (queue, items) = (queue.as_bytes(), Reader::new(&[]));
-        SendRecord { namespace, queue, idempotency_key, request_digest, count, items }
+        let (bytes, are_plain) = (0, false);
+        SendRecord { namespace, queue, idempotency_key, request_digest, count, bytes, are_plain, items }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn items(&self) -> impl Iterator<Item = SendItemRecord<'a>> + use<'a> {
         let mut reader = self.items;
         (0..self.count).map_while(move |_| read_send_item(&mut reader))

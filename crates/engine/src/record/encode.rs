@@ -11,6 +11,7 @@ use crate::wire::Put;
 impl Command<'_> {
     /// How many blobs the record has: a send one per item, a settle and a report one per text, result and checkpoint,
     /// a schedule one.
+    #[inline]
     pub fn blob_count(&self) -> u32 {
         match self {
             Command::Send(send) => send.items.len() as u32,
@@ -29,6 +30,7 @@ impl Command<'_> {
     }
 
     /// Writes the record: its body, then its blobs. The command has passed [`Command::check`].
+    #[inline]
     pub fn encode(&self, sink: &mut impl RecordSink) {
         match self {
             Command::Tick => sink.body(&[kind::TICK, LAYOUT]),
@@ -43,15 +45,12 @@ impl Command<'_> {
             }
             Command::Change(change) => change::encode(change, sink),
             Command::SchedulePut(put) => schedule::encode_put(put, sink),
-            _ => {
-                let mut body = Vec::with_capacity(192);
-                encode_rare(self, &mut body);
-                sink.body(&body);
-            }
+            _ => sink.body(&rare_body(self)),
         }
     }
 }
 
+#[inline(always)]
 fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
     let mut head = [0u8; 21];
     head[0] = kind::SEND;
@@ -75,10 +74,12 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
 }
 
 /// The one blob of an item.
+#[inline(always)]
 pub(super) fn send_blob(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
 }
 
+#[inline(always)]
 pub(super) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     let len = BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len();
     let (deliver, time) = match item.deliver {
@@ -94,7 +95,19 @@ pub(super) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) 
         | if item.options.is_some() { tag::HAS_OPTIONS } else { 0 };
     fixed[6..8].copy_from_slice(&item.max_attempts.to_le_bytes());
     fixed[8..].copy_from_slice(&time.to_le_bytes());
-    sink.body(if deliver == tag::DELIVER_NOW { &fixed[..8] } else { &fixed });
+    if deliver == tag::DELIVER_NOW {
+        sink.body(&fixed[..8]);
+    } else {
+        sink.body(&fixed);
+    }
+    if item.backoff.is_some() || item.options.is_some() {
+        encode_optional(item, sink);
+    }
+}
+
+/// Fields that few items have.
+#[inline(never)]
+fn encode_optional(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     if let Some(backoff) = &item.backoff {
         sink.body(&backoff_bytes(backoff));
     }
@@ -179,6 +192,13 @@ fn encode_extend(namespace: NamespaceId, items: &[(Receipt, u64)], sink: &mut im
         fixed[20..].copy_from_slice(&lease_ms.to_le_bytes());
         sink.body(&fixed);
     }
+}
+
+#[cold]
+fn rare_body(command: &Command<'_>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(192);
+    encode_rare(command, &mut body);
+    body
 }
 
 fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {

@@ -45,8 +45,24 @@ impl<const K: usize> List<K> {
         items: &mut Slab<T, CHUNK>,
         slot: u32,
     ) {
+        *items.get_mut(slot).link_mut() = self.link_behind();
+        self.push_linked(items, slot);
+    }
+
+    /// The neighbours that an item will have which [`List::push_linked`] puts in next.
+    #[inline(always)]
+    pub(crate) fn link_behind(&self) -> Link {
+        Link { prev: self.tail, next: NIL }
+    }
+
+    /// Like [`List::push_back`], for an item that was made with [`List::link_behind`].
+    #[inline(always)]
+    pub(crate) fn push_linked<T: Linked<K>, const CHUNK: usize>(
+        &mut self,
+        items: &mut Slab<T, CHUNK>,
+        slot: u32,
+    ) {
         let tail = std::mem::replace(&mut self.tail, slot);
-        *items.get_mut(slot).link_mut() = Link { prev: tail, next: NIL };
         if tail == NIL {
             self.head = slot;
         } else {

@@ -125,6 +125,40 @@ pub(crate) struct Message {
 const _: () = assert!(size_of::<Message>() == 96);
 
 impl Message {
+    /// A new message, in no state and on no list.
+    #[inline(always)]
+    pub(crate) fn new(
+        queue: u32,
+        sequence: u64,
+        sent_at_us: u64,
+        blob: BlobRef,
+        priority: u8,
+        max_attempts: u16,
+    ) -> Message {
+        Message {
+            sequence,
+            sent_at_us,
+            time_us: 0,
+            token: 0,
+            started_at_us: 0,
+            blob_index: blob.index,
+            blob_item: blob.item,
+            blob_len: blob.len,
+            queue,
+            extras: NIL,
+            generation: 0,
+            links: [UNLINKED; 2],
+            attempts: 0,
+            max_attempts,
+            deliveries: 0,
+            bucket: 0,
+            state: None,
+            priority,
+            reason: Reason::None,
+            arrived: false,
+        }
+    }
+
     /// What a blocked message waits for.
     pub(crate) fn blocked_by(&self) -> Option<BlockedBy> {
         (self.state == Some(State::Blocked)).then_some(())?;

@@ -100,6 +100,7 @@ impl Tokens {
         self.find(token).is_some_and(|(slot, word, bit)| self.settled.get(slot).0[word] & bit != 0)
     }
 
+    #[cold]
     fn clear_slot(&mut self) {
         let slot = self.given / PER_SLOT % SLOTS;
         if slot == u64::from(self.settled.used()) {
@@ -110,14 +111,16 @@ impl Tokens {
     }
 
     /// Slot, word and bit of a token, if it is within the window.
+    #[inline]
     fn find(&self, token: u64) -> Option<(u32, usize, u64)> {
         let epoch = (token >> EPOCH_SHIFT) as u32;
         let count = token & ((1 << EPOCH_SHIFT) - 1);
-        let at = self.epochs.iter().rposition(|&(number, _)| number <= epoch)?;
-        let (number, before) = self.epochs[at];
-        let until = self.epochs.get(at + 1).map_or(self.given, |&(_, before)| before);
+        let (before, until) = match self.epochs.back() {
+            Some(&(current, before)) if current == epoch => (before, self.given),
+            _ => self.earlier_epoch(epoch)?,
+        };
         let ordinal = before + count.checked_sub(1)?;
-        if number != epoch || ordinal >= until {
+        if ordinal >= until {
             return None;
         }
         // The slot of the newest token was cleared as a whole when it was entered.
@@ -128,6 +131,15 @@ impl Tokens {
         let slot = ordinal / PER_SLOT % SLOTS;
         let within = ordinal % PER_SLOT;
         Some((slot as u32, within as usize / 64, 1 << (within % 64)))
+    }
+
+    /// The tokens given before an epoch, and up to its end.
+    #[cold]
+    fn earlier_epoch(&self, epoch: u32) -> Option<(u64, u64)> {
+        let at = self.epochs.iter().rposition(|&(number, _)| number <= epoch)?;
+        let (number, before) = self.epochs[at];
+        let until = self.epochs.get(at + 1).map_or(self.given, |&(_, before)| before);
+        (number == epoch).then_some((before, until))
     }
 
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {

@@ -65,6 +65,7 @@ impl Wheel {
         self.place(items, slot);
     }
 
+    #[inline]
     fn place<T: Timed, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
         let item = items.get_mut(slot);
         let tick = tick_of(item).max(self.tick);
@@ -84,6 +85,7 @@ impl Wheel {
         self.unlink(items, slot);
     }
 
+    #[inline]
     fn unlink<T: Timed, const CHUNK: usize>(&mut self, items: &mut Slab<T, CHUNK>, slot: u32) {
         let bucket = usize::from(items.get(slot).bucket());
         self.buckets[bucket].unlink(items, slot);

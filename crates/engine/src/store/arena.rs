@@ -19,13 +19,19 @@ impl<T, const CHUNK: usize> Arena<T, CHUNK> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, item: T) {
         if self.len.is_multiple_of(CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
+            self.add_chunk();
         }
         let last = self.len / CHUNK;
         self.chunks[last].push(item);
         self.len += 1;
+    }
+
+    #[cold]
+    fn add_chunk(&mut self) {
+        self.chunks.push(Vec::with_capacity(CHUNK));
     }
 
     #[inline]

@@ -81,16 +81,19 @@ impl Proposal {
 }
 
 /// Appends a command to a batch, as one record.
+#[inline]
 pub fn write_record(batch: &mut Batch, command: &Command<'_>) {
     batch.reserve(size_hint(command));
     encode(batch, command);
 }
 
+#[inline]
 fn encode(batch: &mut Batch, command: &Command<'_>) {
     command.encode(&mut Sink(batch.record(command.blob_count())));
 }
 
 /// Room that a record will about take; too little costs a reallocation, no more.
+#[inline]
 fn size_hint(command: &Command<'_>) -> usize {
     match command {
         Command::Send(send) => {
@@ -98,6 +101,13 @@ fn size_hint(command: &Command<'_>) -> usize {
             128 + send.queue.len()
                 + items.map(|item| ITEM_BYTES + item.payload.len() + 32 * item.headers.len()).sum::<usize>()
         }
+        Command::Receive(_) => 256,
+        _ => size_hint_of_others(command),
+    }
+}
+
+fn size_hint_of_others(command: &Command<'_>) -> usize {
+    match command {
         Command::Group(group) => {
             let items =
                 group.members.iter().chain(std::iter::once(group.callback)).map(|member| &member.item);
@@ -151,10 +161,12 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
 struct Sink<'a>(RecordWriter<'a>);
 
 impl RecordSink for Sink<'_> {
+    #[inline]
     fn body(&mut self, bytes: &[u8]) {
         self.0.body(bytes);
     }
 
+    #[inline]
     fn blob(&mut self, pieces: &[&[u8]]) {
         self.0.blob(pieces);
     }
