@@ -3,7 +3,7 @@
 use crate::change::{CHANGES_REMEMBERED_MAX, Verb};
 use crate::id::BlobRef;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// A change that was made.
@@ -52,7 +52,7 @@ impl Changed {
     }
 }
 
-impl Slot for Changed {
+impl PlainSlot for Changed {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -63,12 +63,7 @@ impl Slot for Changed {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.cancelled);
         out.u64(self.due_us);
         out.bool(self.tags.is_some());
@@ -83,10 +78,7 @@ impl Slot for Changed {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Changed::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let (cancelled, due_us) = (reader.bool()?, reader.u64()?);
         let tags = if reader.bool()? { Some(reader.blob()?) } else { None };
         let mut log = Vec::new();

@@ -7,7 +7,7 @@ use super::message::PLACE;
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab, Slot};
 use crate::wire::{Put, Reader};
 
 /// What a consumer is to the engine.
@@ -93,7 +93,7 @@ impl Consumer {
     }
 }
 
-impl Slot for Consumer {
+impl PlainSlot for Consumer {
     const BLOCK: usize = 8;
 
     fn vacant(next: u32) -> Self {
@@ -104,12 +104,7 @@ impl Slot for Consumer {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u64(self.number);
         out.u32(self.namespace);
         out.u8(self.standing as u8);
@@ -130,10 +125,7 @@ impl Slot for Consumer {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Consumer::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let (number, namespace) = (reader.u64()?, reader.u32()?);
         let standing = Standing::from_u8(reader.u8()?)?;
         let mut consumer = Consumer::new(number, namespace, standing, reader.name()?, 0);

@@ -2,7 +2,7 @@
 
 use crate::settings::QueuePatch;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// What queues begin with whose names match a pattern; or a vacant slot.
@@ -24,7 +24,7 @@ impl Defaults {
     }
 }
 
-impl Slot for Defaults {
+impl PlainSlot for Defaults {
     const BLOCK: usize = 4;
 
     fn vacant(next: u32) -> Self {
@@ -35,21 +35,13 @@ impl Slot for Defaults {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.namespace);
         out.name(&self.pattern);
         self.patch.write(out);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Defaults::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let namespace = reader.u32()?;
         let pattern = reader.name()?;
         Some(Defaults::new(namespace, pattern, QueuePatch::read(reader)?))

@@ -4,7 +4,7 @@ use super::list::{Link, Linked, UNLINKED};
 use super::message::PLACE;
 use super::wheel::{Timed, Wheel};
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// The end of one message, or a vacant slot.
@@ -21,7 +21,7 @@ pub(crate) struct Expiry {
     next_vacant: Option<u32>,
 }
 
-impl Slot for Expiry {
+impl PlainSlot for Expiry {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -32,12 +32,7 @@ impl Slot for Expiry {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.message);
         out.u64(self.end_us);
         out.bool(self.armed);
@@ -46,10 +41,7 @@ impl Slot for Expiry {
         out.u32(self.link.next);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Expiry::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Expiry {
             message: reader.u32()?,
             end_us: reader.u64()?,

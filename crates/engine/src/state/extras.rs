@@ -10,7 +10,7 @@ use crate::query::{Attempt, AttemptEnd};
 use crate::record::{read_backoff, write_backoff};
 use crate::settings::Backoff;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// The optional fields of one message.
@@ -28,7 +28,7 @@ pub(crate) struct Extras {
 
 const _: () = assert!(size_of::<Extras>() == 48);
 
-impl Slot for Extras {
+impl PlainSlot for Extras {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -39,12 +39,7 @@ impl Slot for Extras {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.backoff.is_some());
         if let Some(backoff) = &self.backoff {
             write_backoff(out, backoff);
@@ -55,10 +50,7 @@ impl Slot for Extras {
         out.u32(self.options);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Extras::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
         let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
         let options = if reader.format() == 1 { NIL } else { reader.u32()? };
@@ -76,7 +68,7 @@ pub(crate) struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 56);
 
-impl Slot for Entry {
+impl PlainSlot for Entry {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -89,12 +81,8 @@ impl Slot for Entry {
         self.vacant.then_some(self.next)
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.vacant);
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.next);
-        if self.vacant {
-            return;
-        }
         out.u16(self.attempt.number);
         out.u8(self.attempt.end as u8);
         out.u64(self.attempt.started_at_us);
@@ -105,11 +93,8 @@ impl Slot for Entry {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (vacant, next) = (reader.bool()?, reader.u32()?);
-        if vacant {
-            return Some(Entry::vacant(next));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let next = reader.u32()?;
         let number = reader.u16()?;
         let end = match reader.u8()? {
             0 => AttemptEnd::Nacked,
@@ -120,7 +105,11 @@ impl Slot for Entry {
         };
         let (started_at_us, ended_at_us) = (reader.u64()?, reader.u64()?);
         let error = if reader.bool()? { Some(reader.blob()?) } else { None };
-        Some(Entry { attempt: Attempt { number, end, started_at_us, ended_at_us, error }, next, vacant })
+        Some(Entry {
+            attempt: Attempt { number, end, started_at_us, ended_at_us, error },
+            next,
+            vacant: false,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use super::queue::PRIORITIES;
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// The ready messages of one queue, fair key and priority; or a vacant slot.
@@ -34,7 +34,7 @@ pub(crate) struct Lane {
     next_vacant: Option<u32>,
 }
 
-impl Slot for Lane {
+impl PlainSlot for Lane {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -57,12 +57,7 @@ impl Slot for Lane {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.queue);
         self.key.write(out);
         out.u8(self.priority);
@@ -75,10 +70,7 @@ impl Slot for Lane {
         out.u16(self.left);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Lane::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Lane {
             queue: reader.u32()?,
             key: Key::read(reader)?,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::options::{DependsMode, OnParentFailed};
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// How a message ended, for those that wait for it.
@@ -63,7 +63,7 @@ impl Flow {
     }
 }
 
-impl Slot for Flow {
+impl PlainSlot for Flow {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -85,12 +85,7 @@ impl Slot for Flow {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.parent);
         out.u32(self.edges);
         out.bool(self.waiting);
@@ -99,10 +94,7 @@ impl Slot for Flow {
         out.bool(self.group);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Flow::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Flow {
             parent: reader.u32()?,
             edges: reader.u32()?,
@@ -137,7 +129,7 @@ pub(crate) struct Parent {
     next_vacant: Option<u32>,
 }
 
-impl Slot for Parent {
+impl PlainSlot for Parent {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -157,12 +149,7 @@ impl Slot for Parent {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u64(self.sequence);
         [self.flow, self.head, self.tail, self.cursor].into_iter().for_each(|slot| out.u32(slot));
         out.u8(match self.end {
@@ -173,10 +160,7 @@ impl Slot for Parent {
         out.bool(self.working);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Parent::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Parent {
             sequence: reader.u64()?,
             flow: reader.u32()?,
@@ -207,7 +191,7 @@ pub(crate) struct Edge {
     next_vacant: Option<u32>,
 }
 
-impl Slot for Edge {
+impl PlainSlot for Edge {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -226,22 +210,14 @@ impl Slot for Edge {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.told);
         for slot in [self.parent, self.child, self.prev, self.next, self.next_parent] {
             out.u32(slot);
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Edge::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Edge {
             told: reader.bool()?,
             parent: reader.u32()?,

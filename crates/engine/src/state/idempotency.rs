@@ -3,7 +3,7 @@
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// Keys that one send forgets at most, when they are over age or number.
@@ -27,7 +27,7 @@ pub(crate) struct Remembered {
     vacant: bool,
 }
 
-impl Slot for Remembered {
+impl PlainSlot for Remembered {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -48,12 +48,8 @@ impl Slot for Remembered {
         self.vacant.then_some(self.next)
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.vacant);
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.next);
-        if self.vacant {
-            return;
-        }
         out.u32(self.queue);
         out.bytes16(&self.key);
         out.u64(self.request_digest);
@@ -67,11 +63,8 @@ impl Slot for Remembered {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (vacant, next) = (reader.bool()?, reader.u32()?);
-        if vacant {
-            return Some(Remembered::vacant(next));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let next = reader.u32()?;
         let mut remembered = Remembered {
             queue: reader.u32()?,
             key: reader.bytes16()?.into(),
@@ -81,7 +74,7 @@ impl Slot for Remembered {
             duplicates: Box::default(),
             at_us: reader.u64()?,
             next,
-            vacant,
+            vacant: false,
         };
         if reader.format() >= 2 {
             let count = reader.u32()?;

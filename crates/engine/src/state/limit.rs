@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::limit_keys::{KeyLines, LimitKeys};
 use crate::limit::LimitRules;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// A limit of a namespace, or a vacant slot.
@@ -51,7 +51,7 @@ impl Limit {
     }
 }
 
-impl Slot for Limit {
+impl PlainSlot for Limit {
     const BLOCK: usize = 8;
 
     fn vacant(next: u32) -> Self {
@@ -78,12 +78,7 @@ impl Slot for Limit {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.namespace);
         out.name(&self.name);
         self.rules.write(out);
@@ -97,10 +92,7 @@ impl Slot for Limit {
         out.bool(self.deleted);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Limit::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let namespace = reader.u32()?;
         let mut limit = Limit::new(namespace, reader.name()?);
         limit.rules = LimitRules::read(reader)?;

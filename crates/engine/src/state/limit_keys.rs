@@ -6,7 +6,7 @@ use super::message::PLACE;
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// One key of one limit, or a vacant slot.
@@ -32,7 +32,7 @@ pub(crate) struct LimitKey {
     next_vacant: Option<u32>,
 }
 
-impl Slot for LimitKey {
+impl PlainSlot for LimitKey {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -54,12 +54,7 @@ impl Slot for LimitKey {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.limit);
         self.key.write(out);
         out.u32(self.in_flight);
@@ -70,10 +65,7 @@ impl Slot for LimitKey {
         out.bool(self.working);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(LimitKey::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(LimitKey {
             limit: reader.u32()?,
             key: Key::read(reader)?,
@@ -167,7 +159,7 @@ pub(crate) struct KeyLine {
     next_vacant: Option<u32>,
 }
 
-impl Slot for KeyLine {
+impl PlainSlot for KeyLine {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -191,12 +183,7 @@ impl Slot for KeyLine {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.queue);
         self.key.write(out);
         for number in [self.of, self.members, self.leased, self.generation, self.ready, self.waiting_count] {
@@ -207,10 +194,7 @@ impl Slot for KeyLine {
         out.u32(self.next);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(KeyLine::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(KeyLine {
             queue: reader.u32()?,
             key: Key::read(reader)?,

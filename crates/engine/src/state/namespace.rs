@@ -6,7 +6,7 @@ use crate::record::{read_quotas, write_quotas};
 use crate::settings::Quotas;
 use crate::store::NIL;
 use crate::store::directory::Directory;
-use crate::store::slab::Slot;
+use crate::store::slab::PlainSlot;
 use crate::wire::{Put, Reader};
 
 /// A namespace, or a vacant slot.
@@ -61,7 +61,7 @@ impl Namespace {
     }
 }
 
-impl Slot for Namespace {
+impl PlainSlot for Namespace {
     const BLOCK: usize = 4;
 
     fn vacant(next: u32) -> Self {
@@ -72,12 +72,7 @@ impl Slot for Namespace {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.number);
         out.name(&self.name);
         out.u32(self.shard);
@@ -90,10 +85,7 @@ impl Slot for Namespace {
         out.bool(self.deleted);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Namespace::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let number = reader.u32()?;
         let name = reader.name()?;
         let shard = reader.u32()?;

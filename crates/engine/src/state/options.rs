@@ -2,7 +2,7 @@
 
 use crate::options::UniqueUntil;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
@@ -43,7 +43,7 @@ impl Options {
     }
 }
 
-impl Slot for Options {
+impl PlainSlot for Options {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -67,12 +67,7 @@ impl Slot for Options {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.ordering);
         out.u32(self.fair);
         out.u32(self.results);
@@ -86,10 +81,7 @@ impl Slot for Options {
         out.u32(self.flow);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Options::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Options {
             ordering: reader.u32()?,
             fair: reader.u32()?,

@@ -6,7 +6,7 @@ use super::message::PLACE;
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// One key of one queue, or a vacant slot.
@@ -26,7 +26,7 @@ pub(crate) struct OrderingKey {
     next_vacant: Option<u32>,
 }
 
-impl Slot for OrderingKey {
+impl PlainSlot for OrderingKey {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -45,12 +45,7 @@ impl Slot for OrderingKey {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.queue);
         self.key.write(out);
         out.u32(self.messages);
@@ -59,10 +54,7 @@ impl Slot for OrderingKey {
         out.bool(self.working);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(OrderingKey::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(OrderingKey {
             queue: reader.u32()?,
             key: Key::read(reader)?,

@@ -1,7 +1,7 @@
 //! Where a message comes from that died in another queue.
 
 use super::message::Reason;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// The queue in which a message died last, and why; or a vacant slot.
@@ -23,7 +23,7 @@ impl Origin {
     }
 }
 
-impl Slot for Origin {
+impl PlainSlot for Origin {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -34,21 +34,13 @@ impl Slot for Origin {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.name(&self.queue);
         out.u8(self.reason as u8);
         out.u64(self.died_at_us);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Origin::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let queue = reader.name()?.into();
         let reason = *Reason::ALL.get(usize::from(reader.u8()?))?;
         Some(Origin::new(queue, reason, reader.u64()?))

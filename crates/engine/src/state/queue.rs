@@ -12,7 +12,7 @@ use crate::query::{Counters, State};
 use crate::record::read_backoff;
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
-use crate::store::slab::Slot;
+use crate::store::slab::PlainSlot;
 use crate::wire::{Put, Reader};
 
 /// Levels of priority.
@@ -173,7 +173,7 @@ impl Queue {
     }
 }
 
-impl Slot for Queue {
+impl PlainSlot for Queue {
     const BLOCK: usize = 4;
 
     fn vacant(next: u32) -> Self {
@@ -184,12 +184,7 @@ impl Slot for Queue {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.name(&self.name);
         self.numbers().into_iter().for_each(|number| out.u32(number));
         self.settings.write(out);
@@ -215,10 +210,7 @@ impl Slot for Queue {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Queue::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let name = reader.name()?;
         let number = reader.u32()?;
         let namespace = reader.u32()?;

@@ -2,7 +2,7 @@
 
 use crate::id::BlobRef;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// How far the holder of a message says that it has come.
@@ -52,7 +52,7 @@ impl Results {
     }
 }
 
-impl Slot for Results {
+impl PlainSlot for Results {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -71,12 +71,7 @@ impl Slot for Results {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u64(self.ttl_ms);
         out.bytes16(&self.correlation_id);
         out.name(&self.reply_to);
@@ -90,10 +85,7 @@ impl Slot for Results {
         write_blob(out, self.result);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Results::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Results {
             ttl_ms: reader.u64()?,
             correlation_id: reader.bytes16()?.into(),

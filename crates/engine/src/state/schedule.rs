@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::BlobRef;
 use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// A schedule of a namespace, or a vacant slot.
@@ -49,7 +49,7 @@ impl Schedule {
     }
 }
 
-impl Slot for Schedule {
+impl PlainSlot for Schedule {
     const BLOCK: usize = 8;
 
     fn vacant(next: u32) -> Self {
@@ -78,12 +78,7 @@ impl Slot for Schedule {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.namespace);
         out.u64(self.number);
         out.name(&self.name);
@@ -102,10 +97,7 @@ impl Slot for Schedule {
         out.name(&self.last_error);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(Schedule::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Schedule {
             namespace: reader.u32()?,
             number: reader.u64()?,

@@ -3,7 +3,7 @@
 use crate::hash::mix;
 use crate::id::BlobRef;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// One blob with several owners, or a vacant slot.
@@ -15,7 +15,7 @@ pub(crate) struct SharedBlob {
     next_vacant: Option<u32>,
 }
 
-impl Slot for SharedBlob {
+impl PlainSlot for SharedBlob {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
@@ -26,20 +26,12 @@ impl Slot for SharedBlob {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.blob(self.blob);
         out.u32(self.owners);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(SharedBlob::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(SharedBlob { blob: reader.blob()?, owners: reader.u32()?, next_vacant: None })
     }
 }

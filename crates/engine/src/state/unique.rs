@@ -8,7 +8,7 @@ use crate::hash::hash;
 use crate::options::UniqueUntil;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
 /// One key of one queue, or a vacant slot.
@@ -34,7 +34,7 @@ pub(crate) struct UniqueKey {
     next_vacant: Option<u32>,
 }
 
-impl Slot for UniqueKey {
+impl PlainSlot for UniqueKey {
     const BLOCK: usize = 32;
 
     fn vacant(next: u32) -> Self {
@@ -57,12 +57,7 @@ impl Slot for UniqueKey {
         self.next_vacant
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        out.bool(self.next_vacant.is_some());
-        if let Some(next) = self.next_vacant {
-            out.u32(next);
-            return;
-        }
+    fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.queue);
         self.key.write(out);
         out.u32(self.members);
@@ -76,10 +71,7 @@ impl Slot for UniqueKey {
         out.u16(self.bucket);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? {
-            return Some(UniqueKey::vacant(reader.u32()?));
-        }
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(UniqueKey {
             queue: reader.u32()?,
             key: Key::read(reader)?,

@@ -22,6 +22,48 @@ pub(crate) trait Slot: Sized {
     fn read(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
+/// A slot that has a field of its own for the next unused one, and is written with a mark before it that tells whether it
+/// is in use.
+pub(crate) trait PlainSlot: Sized {
+    /// Slots that a snapshot writes together.
+    const BLOCK: usize;
+    /// An unused slot which points to the next unused one.
+    fn vacant(next: u32) -> Self;
+    /// The next unused slot, if this one is unused.
+    fn next_vacant(&self) -> Option<u32>;
+    /// Appends the bytes of a slot in use.
+    fn write_used(&self, out: &mut Vec<u8>);
+    /// Reads what `write_used` wrote.
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+impl<T: PlainSlot> Slot for T {
+    const BLOCK: usize = T::BLOCK;
+
+    #[inline]
+    fn vacant(next: u32) -> Self {
+        T::vacant(next)
+    }
+
+    #[inline]
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let next = self.next_vacant();
+        out.bool(next.is_some());
+        match next {
+            Some(next) => out.u32(next),
+            None => self.write_used(out),
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        if reader.bool()? { Some(T::vacant(reader.u32()?)) } else { T::read_used(reader) }
+    }
+}
+
 /// Slots of one kind. `CHUNK` slots are allocated at a time.
 #[derive(Debug)]
 pub(crate) struct Slab<T, const CHUNK: usize> {
