@@ -6,9 +6,8 @@ use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
 use super::queue::PRIORITIES;
-use crate::hash::hash;
 use crate::store::NIL;
-use crate::store::hash_index::HashIndex;
+use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
@@ -87,6 +86,13 @@ impl PlainSlot for Lane {
     }
 }
 
+impl Lane {
+    /// Of one message that has the key.
+    fn with_one(queue: u32, priority: u8, key: &[u8]) -> Lane {
+        Lane { queue, key: Key::new(key), priority, members: 1, next_vacant: None, ..Lane::vacant(NIL) }
+    }
+}
+
 /// Ends of a ring of lanes: the head gives until its turn is over, then it goes behind the tail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ring {
@@ -139,56 +145,49 @@ impl Fair {
 pub(crate) struct Lanes {
     pub(crate) slots: Slab<Lane, 1024>,
     /// By queue, priority and key; without those of the empty key, which their queue knows. Derived.
-    index: HashIndex,
+    index: KeyIndex,
 }
 
-fn lane_hash(queue: u32, priority: u8, key: &[u8]) -> u64 {
-    hash(u64::from(queue) << 8 | u64::from(priority), key)
+fn scope(queue: u32, priority: u8) -> u64 {
+    u64::from(queue) << 8 | u64::from(priority)
+}
+
+impl Keyed for Lane {
+    fn scope(&self) -> u64 {
+        scope(self.queue, self.priority)
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn is_indexed(&self) -> bool {
+        !self.key.is_empty()
+    }
 }
 
 impl Lanes {
     /// The lane of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, priority: u8, key: &[u8]) -> u32 {
-        let hash = lane_hash(queue, priority, key);
-        let found = self.index.find(hash, |slot| {
-            let lane = self.slots.get(slot);
-            lane.queue == queue && lane.priority == priority && *lane.key == *key
-        });
-        if let Some(slot) = found {
+        let new = || Lane::with_one(queue, priority, key);
+        let (slot, is_new) = self.index.enter(&mut self.slots, scope(queue, priority), key, new);
+        if !is_new {
             self.slots.get_mut(slot).members += 1;
-            return slot;
         }
-        let slot = self.add(queue, priority, key);
-        self.index.insert(hash, slot);
         slot
     }
 
     /// A lane for messages of a queue that have no key.
     pub(crate) fn enter_plain(&mut self, queue: u32, priority: u8) -> u32 {
-        self.add(queue, priority, &[])
-    }
-
-    fn add(&mut self, queue: u32, priority: u8, key: &[u8]) -> u32 {
-        self.slots.insert(Lane {
-            queue,
-            key: Key::new(key),
-            priority,
-            members: 1,
-            next_vacant: None,
-            ..Lane::vacant(NIL)
-        })
+        self.slots.insert(Lane::with_one(queue, priority, &[]))
     }
 
     /// One message fewer has the key; the last one takes the lane with it.
     pub(crate) fn leave(&mut self, slot: u32) {
         let lane = self.slots.get_mut(slot);
         lane.members -= 1;
-        if lane.members > 0 {
-            return;
-        }
-        let gone = self.slots.remove(slot);
-        if !gone.key.is_empty() {
-            self.index.remove(lane_hash(gone.queue, gone.priority, &gone.key), slot);
+        if lane.members == 0 {
+            self.index.remove(&mut self.slots, slot);
         }
     }
 
@@ -229,8 +228,6 @@ impl Lanes {
 
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        for (slot, lane) in self.slots.iter().filter(|(_, lane)| !lane.key.is_empty()) {
-            self.index.insert(lane_hash(lane.queue, lane.priority, &lane.key), slot);
-        }
+        self.index.rebuild(&self.slots);
     }
 }

@@ -3,9 +3,8 @@
 use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
-use crate::hash::hash;
 use crate::store::NIL;
-use crate::store::hash_index::HashIndex;
+use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
@@ -81,12 +80,22 @@ impl PlainSlot for LimitKey {
     }
 }
 
+impl Keyed for LimitKey {
+    fn scope(&self) -> u64 {
+        self.limit.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 /// The keys of all limits.
 #[derive(Debug, Default)]
 pub(crate) struct LimitKeys {
     pub(crate) slots: Slab<LimitKey, 1024>,
     /// By limit and key. Derived.
-    index: HashIndex,
+    index: KeyIndex,
     /// Keys that have no lines. Derived.
     pub(crate) idle: u32,
 }
@@ -94,42 +103,26 @@ pub(crate) struct LimitKeys {
 impl LimitKeys {
     /// The slot of a key of a limit; the second is true when it is new.
     pub(crate) fn enter(&mut self, limit: u32, key: &Key) -> (u32, bool) {
-        let hash = hash(u64::from(limit), key);
-        let found = self.index.find(hash, |slot| {
-            let known = self.slots.get(slot);
-            known.limit == limit && known.key == *key
-        });
-        if let Some(slot) = found {
-            return (slot, false);
-        }
-        let key = LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
-        let slot = self.slots.insert(key);
-        self.index.insert(hash, slot);
-        self.idle += 1;
-        (slot, true)
+        let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(limit), key, new);
+        self.idle += u32::from(is_new);
+        (slot, is_new)
     }
 
     /// The slot of a key of a limit, if there is one.
     pub(crate) fn find(&self, limit: u32, key: &[u8]) -> Option<u32> {
-        self.index.find(hash(u64::from(limit), key), |slot| {
-            let known = self.slots.get(slot);
-            known.limit == limit && *known.key == *key
-        })
+        self.index.find(&self.slots, u64::from(limit), key)
     }
 
     /// Forgets a key that has no lines.
     pub(crate) fn remove(&mut self, slot: u32) -> LimitKey {
-        let gone = self.slots.remove(slot);
-        self.index.remove(hash(u64::from(gone.limit), &gone.key), slot);
         self.idle -= 1;
-        gone
+        self.index.remove(&mut self.slots, slot)
     }
 
     pub(crate) fn rebuild(&mut self) {
-        for (slot, key) in self.slots.iter() {
-            self.index.insert(hash(u64::from(key.limit), &key.key), slot);
-            self.idle += u32::from(key.lines == NIL);
-        }
+        self.index.rebuild(&self.slots);
+        self.idle = self.slots.iter().filter(|(_, key)| key.lines == NIL).count() as u32;
     }
 }
 
@@ -212,37 +205,39 @@ impl PlainSlot for KeyLine {
     }
 }
 
+impl Keyed for KeyLine {
+    fn scope(&self) -> u64 {
+        self.queue.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 /// The lines of all queues.
 #[derive(Debug, Default)]
 pub(crate) struct KeyLines {
     pub(crate) slots: Slab<KeyLine, 1024>,
     /// By queue and key. Derived.
-    index: HashIndex,
+    index: KeyIndex,
 }
 
 impl KeyLines {
     /// The line of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
-        let hash = hash(u64::from(queue), key);
-        let found = self.index.find(hash, |slot| {
-            let known = self.slots.get(slot);
-            known.queue == queue && *known.key == *key
-        });
-        if let Some(slot) = found {
+        let new =
+            || KeyLine { queue, key: Key::new(key), members: 1, next_vacant: None, ..KeyLine::vacant(NIL) };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+        if !is_new {
             self.slots.get_mut(slot).members += 1;
-            return slot;
         }
-        let line =
-            KeyLine { queue, key: Key::new(key), members: 1, next_vacant: None, ..KeyLine::vacant(NIL) };
-        let slot = self.slots.insert(line);
-        self.index.insert(hash, slot);
         slot
     }
 
     /// Forgets a line without members, which is no key's any more.
     pub(crate) fn remove(&mut self, slot: u32) {
-        let gone = self.slots.remove(slot);
-        self.index.remove(hash(u64::from(gone.queue), &gone.key), slot);
+        self.index.remove(&mut self.slots, slot);
     }
 
     /// The limit key of a line.
@@ -251,8 +246,6 @@ impl KeyLines {
     }
 
     pub(crate) fn rebuild(&mut self) {
-        for (slot, line) in self.slots.iter() {
-            self.index.insert(hash(u64::from(line.queue), &line.key), slot);
-        }
+        self.index.rebuild(&self.slots);
     }
 }

@@ -3,9 +3,8 @@
 use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
-use crate::hash::hash;
 use crate::store::NIL;
-use crate::store::hash_index::HashIndex;
+use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
@@ -67,6 +66,16 @@ impl PlainSlot for OrderingKey {
     }
 }
 
+impl Keyed for OrderingKey {
+    fn scope(&self) -> u64 {
+        self.queue.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 impl OrderingKey {
     /// Messages that have it, in whichever state.
     pub(crate) fn members(&self) -> u32 {
@@ -79,33 +88,23 @@ impl OrderingKey {
 pub(crate) struct OrderingKeys {
     pub(crate) slots: Slab<OrderingKey, 1024>,
     /// By queue and key. Derived.
-    index: HashIndex,
-}
-
-fn key_hash(queue: u32, key: &[u8]) -> u64 {
-    hash(u64::from(queue), key)
+    index: KeyIndex,
 }
 
 impl OrderingKeys {
     /// The slot of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
-        let hash = key_hash(queue, key);
-        let found = self.index.find(hash, |slot| {
-            let known = self.slots.get(slot);
-            known.queue == queue && *known.key == *key
-        });
-        if let Some(slot) = found {
-            self.slots.get_mut(slot).messages += 1;
-            return slot;
-        }
-        let slot = self.slots.insert(OrderingKey {
+        let new = || OrderingKey {
             queue,
             key: Key::new(key),
             messages: 1,
             next_vacant: None,
             ..OrderingKey::vacant(NIL)
-        });
-        self.index.insert(hash, slot);
+        };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+        if !is_new {
+            self.slots.get_mut(slot).messages += 1;
+        }
         slot
     }
 
@@ -125,8 +124,7 @@ impl OrderingKeys {
     fn forget_unused(&mut self, slot: u32) {
         let key = self.slots.get(slot);
         if key.messages == 0 && !key.working {
-            let gone = self.slots.remove(slot);
-            self.index.remove(key_hash(gone.queue, &gone.key), slot);
+            self.index.remove(&mut self.slots, slot);
         }
     }
 
@@ -137,8 +135,6 @@ impl OrderingKeys {
 
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        for (slot, key) in self.slots.iter() {
-            self.index.insert(key_hash(key.queue, &key.key), slot);
-        }
+        self.index.rebuild(&self.slots);
     }
 }

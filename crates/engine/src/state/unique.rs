@@ -4,10 +4,9 @@ use super::key::Key;
 use super::list::{Link, Linked, UNLINKED};
 use super::message::PLACE;
 use super::wheel::{Timed, Wheel};
-use crate::hash::hash;
 use crate::options::UniqueUntil;
 use crate::store::NIL;
-use crate::store::hash_index::HashIndex;
+use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
@@ -112,6 +111,16 @@ impl Timed for UniqueKey {
     }
 }
 
+impl Keyed for UniqueKey {
+    fn scope(&self) -> u64 {
+        self.queue.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 impl UniqueKey {
     /// Messages that name it, in whichever state.
     pub(crate) fn members(&self) -> u32 {
@@ -126,36 +135,28 @@ pub(crate) struct UniqueKeys {
     /// Those that linger, by their end.
     pub(crate) wheel: Wheel,
     /// By queue and key. Derived.
-    index: HashIndex,
-}
-
-fn key_hash(queue: u32, key: &[u8]) -> u64 {
-    hash(u64::from(queue), key)
+    index: KeyIndex,
 }
 
 impl UniqueKeys {
     /// The slot of a key that is known.
     pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<u32> {
-        self.index.find(key_hash(queue, key), |slot| {
-            let known = self.slots.get(slot);
-            known.queue == queue && *known.key == *key
-        })
+        self.index.find(&self.slots, u64::from(queue), key)
     }
 
     /// The slot of a key, for one more message that names it.
     pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
-        if let Some(slot) = self.find(queue, key) {
-            self.slots.get_mut(slot).members += 1;
-            return slot;
-        }
-        let slot = self.slots.insert(UniqueKey {
+        let new = || UniqueKey {
             queue,
             key: Key::new(key),
             members: 1,
             next_vacant: None,
             ..UniqueKey::vacant(NIL)
-        });
-        self.index.insert(key_hash(queue, key), slot);
+        };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+        if !is_new {
+            self.slots.get_mut(slot).members += 1;
+        }
         slot
     }
 
@@ -202,8 +203,7 @@ impl UniqueKeys {
     fn forget_unused(&mut self, slot: u32) {
         let key = self.slots.get(slot);
         if key.members == 0 && !key.lingers {
-            let gone = self.slots.remove(slot);
-            self.index.remove(key_hash(gone.queue, &gone.key), slot);
+            self.index.remove(&mut self.slots, slot);
         }
     }
 
@@ -214,9 +214,7 @@ impl UniqueKeys {
 
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        for (slot, key) in self.slots.iter() {
-            self.index.insert(key_hash(key.queue, &key.key), slot);
-        }
+        self.index.rebuild(&self.slots);
     }
 
     /// Compares index and slots.

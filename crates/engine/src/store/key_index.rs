@@ -1,0 +1,92 @@
+//! Where what belongs to a key lies. Keys have a scope, such as the slot of a queue: the same key in another is another key.
+//!
+//! An index holds no keys, and is derived from the slots that do.
+
+use super::hash_index::HashIndex;
+use super::slab::{Slab, Slot};
+use crate::hash::hash;
+
+/// What is found by its key.
+pub(crate) trait Keyed: Slot {
+    /// Where the key counts.
+    fn scope(&self) -> u64;
+    fn key(&self) -> &[u8];
+
+    /// Whether it is found by its key, or has none.
+    fn is_indexed(&self) -> bool {
+        true
+    }
+}
+
+/// The slots of keys.
+#[derive(Debug, Default)]
+pub(crate) struct KeyIndex(HashIndex);
+
+impl KeyIndex {
+    /// Keys in the index.
+    pub(crate) fn len(&self) -> u32 {
+        self.0.len()
+    }
+
+    /// The slot of a key that is known.
+    #[inline]
+    pub(crate) fn find<T: Keyed, const CHUNK: usize>(
+        &self,
+        slots: &Slab<T, CHUNK>,
+        scope: u64,
+        key: &[u8],
+    ) -> Option<u32> {
+        self.find_hashed(slots, hash(scope, key), scope, key)
+    }
+
+    /// The slot of a key, which is what `new` gives if it is not known; then the second is true.
+    pub(crate) fn enter<T: Keyed, const CHUNK: usize>(
+        &mut self,
+        slots: &mut Slab<T, CHUNK>,
+        scope: u64,
+        key: &[u8],
+        new: impl FnOnce() -> T,
+    ) -> (u32, bool) {
+        let hash = hash(scope, key);
+        if let Some(slot) = self.find_hashed(slots, hash, scope, key) {
+            return (slot, false);
+        }
+        let slot = slots.insert(new());
+        self.0.insert(hash, slot);
+        (slot, true)
+    }
+
+    /// Empties the slot of a key, which is forgotten.
+    pub(crate) fn remove<T: Keyed, const CHUNK: usize>(
+        &mut self,
+        slots: &mut Slab<T, CHUNK>,
+        slot: u32,
+    ) -> T {
+        let gone = slots.remove(slot);
+        if gone.is_indexed() {
+            self.0.remove(hash(gone.scope(), gone.key()), slot);
+        }
+        gone
+    }
+
+    /// Derives the index after all slots were read.
+    pub(crate) fn rebuild<T: Keyed, const CHUNK: usize>(&mut self, slots: &Slab<T, CHUNK>) {
+        for (slot, known) in slots.iter().filter(|(_, known)| known.is_indexed()) {
+            self.0.insert(hash(known.scope(), known.key()), slot);
+        }
+    }
+
+    #[inline]
+    fn find_hashed<T: Keyed, const CHUNK: usize>(
+        &self,
+        slots: &Slab<T, CHUNK>,
+        hash: u64,
+        scope: u64,
+        key: &[u8],
+    ) -> Option<u32> {
+        self.0.find(hash, |slot| {
+            let known = slots.get(slot);
+            known.scope() == scope && known.key() == key
+        })
+    }
+}
