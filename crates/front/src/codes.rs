@@ -171,6 +171,7 @@ pub const TABLE: &[Code] = &[
     row("internal", 500, grpc::INTERNAL, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::SERVER),
     // Those of the fronts.
     caller("invalid_json"),
+    caller("invalid_protobuf"),
     caller("unknown_field"),
     caller("duplicate_field"),
     caller("wrong_type"),

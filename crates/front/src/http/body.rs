@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use sluice_engine::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -59,6 +60,11 @@ impl Upload<'_> {
         &self.bytes
     }
 
+    /// The same, to keep pieces of it.
+    pub(crate) fn shared(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     fn reserve(&mut self, bytes: usize) -> Result<(), ApiError> {
         let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.reserved += bytes;
@@ -72,6 +78,36 @@ impl Upload<'_> {
 impl Drop for Upload<'_> {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
+    }
+}
+
+/// The body of a request: on its way, or there already, from a protocol that has read it.
+#[derive(Debug)]
+pub(crate) enum Inbound {
+    Coming(Incoming),
+    There(Bytes),
+}
+
+impl http_body::Body for Inbound {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut *self {
+            Inbound::Coming(incoming) => Pin::new(incoming).poll_frame(waker),
+            Inbound::There(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Inbound::There(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Inbound::Coming(incoming) => incoming.is_end_stream(),
+            Inbound::There(bytes) => bytes.is_empty(),
+        }
     }
 }
 
@@ -186,6 +222,8 @@ where
 #[derive(Debug)]
 pub(crate) struct Body {
     content: Content,
+    /// What follows the content.
+    trailers: Option<HeaderMap>,
     /// The request counts as in flight until its answer is written.
     in_flight: Option<Arc<InFlight>>,
 }
@@ -199,12 +237,17 @@ enum Content {
 impl Body {
     /// Bytes that are there.
     pub(crate) fn full(bytes: Bytes) -> Body {
-        Body { content: Content::Full(bytes), in_flight: None }
+        Body { content: Content::Full(bytes), trailers: None, in_flight: None }
+    }
+
+    /// Bytes that are there, and trailers behind them.
+    pub(crate) fn with_trailers(bytes: Bytes, trailers: HeaderMap) -> Body {
+        Body { trailers: Some(trailers), ..Body::full(bytes) }
     }
 
     /// Bytes that come; an error breaks the answer off, which the client sees.
     pub(crate) fn stream(stream: mpsc::Receiver<io::Result<Bytes>>) -> Body {
-        Body { content: Content::Stream(stream), in_flight: None }
+        Body { content: Content::Stream(stream), trailers: None, in_flight: None }
     }
 
     /// Keeps `in_flight` until the body is written or dropped, with the memory that it takes.
@@ -218,6 +261,14 @@ impl Body {
             }
         }
         self.in_flight = Some(in_flight);
+    }
+
+    /// The bytes that are there; none of a stream.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self.content {
+            Content::Full(bytes) => bytes,
+            Content::Stream(_) => Bytes::new(),
+        }
     }
 
     /// Drops the content, for the answer to a HEAD; tells how long it was, if known.
@@ -236,10 +287,12 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         waker: &mut Waker<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let Body { content, in_flight } = &mut *self;
+        let Body { content, trailers, in_flight } = &mut *self;
         let progress = in_flight.as_ref().and_then(|in_flight| in_flight.progress.as_ref());
         let bytes = match content {
-            Content::Full(bytes) if bytes.is_empty() => return Poll::Ready(None),
+            Content::Full(bytes) if bytes.is_empty() => {
+                return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
+            }
             // Over HTTP/1.1 all at once: the connection knows how many of its bytes were taken.
             Content::Full(bytes) if progress.is_none() => std::mem::take(bytes),
             Content::Full(bytes) => bytes.split_to(bytes.len().min(PIECE_BYTES)),
@@ -262,7 +315,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.content, Content::Full(bytes) if bytes.is_empty())
+        self.trailers.is_none() && matches!(&self.content, Content::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -2,13 +2,12 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::NamespaceId;
 use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_node::bulk::{BulkAction, BulkRequest, BulkView, Filter, HeaderIs};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{Said, missing_to, text};
 use super::errors::ApiError;
@@ -39,7 +38,7 @@ pub(crate) const ACTIONS: &[&str] = &["cancel", "hold", "approve", "deny", "retr
 const HEADER_FIELDS: &[&str] = &["name", "value"];
 
 /// `POST P/bulk`
-pub(crate) async fn start(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn start(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = read(upload.bytes(), call.namespace_id()?)?;
     let view = call.node().bulk_start(request).await?;

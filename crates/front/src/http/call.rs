@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use hyper::body::Incoming;
 use sluice_engine::NamespaceId;
 use sluice_engine::query::NamespaceView;
 use sluice_node::Node;
 
-use super::body::{BodyRules, Upload, read};
+use super::body::{BodyRules, Inbound, Upload, read};
 use super::context::Context;
 use super::errors::ApiError;
 use super::in_flight::InFlight;
@@ -55,13 +54,13 @@ impl<'c> Call<'c> {
     }
 
     /// Reads a body of any type.
-    pub(crate) async fn upload(&self, body: Incoming, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn upload(&self, body: Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
         let rules = BodyRules { bytes_max, timeout: self.context.options.body_timeout };
         read(body, &self.head.headers, rules, &self.context.body_budget).await
     }
 
     /// Reads a body that is JSON, or empty.
-    pub(crate) async fn json(&self, body: Incoming, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn json(&self, body: Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
         if let Some(value) = self.head.headers.get(http::header::CONTENT_TYPE)
             && !is_json(value.as_bytes())
         {

@@ -2,14 +2,13 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object};
@@ -107,7 +106,7 @@ fn read_version(text: &str) -> Read<u64> {
 }
 
 /// `POST P/messages/{id}/{verb}`
-pub(crate) async fn change(call: &Call<'_>, body: Incoming, verb: Verb) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn change(call: &Call<'_>, body: Inbound, verb: Verb) -> Result<Response<Body>, ApiError> {
     let id: MessageId = call.name.parse()?;
     let namespace = call.namespace_id()?;
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;

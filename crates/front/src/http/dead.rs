@@ -1,12 +1,11 @@
 //! What a person decides about dead letters.
 
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 use sluice_engine::{Error, Limits};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader};
@@ -18,7 +17,7 @@ pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];
 pub(crate) const REDRIVE_FIELDS: &[&str] = &["ids", "all", "per_second"];
 
 /// `POST P/queues/{queue}/dead/redrive`
-pub(crate) async fn redrive(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn redrive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     let namespace = call.namespace_id()?;
     let messages = match read_redrive(upload.bytes(), call.node().limits())? {
@@ -35,7 +34,7 @@ pub(crate) async fn end_redrive(call: &Call<'_>) -> Result<Response<Body>, ApiEr
 }
 
 /// `POST P/queues/{queue}/dead/delete`
-pub(crate) async fn delete(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     let ids = read_choice(upload.bytes(), call.node().limits())?;
     let messages = call.node().dead_delete(call.namespace_id()?, call.name, &ids).await?;

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::connection::Activity;
 use super::context::Context;
@@ -23,6 +23,7 @@ use super::{
     admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus,
     queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
 };
+use crate::grpc;
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
@@ -34,6 +35,9 @@ pub(crate) async fn handle(
     activity: Arc<Activity>,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    if grpc::is_call(request.headers()) {
+        return grpc::handle(context, activity, request).await;
+    }
     let started = Instant::now();
     let in_flight = InFlight::enter(&context, &activity, request.version() == Version::HTTP_2);
     let (head, body) = request.into_parts();
@@ -42,29 +46,43 @@ pub(crate) async fn handle(
     let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
 
     let result = match admit(&context, &head, &in_flight, route) {
-        Ok(()) => answer(&context, &in_flight, &head, found, body).await,
+        Ok(()) => answer(&context, &in_flight, &head, found, Inbound::Coming(body)).await,
         Err(error) => Err(error),
     };
-    let mut response = result.unwrap_or_else(|error| {
-        if error.is_ours() {
-            tracing::error!(
-                request_id = request_id.to_str().unwrap_or_default(),
-                code = error.code(),
-                "{} {}: {}",
-                head.method,
-                head.uri.path(),
-                error.message()
-            );
-        }
+    let response = result.unwrap_or_else(|error| {
+        error.log(&request_id, &head);
         error.into_response()
     });
+    let status = response.status().as_u16();
+    let finished = Finished { route, status, started, request_id };
+    take_note(&context, &head, response, in_flight, finished)
+}
 
-    finish(&head, &mut response, &request_id, in_flight);
+/// A request that has its answer.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) route: Option<usize>,
+    /// As HTTP tells how it went.
+    pub(crate) status: u16,
+    pub(crate) started: Instant,
+    pub(crate) request_id: HeaderValue,
+}
+
+/// Adds what every answer gets, and counts and logs the request.
+pub(crate) fn take_note(
+    context: &Context,
+    head: &Parts,
+    mut response: Response<Body>,
+    in_flight: Arc<InFlight>,
+    finished: Finished,
+) -> Response<Body> {
+    let Finished { route, status, started, request_id } = finished;
+    finish(head, &mut response, &request_id, in_flight);
     let elapsed = started.elapsed();
-    context.metrics.count(route, response.status().as_u16(), elapsed);
+    context.metrics.count(route, status, elapsed);
     tracing::debug!(
         request_id = request_id.to_str().unwrap_or_default(),
-        status = response.status().as_u16(),
+        status,
         elapsed_us = elapsed.as_micros() as u64,
         "{} {}",
         head.method,
@@ -74,7 +92,7 @@ pub(crate) async fn handle(
 }
 
 /// What is checked before anything is read. Those who look after the server get through when it is busy.
-fn admit(
+pub(crate) fn admit(
     context: &Context,
     head: &Parts,
     in_flight: &InFlight,
@@ -115,7 +133,7 @@ async fn answer(
     in_flight: &Arc<InFlight>,
     head: &Parts,
     found: Found<'_>,
-    body: Incoming,
+    body: Inbound,
 ) -> Result<Response<Body>, ApiError> {
     match found {
         Found::Route(at, captured) => {
@@ -152,7 +170,11 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
     response
 }
 
-async fn operate(call: &Call<'_>, operation: Operation, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn operate(
+    call: &Call<'_>,
+    operation: Operation,
+    body: Inbound,
+) -> Result<Response<Body>, ApiError> {
     match operation {
         Operation::Send => send::send(call, body).await,
         Operation::Receive => receive::receive(call, body).await,
@@ -240,7 +262,7 @@ fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue,
 }
 
 /// The client's id for the request, if it is printable and short; else one of ours.
-fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
+pub(crate) fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
     if let Some(value) = headers.get(REQUEST_ID) {
         let bytes = value.as_bytes();
         let printable = bytes.iter().all(|byte| (0x21..0x7f).contains(byte));

@@ -2,7 +2,9 @@
 
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
+use http::request::Parts;
 use http::response::Response;
+use serde_json::Value;
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
 
@@ -53,9 +55,39 @@ impl ApiError {
     }
 
     /// Whether somebody on the server's side has to know.
-    pub(crate) fn is_ours(&self) -> bool {
+    fn is_ours(&self) -> bool {
         // Pushing back is normal work and shows in the metrics.
         self.blame != Blame::Caller && !matches!(self.code, "overloaded" | "quota_exceeded" | "shutting_down")
+    }
+
+    /// Tells the log of it, if somebody on the server's side has to know.
+    pub(crate) fn log(&self, request_id: &HeaderValue, head: &Parts) {
+        if self.is_ours() {
+            tracing::error!(
+                request_id = request_id.to_str().unwrap_or_default(),
+                code = self.code,
+                "{} {}: {}",
+                head.method,
+                head.uri.path(),
+                self.message
+            );
+        }
+    }
+
+    /// The values in it, as text.
+    pub(crate) fn details(&self) -> Vec<(String, String)> {
+        let details: serde_json::Map<String, Value> =
+            serde_json::from_slice(&self.details).unwrap_or_default();
+        let text = |value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        details.into_iter().map(|(name, value)| (name, text(value))).collect()
+    }
+
+    /// When it may be tried again, if that helps.
+    pub(crate) fn retry_after_ms(&self) -> Option<u64> {
+        self.retry_after_ms
     }
 
     /// What went wrong, in words.

@@ -1,12 +1,11 @@
 //! Extending leases, with what their holders report on the way.
 
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::Limits;
 use sluice_engine::command::{Progress, ReportItem};
 use sluice_engine::limits::{LEASE_MS_MAX, PROGRESS_NOTE_BYTES_MAX};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
 use super::errors::ApiError;
@@ -25,7 +24,7 @@ pub(crate) const PROGRESS_FIELDS: &[&str] = &["percent", "note"];
 const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64" };
 
 /// `POST P/extend`
-pub(crate) async fn extend(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn extend(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
     let (items, refused) = request.items();

@@ -2,12 +2,11 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::command::{Group, QueueItem};
 use sluice_engine::id::MessageId;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::object;
@@ -16,7 +15,7 @@ use super::send::{Batch, idempotency_key};
 use crate::digest::group_digest;
 
 /// `POST P/groups`
-pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let (batch, queues) = Batch::read_group(upload.bytes(), call.node().limits())?;
     let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());

@@ -2,11 +2,10 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object};
@@ -71,7 +70,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/limits/{limit}`
-pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let rules = read_rules(upload.bytes())?;
     let (limit, created) = call.node().limit_set(call.namespace_id()?, call.name, rules).await?;

@@ -2,12 +2,11 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object};
@@ -44,7 +43,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT /v1/namespaces/{namespace}`
-pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PUT_FIELDS)?;
     let quotas = request.quotas.apply(Quotas::default());
@@ -56,7 +55,7 @@ pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body
 }
 
 /// `PATCH /v1/namespaces/{namespace}`
-pub(crate) async fn patch(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn patch(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PATCH_FIELDS)?;
     change(call, &request).await

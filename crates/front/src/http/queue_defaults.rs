@@ -2,10 +2,9 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::query::DefaultsView;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Object, object};
@@ -44,7 +43,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/queue-defaults/{pattern}`
-pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     let (defaults, created) = call.node().defaults_set(call.namespace_id()?, call.name, patch).await?;

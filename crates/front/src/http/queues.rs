@@ -2,11 +2,10 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::query::{Counters, QueueView, State};
 use sluice_engine::settings::QueuePatch;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::context::now_ms;
 use super::errors::ApiError;
@@ -50,7 +49,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/queues/{queue}` with `create`, else `PATCH`
-pub(crate) async fn set(call: &Call<'_>, body: Incoming, create: bool) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn set(call: &Call<'_>, body: Inbound, create: bool) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     let (queue, created) = call.node().queue_set(call.namespace_id()?, call.name, patch, create).await?;

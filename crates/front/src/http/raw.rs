@@ -5,7 +5,6 @@ use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
@@ -13,7 +12,7 @@ use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_node::Delivered;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object};
@@ -53,7 +52,7 @@ const HEADER_PREFIX: &str = "sluice-header-";
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
 /// `POST P/queues/{queue}/messages/raw`
-pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let (mut headers, mut tags) = (Vec::new(), Vec::new());
     let mut options = SendOptions::default();
     let item = read_head(&call.head.headers, &mut headers, &mut tags, &mut options)?;
@@ -151,7 +150,7 @@ fn text(value: &HeaderValue) -> Read<&str> {
 }
 
 /// `POST P/queues/{queue}/receive/raw`
-pub(crate) async fn receive(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let params = call.query(RECEIVE_PARAMS)?;
     let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_node::Delivered;
 use sluice_node::api::ReceiveOptions;
 
 use super::answers::Share;
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
@@ -44,7 +43,7 @@ pub(crate) struct Terms<'a> {
 }
 
 /// `POST P/queues/{queue}/receive`
-pub(crate) async fn receive(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
@@ -52,7 +51,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: Incoming) -> Result<Response<
 }
 
 /// `POST P/receive`
-pub(crate) async fn receive_many(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive_many(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;

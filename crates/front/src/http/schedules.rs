@@ -2,7 +2,6 @@
 
 use http::StatusCode;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::limits::{DELAY_MS_MAX, Limits};
@@ -10,7 +9,7 @@ use sluice_engine::options::{Expires, SendOptions};
 use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, Text, object, push_number};
@@ -70,7 +69,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/schedules/{schedule}`
-pub(crate) async fn put(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let read = Put::read(upload.bytes(), call.node().limits())?;
     let message = &read.message;

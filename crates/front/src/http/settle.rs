@@ -1,13 +1,12 @@
 //! Settling and extending.
 
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::command::{Content as Octets, SettleItem, Settlement};
 use sluice_engine::id::Receipt;
 use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
 use super::errors::{ApiError, results};
@@ -88,7 +87,7 @@ impl Outcome {
 /// `POST P/ack`, `nack`, `release`, `reject`
 pub(crate) async fn one_outcome(
     call: &Call<'_>,
-    body: Incoming,
+    body: Inbound,
     outcome: Outcome,
 ) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
@@ -97,7 +96,7 @@ pub(crate) async fn one_outcome(
 }
 
 /// `POST P/settle`
-pub(crate) async fn settle(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn settle(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_mixed(upload.bytes(), call.node().limits())?;
     settle_request(call, request).await

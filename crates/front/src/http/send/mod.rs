@@ -6,7 +6,6 @@ mod fields;
 use http::StatusCode;
 use http::header::HeaderMap;
 use http::response::Response;
-use hyper::body::Incoming;
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use sluice_node::Sent;
@@ -15,7 +14,7 @@ pub(crate) use batch::Batch;
 #[cfg(test)]
 pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS};
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, object, push_number};
@@ -23,7 +22,7 @@ use super::respond;
 use crate::digest::send_digest;
 
 /// `POST P/queues/{queue}/messages`
-pub(crate) async fn send(call: &Call<'_>, body: Incoming) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
     let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());

@@ -1,0 +1,196 @@
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::support::{Client, start};
+
+async fn client() -> Client {
+    Client::connect(start(|_| {}).await).await
+}
+
+fn base64(text: &str) -> String {
+    data_encoding::BASE64.encode(text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_message_is_sent_received_and_settled() {
+    let mut client = client().await;
+    let octets = data_encoding::BASE64.encode(&[0, 255, 7]);
+    let sent = client
+        .call(
+            "Messages/Send",
+            json!({"queue": "mail", "messages": [
+                {"payload_base64": octets, "headers": {"z": "1", "a": "2"}, "tags": ["t"], "priority": 3},
+                {"payload": "second", "backoff": {"kind": "fixed", "base_ms": 5}, "hold": true},
+            ]}),
+        )
+        .await
+        .unwrap();
+    assert_eq!(sent["ids"].as_array().unwrap().len(), 2);
+    assert_eq!(sent["duplicate"], false);
+    let request = json!({"queues": [{"name": "mail"}], "max": 5, "wait_ms": 1_000, "consumer": "w"});
+    let received = client.call("Messages/Receive", request).await.unwrap();
+    let message = &received["messages"][0];
+    assert_eq!(message["payload_base64"], octets);
+    assert_eq!(serde_json::to_string(&message["headers"]).unwrap(), r#"{"a":"2","z":"1"}"#);
+    assert_eq!((&message["priority"], &message["attempt"]), (&json!(3), &json!(1)));
+    assert_eq!(received["messages"].as_array().unwrap().len(), 1, "the other is held");
+
+    let extend =
+        json!({"items": [{"receipt": message["receipt"], "progress": {"percent": 0}, "checkpoint": "half"}]});
+    assert_eq!(client.call("Messages/Extend", extend).await.unwrap()["results"][0]["ok"], true);
+    let settle = json!({"items": [
+        {"receipt": message["receipt"], "outcome": "ack"},
+        {"receipt": "nonsense", "outcome": "ack"},
+        {"receipt": message["receipt"], "outcome": "ack"},
+    ]});
+    let results = client.call("Messages/Settle", settle).await.unwrap();
+    assert_eq!(results["results"][0], json!({"ok": true}));
+    assert_eq!(results["results"][1]["error"]["code"], "invalid_receipt");
+    assert_eq!(results["results"][1]["error"]["details"]["receipt"], "nonsense");
+    assert_eq!(results["results"][2], json!({"ok": true, "already_settled": true}));
+
+    let held = json!({"id": sent["ids"][1], "by": "ann"});
+    client.call("Messages/Approve", held).await.unwrap();
+    let stored = client.call("Messages/Get", json!({"id": sent["ids"][1]})).await.unwrap();
+    assert_eq!((&stored["state"], &stored["changes"][0]["by"]), (&json!("ready"), &json!("ann")));
+    assert_eq!(stored["payload_base64"], base64("second"));
+    assert_eq!(stored["backoff"]["kind"], "fixed");
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_one_over_both_protocols() {
+    let mut client = client().await;
+    let request = json!({"queue": "mail", "messages": [{"payload": "a"}], "idempotency_key": "k"});
+    let first = client.call("Messages/Send", request.clone()).await.unwrap();
+    let again = client.call("Messages/Send", request).await.unwrap();
+    assert_eq!((&again["ids"], &again["duplicate"]), (&first["ids"], &json!(true)));
+}
+
+#[tokio::test]
+async fn queues_are_looked_after() {
+    let mut client = client().await;
+    let queue = json!({"queue": "q"});
+    let put = json!({"queue": "q", "lease_ms": 5_000, "fair_weights": {"a": 3}, "dead_letter_queue": "dead"});
+    let made = client.call("Queues/Put", put).await.unwrap();
+    assert_eq!(
+        (&made["settings"]["lease_ms"], &made["settings"]["fair_weights"]["a"]),
+        (&json!(5_000), &json!(3))
+    );
+    let changed = json!({"queue": "q", "dead_letter_queue": "", "fair_weights": {}});
+    let changed = client.call("Queues/Change", changed).await.unwrap();
+    assert_eq!(
+        (&changed["settings"]["dead_letter_queue"], &changed["settings"]["fair_weights"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(client.call("Queues/Pause", queue.clone()).await.unwrap()["settings"]["paused"], true);
+    assert_eq!(client.call("Queues/Resume", queue.clone()).await.unwrap()["settings"]["paused"], false);
+    assert_eq!(client.call("Queues/Close", queue.clone()).await.unwrap()["settings"]["closed"], true);
+    assert_eq!(client.call("Queues/Open", queue.clone()).await.unwrap()["settings"]["closed"], false);
+    let send = json!({"queue": "q", "messages": [{"payload": "a"}, {"payload": "b", "tags": ["t"]}]});
+    let ids = client.call("Messages/Send", send).await.unwrap()["ids"].clone();
+    let page =
+        client.call("Messages/List", json!({"queue": "q", "limit": 1, "payload": true})).await.unwrap();
+    assert_eq!(page["messages"][0]["payload_base64"], base64("a"));
+    let rest = json!({"queue": "q", "cursor": page["next"]});
+    assert_eq!(client.call("Messages/List", rest).await.unwrap()["messages"][0]["id"], ids[1]);
+    let peeked = client.call("Messages/Peek", json!({"queue": "q"})).await.unwrap();
+    assert_eq!(peeked["messages"].as_array().unwrap().len(), 2);
+    client.call("Messages/Change", json!({"id": ids[1], "tags": [], "priority": 0})).await.unwrap();
+    let stored = client.call("Messages/Get", json!({"id": ids[1]})).await.unwrap();
+    assert_eq!(stored["tags"], Value::Null);
+    assert_eq!(client.call("Queues/Purge", queue.clone()).await.unwrap()["purged"], 2);
+    assert_eq!(client.call("Queues/List", json!({"prefix": "q"})).await.unwrap()["queues"][0]["name"], "q");
+    client.call("Queues/Delete", queue.clone()).await.unwrap();
+    let (code, message, trailers) = client.call("Queues/Get", queue).await.unwrap_err();
+    assert_eq!((code.as_str(), message.as_str()), ("queue_not_found", "queue \"q\" does not exist"));
+    assert_eq!(trailers["grpc-status"], "5");
+    let details = data_encoding::BASE64_NOPAD.decode(trailers["grpc-status-details-bin"].as_bytes()).unwrap();
+    let told = String::from_utf8_lossy(&details);
+    assert!(told.contains("google.rpc.ErrorInfo") && told.contains("sluice"), "{told}");
+}
+
+#[tokio::test]
+async fn dead_letters_defaults_limits_schedules_bulks_and_namespaces() {
+    let mut client = client().await;
+    client.call("Namespaces/Put", json!({"namespace": "shop", "quotas": {"queues": 9}})).await.unwrap();
+    assert_eq!(
+        client.call("Namespaces/Get", json!({"namespace": "shop"})).await.unwrap()["quotas"]["queues"],
+        9
+    );
+    let queue = json!({"namespace": "shop", "queue": "q"});
+    let send = json!({"namespace": "shop", "queue": "q", "messages": [{"payload": "a"}]});
+    client.call("Messages/Send", send).await.unwrap();
+    let receive = json!({"namespace": "shop", "queues": [{"name": "q", "weight": 2}]});
+    let receipt = client.call("Messages/Receive", receive).await.unwrap()["messages"][0]["receipt"].clone();
+    let reject =
+        json!({"namespace": "shop", "items": [{"receipt": receipt, "outcome": "reject", "error": "no"}]});
+    client.call("Messages/Settle", reject).await.unwrap();
+    let dead = client.call("Queues/ListDead", queue.clone()).await.unwrap();
+    assert_eq!(dead["messages"][0]["history"][0]["error"], "no");
+    let redriven =
+        client.call("Queues/Redrive", json!({"namespace": "shop", "queue": "q", "all": true})).await;
+    assert_eq!(redriven.unwrap()["redriven"], 1);
+    assert_eq!(client.call("Queues/EndRedrive", queue).await.unwrap(), json!({"left": 0}));
+
+    client.call("Queues/PutDefaults", json!({"pattern": "x.*", "max_attempts": 7})).await.unwrap();
+    let defaults = client.call("Queues/GetDefaults", json!({"pattern": "x.*"})).await.unwrap();
+    assert_eq!(defaults["settings"]["max_attempts"], 7);
+    client.call("Queues/DeleteDefaults", json!({"pattern": "x.*"})).await.unwrap();
+
+    client
+        .call("Limits/Put", json!({"name": "l", "in_flight": 3, "rate": {"count": 5, "period_ms": 10}}))
+        .await
+        .unwrap();
+    let limit = client.call("Limits/Get", json!({"name": "l", "limit": 1})).await.unwrap();
+    assert_eq!(
+        (&limit["settings"]["in_flight"], &limit["settings"]["rate"]["burst"]),
+        (&json!(3), &json!(5))
+    );
+    client.call("Limits/Delete", json!({"name": "l"})).await.unwrap();
+
+    let schedule =
+        json!({"schedule": "s", "every_ms": 3_600_000, "queue": "q", "message": {"payload": "tick"}});
+    client.call("Schedules/Put", schedule).await.unwrap();
+    let shown = client.call("Schedules/Get", json!({"schedule": "s"})).await.unwrap();
+    assert_eq!(shown["message"]["payload_base64"], base64("tick"));
+    let next = client.call("Schedules/Next", json!({"schedule": "s", "count": 3})).await.unwrap();
+    assert_eq!(next["next_at_ms"].as_array().unwrap().len(), 3);
+    let id = client.call("Schedules/Trigger", json!({"schedule": "s"})).await.unwrap()["id"].clone();
+    let awaited = client.call("Messages/AwaitResult", json!({"id": id})).await.unwrap();
+    assert_eq!(awaited["state"], "pending");
+
+    let bulk = json!({"action": "change", "priority": 4, "filter": {"queue": "q", "header": {"name": "a", "value": "b"}}, "dry_run": true});
+    let bulk = client.call("Bulks/Start", bulk).await.unwrap();
+    assert_eq!(client.call("Bulks/Get", bulk).await.unwrap()["filter"]["header"]["name"], "a");
+    let group = json!({"messages": [], "callback": {"queue": "q", "payload": "end"}});
+    let group = client.call("Messages/SendGroup", group).await.unwrap()["group"].clone();
+    assert_eq!(client.call("Messages/GetGroup", json!({"group": group})).await.unwrap()["callback"], "ready");
+    client.call("Namespaces/Delete", json!({"namespace": "shop", "force": true})).await.unwrap();
+}
+
+#[tokio::test]
+async fn mistakes_are_told() {
+    let mut client = client().await;
+    let send = "/sluice.v1.Messages/Send";
+    let mut code_of = async |path: &str, body: &'static [u8]| {
+        let (code, message, trailers) = client.post(path, Bytes::from_static(body)).await.unwrap_err();
+        (code, message, trailers["grpc-status"].to_str().unwrap().to_owned())
+    };
+    assert_eq!(code_of("/sluice.v1.Messages/Sand", b"").await.2, "12");
+    assert_eq!(code_of(send, b"").await.0, "incomplete_body");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x05abc").await.0, "incomplete_body");
+    assert_eq!(code_of(send, b"\x01\x00\x00\x00\x01a").await.0, "invalid_protobuf");
+    assert_eq!(code_of(send, b"\x00\xff\xff\xff\xff").await.0, "invalid_protobuf");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00").await.0, "invalid_protobuf");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x02\x12\x09").await.0, "invalid_protobuf");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x03\x98\x06\x01").await.0, "unknown_field");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x00").await.0, "missing_field");
+    assert_eq!(code_of(send, b"\x00\x00\x00\x00\x03\x12\x01\xff").await.0, "invalid_argument");
+
+    let send = json!({"queue": "q", "messages": [{"payload": "a"}, {"payload": "b", "priority": 11}]});
+    let (code, message, _) = client.call("Messages/Send", send).await.unwrap_err();
+    assert_eq!(code, "invalid_argument");
+    assert!(message.starts_with("messages[1].priority: expected a number from 0 to 9"), "{message}");
+    let ended = client.call("Queues/Get", json!({"namespace": "näh", "queue": "q"})).await;
+    assert!(ended.unwrap_err().1.starts_with("namespace \"n%C3%A4h\" does not exist"));
+}

@@ -1,0 +1,145 @@
+//! The contract has the fields of the HTTP API, all of them and no others.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::grpc::methods::{METHODS, route_of};
+use crate::grpc::schema::{Field, Kind, MessageType, schema};
+use crate::http::openapi;
+use crate::http::routes::{Operation, ROUTES};
+
+/// What the HTTP API does to messages and queues by other calls as well, and what it does to neither.
+const NOT_HERE: &[Operation] = &[
+    // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload or result here.
+    Operation::Receive,
+    Operation::Ack,
+    Operation::Nack,
+    Operation::Release,
+    Operation::Reject,
+    Operation::SendRaw,
+    Operation::ReceiveRaw,
+    Operation::ResultRaw,
+    // The server itself.
+    Operation::Status,
+    Operation::Backup,
+    Operation::Health,
+    Operation::Ready,
+    Operation::Metrics,
+    Operation::OpenApi,
+    Operation::Docs,
+];
+
+/// Fields that only one of the calls with their message gives; and the media type of checkpoints, which the description of
+/// HTTP leaves open.
+const NOT_EVERYWHERE: &[&str] = &["message", "keys", "next", "checkpoint_content_type"];
+
+/// Calls whose request is only one of the forms that HTTP takes: a list, not one item.
+const LISTS_ONLY: &[Operation] = &[Operation::Send, Operation::Extend];
+
+#[test]
+fn every_operation_has_its_call() {
+    for route in ROUTES {
+        let has_call = METHODS.iter().any(|(_, operation)| *operation == route.operation);
+        assert!(has_call != NOT_HERE.contains(&route.operation), "{:?}", route.operation);
+    }
+    for (name, _) in METHODS {
+        let path = format!("/sluice.v1.{name}");
+        assert!(schema().call(&path).is_some() && route_of(&path).is_some(), "{path}");
+    }
+}
+
+#[test]
+fn every_call_of_the_contract_is_served() {
+    for path in schema().calls() {
+        assert!(route_of(path).is_some(), "{path} is not in the table");
+    }
+}
+
+#[test]
+fn requests_and_answers_have_the_same_fields() {
+    let api = openapi("test");
+    for (name, operation) in METHODS {
+        let path = format!("/sluice.v1.{name}");
+        let (input, output) = schema().call(&path).unwrap();
+        let route = &ROUTES[route_of(&path).unwrap()];
+        let described = &api["paths"][&route.paths()[0]][route.method.as_str().to_ascii_lowercase()];
+        let context = Compared { api: &api, call: name };
+
+        let mut request = context.fields(&described["requestBody"]["content"]["application/json"]["schema"]);
+        for parameter in described["parameters"].as_array().into_iter().flatten() {
+            if parameter["in"] == "query" {
+                request.insert(parameter["name"].as_str().unwrap().to_owned(), parameter["schema"].clone());
+            }
+        }
+        let apart = ["namespace", "idempotency_key", "name"];
+        let captured = route.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+        let is_apart = |field: &str| apart.contains(&field) || captured == Some(field);
+        if LISTS_ONLY.contains(operation) {
+            let ours = schema().message(input);
+            request.retain(|field, _| ours.by_name(field).is_some());
+        }
+        context.compare(schema().message(input), &request, is_apart);
+
+        let responses = described["responses"].as_object().unwrap();
+        let (_, response) = responses.iter().find(|(status, _)| status.starts_with('2')).unwrap();
+        let mut answer = context.fields(&response["content"]["application/json"]["schema"]);
+        if LISTS_ONLY.contains(operation) || *operation == Operation::Settle {
+            let ours = schema().message(output);
+            answer.retain(|field, _| ours.by_name(field).is_some());
+        }
+        context.compare(schema().message(output), &answer, |_| false);
+    }
+}
+
+/// A comparison with the description of the API, and where it is.
+struct Compared<'a> {
+    api: &'a Value,
+    call: &'a str,
+}
+
+impl Compared<'_> {
+    /// The fields of an object, those of all its alternatives together; base64 twins count once.
+    fn fields(&self, described: &Value) -> BTreeMap<String, Value> {
+        let described = self.resolved(described);
+        if let Some(alternatives) = described["oneOf"].as_array() {
+            return alternatives.iter().flat_map(|one| self.fields(one)).collect();
+        }
+        let properties = described["properties"].as_object().into_iter().flatten();
+        let once = properties.filter(|(name, _)| !name.ends_with("_base64"));
+        once.map(|(name, field)| (name.clone(), field.clone())).collect()
+    }
+
+    fn resolved<'v>(&'v self, described: &'v Value) -> &'v Value {
+        match described["$ref"].as_str() {
+            Some(name) => &self.api["components"]["schemas"][name.rsplit('/').next().unwrap()],
+            None => described,
+        }
+    }
+
+    fn compare(&self, ours: &MessageType, theirs: &BTreeMap<String, Value>, apart: impl Fn(&str) -> bool) {
+        for name in theirs.keys() {
+            assert!(ours.by_name(name).is_some(), "{}: {name} is missing in the contract", self.call);
+        }
+        for field in ours.fields.iter().filter(|field| !apart(&field.name)) {
+            match theirs.get(&field.name) {
+                Some(theirs) => self.compare_field(field, theirs),
+                None => assert!(NOT_EVERYWHERE.contains(&&*field.name), "{}: no {}", self.call, field.name),
+            }
+        }
+    }
+
+    fn compare_field(&self, field: &Field, theirs: &Value) {
+        let Kind::Message(mut at) = field.kind else { return };
+        let mut is_list = field.is_list;
+        if let Some(inner) = schema().stands_for(at) {
+            let Kind::Message(inner_at) = inner.kind else { return };
+            (at, is_list) = (inner_at, inner.is_list);
+        }
+        let theirs = self.resolved(theirs);
+        // A queue may be given by its name alone, too: only its object has fields.
+        let fields = self.fields(if is_list { &theirs["items"] } else { theirs });
+        let call = format!("{}, {}", self.call, field.name);
+        Compared { api: self.api, call: &call }.compare(schema().message(at), &fields, |_| false);
+    }
+}

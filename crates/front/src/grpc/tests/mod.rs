@@ -1,0 +1,5 @@
+//! The calls of gRPC: held against the HTTP API's description, and made through a real socket.
+
+mod calls;
+mod contract;
+pub(super) mod support;

@@ -1,0 +1,100 @@
+//! A server in memory and a client on one HTTP/2 connection, whose messages are written and read as JSON.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
+use sluice_engine::limits::Limits;
+use sluice_node::{Durability, Node, Options};
+use sluice_proto::framing::{Deframer, frame_with};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::grpc::from_json;
+use crate::grpc::schema::schema;
+use crate::grpc::to_json::{read_rows, write_object};
+use crate::http::{HttpOptions, serve};
+
+/// How a call ended: its answer, or code and message of its error with all trailers.
+pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;
+
+/// Starts a server with the defaults.
+pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
+    let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
+    change(&mut http);
+    let options = Options {
+        data_dir: None,
+        shards: 1,
+        durability: Durability::Os,
+        cache_bytes: 1 << 20,
+        limits: Limits::default(),
+        mailbox_requests: 1_024,
+        mailbox_bytes: 256 << 20,
+        waiting_receives: 100,
+        reserve_bytes: 0,
+        low_water_bytes: 0,
+        accept_clock_jump: false,
+    };
+    let node = Node::start(options).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(listener, node, http, std::future::pending()));
+    address
+}
+
+/// A connection.
+pub(crate) struct Client {
+    connection: SendRequest<Full<Bytes>>,
+    address: SocketAddr,
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(driver);
+        Client { connection, address }
+    }
+
+    /// Makes the call `Messages/Send` and the like.
+    pub(crate) async fn call(&mut self, name: &str, request: Value) -> Ended {
+        let path = format!("/sluice.v1.{name}");
+        let (input, _) = schema().call(&path).unwrap();
+        let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
+        let mut body = BytesMut::new();
+        frame_with(&mut body, |out| out.extend_from_slice(&message));
+        self.post(&path, body.freeze()).await
+    }
+
+    /// Posts these bytes as a call.
+    pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> Ended {
+        let request = Request::post(format!("http://{}{path}", self.address))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(Full::new(body))
+            .unwrap();
+        let response = self.connection.send_request(request).await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"]),
+            (200, &"application/grpc".parse().unwrap())
+        );
+        let (head, body) = response.into_parts();
+        let collected = body.collect().await.unwrap();
+        let trailers = collected.trailers().cloned().unwrap_or(head.headers);
+        if trailers["grpc-status"] != "0" {
+            let text = |name: &str| trailers[name].to_str().unwrap().to_owned();
+            return Err((text("sluice-code"), text("grpc-message"), trailers));
+        }
+        let mut deframer = Deframer::new(usize::MAX);
+        deframer.push(collected.to_bytes());
+        let message = deframer.next().unwrap().unwrap();
+        let output = schema().message(schema().call(path).unwrap().1);
+        let mut json = Vec::new();
+        write_object(output, &read_rows(output, &message).unwrap(), &mut json).unwrap();
+        Ok(serde_json::from_slice(&json).unwrap())
+    }
+}

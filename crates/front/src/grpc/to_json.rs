@@ -1,0 +1,159 @@
+//! From a message of a call to the JSON that the HTTP API takes.
+
+use std::borrow::Cow;
+
+use super::schema::{Field, Kind, MessageType, Schema, schema};
+use super::wire::{INVALID, Raw, next_field, varint};
+use crate::http::json::{Fault, Read, push_number, push_text};
+
+/// The fields of a message as they came: the place of each in its type, and its value.
+pub(super) type Rows<'b> = Vec<(usize, Raw<'b>)>;
+
+/// Reads the fields of a message. Those of a list come one by one; what is not known is refused.
+pub(super) fn read_rows<'b>(message: &MessageType, mut bytes: &'b [u8]) -> Read<Rows<'b>> {
+    let mut rows = Vec::new();
+    while let Some((number, value)) = next_field(&mut bytes)? {
+        let at = message.by_number(number).ok_or_else(|| {
+            Fault::new(
+                "unknown_field",
+                format!("field number {number} is not known here: the server is older"),
+            )
+        })?;
+        let field = &message.fields[at];
+        let is_number = matches!(field.kind, Kind::Number | Kind::Boolean);
+        match value {
+            Raw::Number(_) if is_number => rows.push((at, value)),
+            Raw::Bytes(mut packed) if is_number && field.is_list => {
+                while !packed.is_empty() {
+                    rows.push((at, Raw::Number(varint(&mut packed)?)));
+                }
+            }
+            Raw::Bytes(_) if !is_number => rows.push((at, value)),
+            _ => return Err(Fault::new(INVALID, "the field is of another wire type").inside(&field.name)),
+        }
+    }
+    // In the order of the type; what was given twice stays in the order in which it came.
+    rows.sort_by_key(|(at, _)| *at);
+    Ok(rows)
+}
+
+/// Appends a JSON object with these fields.
+pub(super) fn write_object(message: &MessageType, rows: &[(usize, Raw<'_>)], out: &mut Vec<u8>) -> Read<()> {
+    Writer { schema: schema(), out }.object(message, rows)
+}
+
+/// What one field of text was given as; of several the last counts.
+pub(super) fn text_of<'b>(message: &MessageType, rows: &Rows<'b>, at: usize) -> Read<&'b str> {
+    match rows.iter().rev().find(|(other, _)| *other == at) {
+        Some((_, Raw::Bytes(bytes))) => text(bytes).map_err(|fault| fault.inside(&message.fields[at].name)),
+        _ => Ok(""),
+    }
+}
+
+fn text(bytes: &[u8]) -> Read<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Fault::invalid("the text is not UTF-8"))
+}
+
+struct Writer<'o> {
+    schema: &'static Schema,
+    out: &'o mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn object(&mut self, message: &MessageType, rows: &[(usize, Raw<'_>)]) -> Read<()> {
+        self.out.push(b'{');
+        for (index, of_field) in rows.chunk_by(|one, other| one.0 == other.0).enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            let field = &message.fields[of_field[0].0];
+            push_text(self.out, if field.kind == Kind::Octets { &field.base64 } else { &field.name });
+            self.out.push(b':');
+            self.field(field, of_field).map_err(|fault| fault.inside(&field.name))?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Field, rows: &[(usize, Raw<'_>)]) -> Read<()> {
+        if let Kind::Entries(entry) = field.kind {
+            return self.entries(entry, rows);
+        }
+        if !field.is_list {
+            return self.single(field.kind, rows);
+        }
+        self.out.push(b'[');
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.single(field.kind, std::slice::from_ref(row)).map_err(|fault| fault.at(index))?;
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    /// Of a message that came in several pieces they count together; of anything else the last.
+    fn single(&mut self, kind: Kind, rows: &[(usize, Raw<'_>)]) -> Read<()> {
+        match (kind, rows) {
+            (Kind::Message(at), [(_, Raw::Bytes(bytes))]) => self.message(at, bytes),
+            (Kind::Message(at), many) => {
+                let pieces =
+                    many.iter().map(|(_, raw)| if let Raw::Bytes(bytes) = raw { *bytes } else { &[] });
+                self.message(at, &pieces.collect::<Vec<_>>().concat())
+            }
+            (kind, [.., (_, last)]) => self.value(kind, *last),
+            (_, []) => Ok(()),
+        }
+    }
+
+    fn value(&mut self, kind: Kind, value: Raw<'_>) -> Read<()> {
+        match (kind, value) {
+            (Kind::Boolean, Raw::Number(number)) => {
+                self.out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
+            }
+            (_, Raw::Number(number)) => push_number(self.out, number),
+            (Kind::Octets, Raw::Bytes(bytes)) => {
+                self.out.push(b'"');
+                let from = self.out.len();
+                self.out.resize(from + data_encoding::BASE64.encode_len(bytes.len()), 0);
+                data_encoding::BASE64.encode_mut(bytes, &mut self.out[from..]);
+                self.out.push(b'"');
+            }
+            (_, Raw::Bytes(bytes)) => push_text(self.out, text(bytes)?),
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, at: usize, bytes: &[u8]) -> Read<()> {
+        let message = self.schema.message(at);
+        let rows = read_rows(message, bytes)?;
+        match self.schema.stands_for(at) {
+            Some(field) => self.field(field, &rows),
+            None => self.object(message, &rows),
+        }
+    }
+
+    fn entries(&mut self, entry: usize, rows: &[(usize, Raw<'_>)]) -> Read<()> {
+        let message = self.schema.message(entry);
+        self.out.push(b'{');
+        for (index, (_, row)) in rows.iter().enumerate() {
+            let Raw::Bytes(bytes) = row else { continue };
+            if index > 0 {
+                self.out.push(b',');
+            }
+            let rows = read_rows(message, bytes).map_err(|fault| fault.at(index))?;
+            let name: Cow<'_, str> = text_of(message, &rows, 0).map_err(|fault| fault.at(index))?.into();
+            push_text(self.out, &name);
+            self.out.push(b':');
+            let value = &message.fields[1];
+            match rows.iter().rev().find(|(at, _)| *at == 1) {
+                Some((_, raw)) => self.value(value.kind, *raw).map_err(|fault| fault.inside(&name))?,
+                None if value.kind == Kind::Text => self.out.extend_from_slice(b"\"\""),
+                None => self.out.push(b'0'),
+            }
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+}

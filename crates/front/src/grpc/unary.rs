@@ -1,0 +1,236 @@
+//! A call with one message and one answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::request::Parts;
+use http::response::Response;
+use http::{Method, Request, Uri, Version};
+use hyper::body::Incoming;
+use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
+
+use super::from_json;
+use super::methods::route_of;
+use super::schema::{Kind, MessageType, schema};
+use super::status::{GRPC, refusal, success};
+use super::to_json::{Rows, read_rows, text_of, write_object};
+use super::wire::{INVALID, Raw};
+use crate::http::body::{Body, BodyRules, Inbound, read};
+use crate::http::call::Call;
+use crate::http::connection::Activity;
+use crate::http::context::Context;
+use crate::http::dispatch::{Finished, admit, operate, request_id, take_note};
+use crate::http::errors::ApiError;
+use crate::http::in_flight::InFlight;
+use crate::http::json::{Fault, Read};
+use crate::http::routes::{ROUTES, Route, Scope};
+
+/// Whether a request is a call of gRPC.
+pub(crate) fn is_call(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    let Some(rest) = value.as_bytes().strip_prefix(b"application/grpc") else { return false };
+    matches!(rest.first(), None | Some(b'+' | b';'))
+}
+
+/// Answers a call.
+pub(crate) async fn handle(
+    context: Arc<Context>,
+    activity: Arc<Activity>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let started = Instant::now();
+    let is_http2 = request.version() == Version::HTTP_2;
+    let in_flight = InFlight::enter(&context, &activity, is_http2);
+    let (head, body) = request.into_parts();
+    let request_id = request_id(&head.headers, &context);
+    let route = route_of(head.uri.path());
+    let result = match check_call(&head, is_http2).and_then(|()| admit(&context, &head, &in_flight, route)) {
+        Ok(()) => answer(&context, &in_flight, &head, route, body).await,
+        Err(error) => Err(error),
+    };
+    let (response, status) = match result {
+        Ok(message) => (success_with(message), 200),
+        Err(error) => {
+            error.log(&request_id, &head);
+            let status = error.status().as_u16();
+            // Over HTTP/1.1 nobody reads a status of gRPC.
+            (if is_http2 { refusal(&error) } else { error.into_response() }, status)
+        }
+    };
+    let finished = Finished { route, status, started, request_id };
+    take_note(&context, &head, response, in_flight, finished)
+}
+
+/// What makes a request a call that can be answered.
+fn check_call(head: &Parts, is_http2: bool) -> Result<(), ApiError> {
+    if !is_http2 {
+        let message = "gRPC needs HTTP/2 (with prior knowledge in clear text)";
+        return Err(ApiError::new("unsupported_media_type", message));
+    }
+    if head.method != Method::POST {
+        let message = format!("a call of gRPC is a POST, not a {}", head.method);
+        return Err(ApiError::new("method_not_allowed", message));
+    }
+    let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    if !matches!(essence, b"application/grpc" | b"application/grpc+proto") {
+        let got = String::from_utf8_lossy(essence).into_owned();
+        let message = format!("the messages are {got:?}: only application/grpc with protobuf is spoken here");
+        return Err(ApiError::new("unsupported_media_type", message));
+    }
+    Ok(())
+}
+
+/// The message that answers.
+async fn answer(
+    context: &Arc<Context>,
+    in_flight: &Arc<InFlight>,
+    head: &Parts,
+    route: Option<usize>,
+    body: Incoming,
+) -> Result<Vec<u8>, ApiError> {
+    let path = head.uri.path();
+    let (Some(route), Some((input, output))) = (route.map(|at| &ROUTES[at]), schema().call(path)) else {
+        return Err(no_such_call(path));
+    };
+    let rules = BodyRules {
+        bytes_max: context.body_limits.send + PREFIX_BYTES,
+        timeout: context.options.body_timeout,
+    };
+    let asked = {
+        let upload = read(body, &head.headers, rules, &context.body_budget).await?;
+        let message = only_message(upload.shared(), rules.bytes_max)?;
+        Asked::read(route, schema().message(input), &message)?
+    };
+    let response = asked.call(context, in_flight, route).await?;
+    let json = response.into_body().into_bytes();
+    from_json::encode(output, &json).map_err(|error| {
+        ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
+    })
+}
+
+fn no_such_call(path: &str) -> ApiError {
+    let path: String = path.chars().take(256).collect();
+    let message = format!("there is no call {path:?}: proto/sluice/v1 lists those there are");
+    ApiError::new("method_not_allowed", message).with(|o| o.text("path", &path))
+}
+
+/// The one message of a body.
+fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, ApiError> {
+    let mut deframer = Deframer::new(bytes_max);
+    deframer.push(body);
+    let invalid = |reason: String| ApiError::from(Fault::new(INVALID, reason));
+    let message = deframer.next().map_err(|error| invalid(error.to_string()))?;
+    match message {
+        Some(message) if deframer.pending() == 0 => Ok(message),
+        Some(_) => Err(invalid("more than one message: this call takes one".to_owned())),
+        None => Err(ApiError::new("incomplete_body", "the body ends before its message does")),
+    }
+}
+
+/// A call in the words of the HTTP API.
+#[derive(Debug)]
+struct Asked {
+    namespace: Option<String>,
+    name: String,
+    head: Parts,
+    json: Vec<u8>,
+}
+
+impl Asked {
+    fn read(route: &Route, message: &MessageType, bytes: &[u8]) -> Read<Asked> {
+        let mut rows = read_rows(message, bytes)?;
+        let mut take = |field: Option<usize>| -> Read<Option<String>> {
+            let Some(at) = field else { return Ok(None) };
+            let text = text_of(message, &rows, at)?.to_owned();
+            rows.retain(|(other, _)| *other != at);
+            Ok((!text.is_empty()).then_some(text))
+        };
+        let captured = route.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+        // Where the name of what is asked for is that of a parameter as well, the field is called `name`.
+        let captured = captured.and_then(|name| message.by_name("name").or_else(|| message.by_name(name)));
+        let namespaced = route.scope == Scope::Namespaced;
+        let namespace = take(message.by_name("namespace").filter(|_| namespaced))?;
+        let name = take(captured)?;
+        let idempotency_key = take(message.by_name("idempotency_key"))?;
+        if let (Some(at), None) = (captured, &name) {
+            return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
+        }
+        let has_body = !matches!(route.method, Method::GET | Method::DELETE);
+        let mut json = Vec::new();
+        let query = if has_body {
+            write_object(message, &rows, &mut json)?;
+            String::new()
+        } else {
+            query(message, &rows)?
+        };
+        let head = head(route, &query, idempotency_key)?;
+        Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
+    }
+
+    async fn call(
+        self,
+        context: &Arc<Context>,
+        in_flight: &Arc<InFlight>,
+        route: &Route,
+    ) -> Result<Response<Body>, ApiError> {
+        let Asked { namespace, name, head, json } = self;
+        // An empty body says as much as an object without fields, and all calls take it.
+        let body = if json == b"{}" { Bytes::new() } else { json.into() };
+        let call = Call { context, in_flight, head: &head, namespace: namespace.as_deref(), name: &name };
+        operate(&call, route.operation, Inbound::There(body)).await
+    }
+}
+
+/// Parameters, as they stand behind the `?`.
+fn query(message: &MessageType, rows: &Rows<'_>) -> Read<String> {
+    let mut out = String::from("?");
+    for of_field in rows.chunk_by(|one, other| one.0 == other.0) {
+        let (at, value) = of_field[of_field.len() - 1];
+        let field = &message.fields[at];
+        let value: Cow<'_, str> = match value {
+            Raw::Number(number) if field.kind == Kind::Boolean => {
+                (if number == 0 { "false" } else { "true" }).into()
+            }
+            Raw::Number(number) => number.to_string().into(),
+            Raw::Bytes(_) => text_of(message, rows, at)?.into(),
+        };
+        out.push_str(&field.name);
+        out.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
+                _ => out.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        out.push('&');
+    }
+    Ok(out)
+}
+
+/// The head of the request that would ask the same over HTTP, as far as handlers look at it.
+fn head(route: &Route, query: &str, idempotency_key: Option<String>) -> Read<Parts> {
+    let uri: Uri = format!("/{query}")
+        .parse()
+        .map_err(|_| Fault::invalid("the parameters are too long to be looked at"))?;
+    let (mut head, ()) = Request::new(()).into_parts();
+    head.method = route.method.clone();
+    head.uri = uri;
+    if let Some(key) = idempotency_key {
+        let value = HeaderValue::from_str(&key)
+            .map_err(|_| Fault::invalid("expected printable ASCII").inside("idempotency_key"))?;
+        head.headers.insert("idempotency-key", value);
+    }
+    Ok(head)
+}
+
+fn success_with(message: Vec<u8>) -> Response<Body> {
+    let mut out = bytes::BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    frame_with(&mut out, |out| out.extend_from_slice(&message));
+    let mut response = Response::new(Body::with_trailers(out.freeze(), success()));
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    response
+}

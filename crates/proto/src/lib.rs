@@ -1,0 +1,26 @@
+//! The gRPC contract `sluice.v1`, as both sides of the wire use it.
+//!
+//! What lives here: the code generated from `proto/` for what calls share, the descriptors of the whole package, and
+//! how gRPC frames its messages. What does not: what a call means (that is the front's), and connections.
+//!
+//! Map: [`v1`] the generated types, [`DESCRIPTORS`] the package's `FileDescriptorSet`, [`framing`] gRPC's length-prefixed
+//! messages.
+//!
+//! No `protoc` is needed: what is generated is committed, and `tests/generated.rs` holds it against `proto/`. It writes it
+//! anew with `SLUICE_WRITE_PROTO=1`.
+//!
+//! Texts of frames are [`bytes::Bytes`] here although they are `string` in the contract, the same on the wire: so decoding a
+//! frame copies and allocates nothing for them. Who reads one has to check that it is UTF-8.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod framing;
+
+/// The types of `common.proto`.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod v1 {
+    include!("generated/sluice.v1.rs");
+}
+
+/// A serialised `google.protobuf.FileDescriptorSet` with every file of the package.
+pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");

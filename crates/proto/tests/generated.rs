@@ -1,0 +1,65 @@
+//! What is committed as generated is what `proto/` gives. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto` writes it anew.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+use prost_types::field_descriptor_proto::Type;
+
+/// Files of which Rust code is generated; of the others only the descriptors are used.
+const FRAMES: &[&str] = &["sluice/v1/common.proto"];
+
+fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("sluice/v1"))
+        .unwrap()
+        .map(|file| Path::new("sluice/v1").join(file.unwrap().file_name()))
+        .collect();
+    files.sort();
+    let mut compiler = protox::Compiler::new([root]).unwrap();
+    compiler.include_imports(true).include_source_info(true).open_files(files).unwrap();
+    let documented = compiler.file_descriptor_set();
+    let mut plain = documented.clone();
+    plain.file.iter_mut().for_each(|file| file.source_code_info = None);
+    (documented, plain)
+}
+
+/// Texts become bytes, which are the same on the wire; not those of maps, whose keys have to be texts.
+fn code(mut set: FileDescriptorSet) -> String {
+    set.file.retain(|file| FRAMES.contains(&file.name()));
+    for file in &mut set.file {
+        file.service.clear();
+        for field in file.message_type.iter_mut().flat_map(|message| &mut message.field) {
+            if field.r#type() == Type::String {
+                field.set_type(Type::Bytes);
+            }
+        }
+    }
+    let mut config = prost_build::Config::new();
+    config.bytes(["."]).skip_protoc_run();
+    let requests: Vec<_> = set
+        .file
+        .into_iter()
+        .map(|file| (prost_build::Module::from_protobuf_package_name(file.package()), file))
+        .collect();
+    config.generate(requests).unwrap().into_values().collect()
+}
+
+#[test]
+fn what_is_generated_is_up_to_date() {
+    let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated");
+    let (documented, plain) = compile();
+    let write = std::env::var_os("SLUICE_WRITE_PROTO").is_some();
+    for (name, content) in
+        [("sluice.v1.rs", code(documented).into_bytes()), ("descriptors.bin", plain.encode_to_vec())]
+    {
+        let path = generated.join(name);
+        if write {
+            std::fs::write(&path, &content).unwrap();
+        }
+        let is_same = std::fs::read(&path).is_ok_and(|committed| committed == content);
+        assert!(is_same, "{name} is not what proto/ gives: SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto");
+    }
+}
