@@ -37,6 +37,7 @@ fn a_server_without_file_descriptors_waits_and_goes_on() {
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,
+        encryption: Default::default(),
     })
     .unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();

@@ -1,9 +1,13 @@
 //! Backups while serving, and restoring them.
 //!
-//! A backup is one stream: magic `SLUICEBK`, `u32` format version; then the files, the manifest last; then the end. A
+//! A backup is one stream: magic `SLUICEBK`, `u32` format version; then the files, the keyring first, when there is one,
+//! and the manifest last; then the end. A
 //! file is `u8` 1, `u16` length of its name, the name, chunks, and an empty chunk; a chunk is `u32` length, `u32` checksum and the
 //! bytes. The end is `u8` 2, `u32` number of files, `u32` checksum of all names and chunks' checksums. Streams may follow one
 //! another: reading stops right after the end.
+//!
+//! What is encrypted stays so: the stream holds files as they are on the disk, and their data keys, wrapped by the root
+//! keys. So it takes these to restore a backup, and without them nothing in it can be read.
 //!
 //! What it holds is the journal as committed at one moment: the names of its files stay while the backup lasts, also
 //! when compaction has done with them, and the segment that grows is copied up to its last committed batch.
@@ -19,13 +23,15 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::disk::File;
+use crate::keys::chunks;
+use crate::keys::keyring::KEYRING;
 use crate::log::codec::Put;
 use crate::log::files::{Pin, is_out_of_handles};
 use crate::log::header::Position;
 use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest};
 use crate::log::shared::{Shared, lock};
 
-pub use restore::{RestoreError, restore, restore_on};
+pub use restore::{Incoming, RestoreError, restore, restore_on};
 
 const MAGIC: [u8; 8] = *b"SLUICEBK";
 const TAG_FILE: u8 = 1;
@@ -59,10 +65,13 @@ impl Backups {
         manifest.open.retain(|number| *number <= committed.segment);
         manifest.synced_to = committed;
         let files = self.pin(&manifest, committed);
+        let keyring = self.shared.files.keys().select(&manifest);
         drop(held);
+        manifest.keyring = keyring.as_ref().map_or(0, |(_, generation)| *generation);
         let mut sums = crc32fast::Hasher::new();
         sums.update(&FORMAT_VERSION.to_le_bytes());
         Backup {
+            keyring: keyring.map(|(bytes, _)| bytes),
             files,
             manifest: Some(manifest.encode()),
             current: None,
@@ -79,10 +88,11 @@ impl Backups {
             files.push_back(Pinned { pin: self.shared.files.pin(kind, number), len });
         };
         if let Some(snapshot) = &manifest.snapshot {
-            add(Kind::Snapshot, snapshot.number, Some(snapshot.len));
+            add(Kind::Snapshot, snapshot.number, Some(self.file_len(snapshot.number, snapshot.len)));
         }
         for file in &manifest.blob_files {
-            add(Kind::Blobs, file.number, Some(file.data_len + file.table_len));
+            let len = self.file_len(file.number, file.data_len + file.table_len);
+            add(Kind::Blobs, file.number, Some(len));
         }
         for sealed in &manifest.sealed {
             if sealed.table_len > 0 {
@@ -94,6 +104,11 @@ impl Backups {
             add(Kind::Log, *number, (*number == committed.segment).then_some(committed.offset));
         }
         files
+    }
+
+    /// Length of a file that holds so much.
+    fn file_len(&self, number: u64, held: u64) -> u64 {
+        if self.shared.files.keys().root_of(number).is_some() { chunks::file_len(held) } else { held }
     }
 }
 
@@ -116,6 +131,7 @@ struct Copying {
 /// A backup being read.
 #[derive(Debug)]
 pub struct Backup {
+    keyring: Option<Vec<u8>>,
     files: VecDeque<Pinned>,
     manifest: Option<Vec<u8>>,
     current: Option<Copying>,
@@ -137,7 +153,9 @@ impl Backup {
             out.extend_from_slice(&MAGIC);
             out.put_u32(FORMAT_VERSION);
         }
-        if let Some(copying) = self.current.take() {
+        if let Some(keyring) = self.keyring.take() {
+            self.whole_file(KEYRING, &keyring, &mut out);
+        } else if let Some(copying) = self.current.take() {
             self.copy(copying, &mut out)?;
         } else if let Some(Pinned { pin, len }) = self.files.pop_front() {
             let (file, path) = (open(&pin)?, pin.path());
@@ -146,9 +164,7 @@ impl Backup {
             drop(pin);
             self.copy(Copying { file, path, offset: 0, len }, &mut out)?;
         } else if let Some(manifest) = self.manifest.take() {
-            self.begin_file(MANIFEST, &mut out);
-            self.chunk(&manifest, &mut out);
-            self.chunk(&[], &mut out);
+            self.whole_file(MANIFEST, &manifest, &mut out);
         } else {
             self.done = true;
             out.push(TAG_END);
@@ -164,6 +180,12 @@ impl Backup {
         out.push(TAG_FILE);
         out.put_u16(name.len() as u16);
         out.extend_from_slice(name.as_bytes());
+    }
+
+    fn whole_file(&mut self, name: &str, bytes: &[u8], out: &mut Vec<u8>) {
+        self.begin_file(name, out);
+        self.chunk(bytes, out);
+        self.chunk(&[], out);
     }
 
     fn copy(&mut self, mut copying: Copying, out: &mut Vec<u8>) -> io::Result<()> {

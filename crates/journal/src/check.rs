@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use crate::batch::damaged_blobs;
 use crate::disk::Disk;
+use crate::keys::store::Keys;
+use crate::keys::{Encryption, RootKeys};
 use crate::log::file::BlobHolder;
 use crate::log::files::Files;
 use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, Sealed};
-use crate::log::recovery::{follow, load_blob_table, load_table};
+use crate::log::recovery::{follow, load_blob_table};
 use crate::log::replay::Stretch;
+use crate::log::sealing::load_table;
 use crate::log::snapshot::SnapshotReader;
 use crate::seam::BlobError;
 use crate::status::{Cut, Damage, OpenError};
@@ -50,8 +53,8 @@ pub struct CheckedFile {
 }
 
 /// Verifies the data directory. Damage is in the report; an error means that it could not be looked at, or that its
-/// manifest is not to be used.
-pub fn check(disk: Arc<dyn Disk>, dir: &Path) -> Result<CheckReport, OpenError> {
+/// manifest is not to be used, or that one of `roots` is missing.
+pub fn check(disk: Arc<dyn Disk>, dir: &Path, roots: &RootKeys) -> Result<CheckReport, OpenError> {
     if disk.is_locked(dir).map_err(OpenError::io(dir, "look into"))? {
         return Err(OpenError::InUse { dir: dir.to_owned(), pid: None });
     }
@@ -59,16 +62,16 @@ pub fn check(disk: Arc<dyn Disk>, dir: &Path) -> Result<CheckReport, OpenError> 
     let Some(manifest) = Manifest::load(&*disk, dir)? else {
         return Err(OpenError::damaged(&path, 0, None, "there is no manifest"));
     };
-    let files = Files::new(disk.clone(), dir, OPEN_FILES);
-    let mut checker =
-        Checker { disk: &*disk, files, dir, manifest: &manifest, report: CheckReport::default() };
+    let keys =
+        Keys::load(&disk, dir, Some(&manifest), manifest.identity, &Encryption::only_read(roots.clone()))?;
+    let files = Files::new(disk, dir, OPEN_FILES, keys);
+    let mut checker = Checker { files, dir, manifest: &manifest, report: CheckReport::default() };
     checker.report.term = manifest.term;
     checker.run()?;
     Ok(checker.report)
 }
 
 struct Checker<'a> {
-    disk: &'a dyn Disk,
     files: Arc<Files>,
     dir: &'a Path,
     manifest: &'a Manifest,
@@ -121,7 +124,7 @@ impl Checker<'_> {
         if sealed.table_len > 0 {
             self.checked(&path, sealed.table_len);
         }
-        if load_table(self.disk, self.dir, sealed)?.is_none() {
+        if load_table(&self.files, sealed)?.is_none() {
             let what = "the table is missing or damaged; opening rebuilds it from the segment";
             return Err(OpenError::damaged(&path, 0, Some(sealed.start.next_index), what));
         }
@@ -147,7 +150,7 @@ impl Checker<'_> {
         let handle = self.files.named(Kind::Blobs, named.number)?;
         let path = handle.path.clone();
         self.checked(&path, named.data_len + named.table_len);
-        let table = load_blob_table(&*handle.file, &path, named)?;
+        let table = load_blob_table(&handle, named)?;
         let holder = BlobHolder::new(handle, table, named.data_len);
         for ordinal in 0..holder.table.len() {
             let location = holder.location(ordinal);

@@ -1,8 +1,8 @@
 //! The journal of Sluice: one ordered log of records per shard, and the state snapshots that shorten its replay.
 //!
 //! What lives here: records and checksums, group commit, segments, manifest, recovery, snapshots, compaction, reading
-//! blobs back, scrubbing, backup. What does not: what a record means. A record is a body, which replay needs, and
-//! blobs, which stay where they are until released.
+//! blobs back, scrubbing, backup, encryption at rest. What does not: what a record means. A record is a body, which replay
+//! needs, and blobs, which stay where they are until released.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -10,16 +10,18 @@ mod backup;
 pub mod batch;
 mod check;
 pub mod disk;
+pub mod keys;
 mod log;
 mod memory;
 mod options;
 pub mod seam;
 mod status;
 
-pub use backup::{Backup, Backups, RestoreError, restore, restore_on};
+pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
 pub use batch::{Batch, Record, RecordWriter, Records};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
+pub use keys::{Encryption, KeyId, KeyStatus, KeyUse, Keyring, Random, RootKey, RootKeys, keys_needed};
 pub use log::{DiskJournal, Maintenance, Notice, Opened, Replay, SnapshotReader, Writer, holds_journal};
 pub use memory::MemoryJournal;
 pub use options::{Durability, Knows, Options};

@@ -5,6 +5,7 @@
 //! | name | what |
 //! |---|---|
 //! | `manifest` | which of the others belong to the journal |
+//! | `keyring` | the key of each of them, [wrapped](crate::keys) |
 //! | `N.log` | a segment: batches, each behind a [head](header), in a chain of checksums |
 //! | `N.table` | where the blobs of a sealed segment lie ([table]) |
 //! | `N.blobs` | live blobs that compaction has copied, and their table |
@@ -31,6 +32,7 @@ pub(crate) mod manifest;
 pub(crate) mod recovery;
 pub(crate) mod replay;
 pub(crate) mod scan;
+pub(crate) mod sealing;
 pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
@@ -39,6 +41,7 @@ pub(crate) mod table;
 mod writer;
 
 use crate::backup::Backups;
+use crate::keys::Keyring;
 pub use journal::DiskJournal;
 pub use maintenance::{Maintenance, Notice};
 pub use manifest::holds_journal;
@@ -60,6 +63,8 @@ pub struct Opened {
     pub maintenance: Maintenance,
     /// Backups while serving.
     pub backups: Backups,
+    /// The keys, while serving.
+    pub keyring: Keyring,
     /// The latest snapshot.
     pub snapshot: Option<SnapshotReader>,
     /// Committed batches after the snapshot.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::keys::Encryption;
+
 /// When a batch counts as committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
@@ -57,12 +59,14 @@ pub struct Options {
     /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
     /// simulators, which need the same bytes each time.
     pub identity: u64,
+    /// Whether and how it is encrypted.
+    pub encryption: Encryption,
     /// What the state machine above can replay.
     pub knows: Knows,
 }
 
 impl Options {
-    /// The defaults, for this directory.
+    /// The defaults, for this directory; nothing is encrypted.
     pub fn new(dir: impl Into<PathBuf>) -> Options {
         Options {
             dir: dir.into(),
@@ -76,6 +80,7 @@ impl Options {
             snapshot_log_bytes: 64 << 20,
             scrub_bytes_per_s: 4 << 20,
             identity: 0,
+            encryption: Encryption::default(),
             knows: Knows::default(),
         }
     }

@@ -8,7 +8,9 @@ use bytes::{Bytes, BytesMut};
 
 use crate::batch::{BLOB_HEAD, Batch, Records, blob_checksum};
 use crate::disk::File;
+use crate::log::file::BlobSeal;
 use crate::log::files::is_out_of_handles;
+use crate::log::sealing;
 
 /// How often, and after which pauses, a read is tried again that got no file handle: 5 s.
 const HANDLE_TRIES: u32 = 250;
@@ -133,6 +135,7 @@ pub struct BlobLocation {
     pub(crate) offset: u64,
     pub(crate) len: u32,
     pub(crate) key: BlobKey,
+    pub(crate) seal: BlobSeal,
 }
 
 impl BlobLocation {
@@ -161,7 +164,7 @@ impl BlobLocation {
 
     pub(crate) fn read_now(&self) -> Result<Bytes, BlobError> {
         let mut bytes = BytesMut::zeroed(BLOB_HEAD + self.len());
-        let read = self.file.read_at(&mut bytes, self.offset - BLOB_HEAD as u64).map_err(BlobError::Io)?;
+        let read = self.fetch(&mut bytes)?;
         let blob = bytes.split_off(BLOB_HEAD);
         if read < BLOB_HEAD + self.len() || blob_checksum(self.key, &blob).to_le_bytes() != bytes[..] {
             return Err(BlobError::Damaged(format!(
@@ -173,6 +176,26 @@ impl BlobLocation {
             )));
         }
         Ok(blob.freeze())
+    }
+
+    /// Reads the blob behind its checksum, decrypted and not verified: fewer bytes at the end of the file.
+    pub(crate) fn fetch(&self, bytes: &mut [u8]) -> Result<usize, BlobError> {
+        let from = self.offset - BLOB_HEAD as u64;
+        let read = match &self.seal {
+            BlobSeal::Plain => return self.file.read_at(bytes, from).map_err(BlobError::Io),
+            BlobSeal::Batch(cipher, head) => sealing::read_from(cipher, &*self.file, *head, bytes, from),
+            BlobSeal::Chunks(cipher) => cipher.read_at(&*self.file, bytes, from),
+        };
+        read.map_err(|error| match error {
+            BlobError::Damaged(what) => BlobError::Damaged(format!(
+                "{} is damaged at byte {}: blob {} of record {} cannot be decrypted: {what}",
+                self.name.display(),
+                self.offset,
+                self.key.item,
+                self.key.index
+            )),
+            other => other,
+        })
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::keys::KeyId;
+
 /// Figures of a journal; counts are since it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
@@ -103,6 +105,15 @@ pub enum OpenError {
         /// What is not known.
         what: String,
     },
+    /// A root key is missing. Nothing was changed.
+    Key {
+        /// The directory.
+        dir: PathBuf,
+        /// The key that is needed.
+        needed: KeyId,
+        /// Those that were given.
+        given: Vec<KeyId>,
+    },
     /// Bytes that must be there are not, or are wrong.
     Damaged(Damage),
     /// The operating system refused.
@@ -177,6 +188,13 @@ impl fmt::Display for OpenError {
                  or a newer one",
                 file.display()
             ),
+            OpenError::Key { dir, needed, given } => write!(
+                f,
+                "{} is encrypted, and it takes the root key {needed} to open it, which {}; nothing was changed: give the \
+                 key that was in use, or a backup of it",
+                dir.display(),
+                not_among(given)
+            ),
             OpenError::Damaged(damage) => write!(
                 f,
                 "{damage}; nothing was changed: keep a copy of the directory, run `sluice check` for the whole \
@@ -191,6 +209,18 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+/// Says which root keys were given instead of the one that is needed.
+pub(crate) fn not_among(given: &[KeyId]) -> String {
+    match given {
+        [] => "is not given, nor is any other".to_owned(),
+        [only] => format!("is not the one that is given ({only})"),
+        more => {
+            let ids: Vec<String> = more.iter().map(KeyId::to_string).collect();
+            format!("is not among those that are given ({})", ids.join(", "))
+        }
+    }
+}
 
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {

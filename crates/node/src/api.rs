@@ -10,6 +10,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{Counters, MessageView, State};
+use sluice_journal::Encryption;
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -49,6 +50,8 @@ pub struct Options {
     pub low_water_bytes: u64,
     /// Allow a wall clock more than a year ahead of the log.
     pub accept_clock_jump: bool,
+    /// Whether and how what is on the disk is encrypted.
+    pub encryption: Encryption,
 }
 
 /// What came of a send.

@@ -6,15 +6,15 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use sluice_engine::Error;
-use sluice_journal::{Backup, Backups};
+use sluice_journal::{Backup, Backups, FsDisk, Incoming, RestoreError, RootKeys};
 use tokio::sync::mpsc;
 
 use crate::api::StartError;
-use crate::directory::{Directory, SHARDS_MAX, shard_dir};
+use crate::directory::{Directory, Restoring, SHARDS_MAX, shard_dir};
 use crate::handle::Node;
 
 const MAGIC: &[u8; 8] = b"SLUICEB1";
@@ -76,11 +76,12 @@ pub fn is_backup(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Makes a data directory from a backup. `dir` must not exist or be empty.
+/// Makes a data directory from a backup. `dir` must not exist or be empty. `roots`: the root keys that the server had.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the stream or the directory. The directory is then not usable.
-pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
+/// A sentence that says what is wrong with the stream or the directory. The directory is then not usable; when a root key
+/// is missing, it was not made.
+pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), StartError> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(StartError(format!("{} is not empty: restore into a new directory", dir.display())));
@@ -88,11 +89,16 @@ pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
     if frames.shards == 0 || frames.shards > SHARDS_MAX {
         return Err(StartError(format!("the backup is damaged: it tells of {} shards", frames.shards)));
     }
-    let directory = Directory::begin_restore(dir, frames.shards)?;
-    for shard in 0..frames.shards {
+    let shards = frames.shards;
+    let mut directory = None;
+    for shard in 0..shards {
         let mut part = Part { frames: &mut frames, shard };
-        sluice_journal::restore(&mut part, &shard_dir(dir, shard))
-            .map_err(|error| StartError(error.to_string()))?;
+        let told = |error: RestoreError| StartError(error.to_string());
+        let incoming = Incoming::begin(&mut part, roots).map_err(told)?;
+        if directory.is_none() {
+            directory = Some(Directory::begin_restore(dir, shards)?);
+        }
+        incoming.write_to(Arc::new(FsDisk), &shard_dir(dir, shard)).map_err(told)?;
         if io::copy(&mut part, &mut io::sink()).map_err(damaged)? > 0 {
             return Err(StartError(format!(
                 "the backup is damaged: more data of shard {shard} than there should be"
@@ -100,7 +106,7 @@ pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), StartError> {
         }
     }
     frames.expect_end()?;
-    directory.complete()
+    directory.map_or(Ok(()), Restoring::complete)
 }
 
 /// The frames of a stream, read as they come.

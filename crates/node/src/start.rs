@@ -135,6 +135,7 @@ impl Starting<'_> {
             reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
             open_files: (OPEN_FILES / self.options.shards as usize).max(OPEN_FILES_MIN),
+            encryption: self.options.encryption.clone(),
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
         }

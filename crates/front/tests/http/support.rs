@@ -41,6 +41,7 @@ impl Server {
             reserve_bytes: 0,
             low_water_bytes: 0,
             accept_clock_jump: false,
+            encryption: Default::default(),
         };
         change(&mut http, &mut options);
         let node = Node::start(options).unwrap();

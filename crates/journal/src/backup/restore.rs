@@ -8,9 +8,11 @@ use std::sync::Arc;
 use super::{CHUNK, MAGIC, TAG_END, TAG_FILE};
 use crate::check::check;
 use crate::disk::{Disk, FsDisk, OpenMode};
+use crate::keys::keyring::{KEYRING, Ring};
+use crate::keys::{KeyId, RootKeys};
 use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, RESTORING, write_whole};
 use crate::log::recovery::take_lock;
-use crate::status::OpenError;
+use crate::status::{OpenError, not_among};
 
 /// Largest chunk that is taken; larger ones are damage.
 const CHUNK_MAX: usize = 64 << 20;
@@ -26,6 +28,13 @@ pub enum RestoreError {
         found: u32,
         /// The newest that this program reads.
         known: u32,
+    },
+    /// It is encrypted, and a root key that it needs is not given. Nothing was written.
+    Key {
+        /// The key.
+        needed: KeyId,
+        /// Those that were given.
+        given: Vec<KeyId>,
     },
     /// The directory is not empty.
     NotEmpty(PathBuf),
@@ -45,6 +54,12 @@ impl fmt::Display for RestoreError {
                 f,
                 "the backup has format version {found}, and this program reads up to {known}; use a newer sluice"
             ),
+            RestoreError::Key { needed, given } => write!(
+                f,
+                "the backup is encrypted, and it takes the root key {needed} to restore it, which {}; nothing was written: \
+                 give the root keys that the server had when the backup was taken",
+                not_among(given)
+            ),
             RestoreError::NotEmpty(dir) => {
                 write!(f, "{} is not empty; restore into a new directory", dir.display())
             }
@@ -58,12 +73,52 @@ impl std::error::Error for RestoreError {}
 
 /// Reads one backup and makes `dir`, which must be empty or missing, a data directory that opens. Verifies while
 /// writing, and the whole afterwards. Reads no further than the backup's end.
-pub fn restore(stream: &mut dyn Read, dir: &Path) -> Result<(), RestoreError> {
-    restore_on(Arc::new(FsDisk), stream, dir)
+///
+/// `roots` are the root keys that were in use when it was taken. Is one missing, nothing was written.
+pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreError> {
+    restore_on(Arc::new(FsDisk), stream, dir, roots)
 }
 
 /// As [`restore`], on any disk.
-pub fn restore_on(shared: Arc<dyn Disk>, stream: &mut dyn Read, dir: &Path) -> Result<(), RestoreError> {
+pub fn restore_on(
+    shared: Arc<dyn Disk>,
+    stream: &mut dyn Read,
+    dir: &Path,
+    roots: &RootKeys,
+) -> Result<(), RestoreError> {
+    Incoming::begin(stream, roots)?.write_to(shared, dir)
+}
+
+/// A backup of which the beginning was read: the root keys that it needs are there.
+pub struct Incoming<'a> {
+    input: Input<'a>,
+    roots: &'a RootKeys,
+    /// The name of the first file, and what the keyring holds, if it is that.
+    first: Option<(String, Option<Vec<u8>>)>,
+}
+
+impl<'a> Incoming<'a> {
+    /// Reads the beginning of a backup.
+    pub fn begin(stream: &'a mut dyn Read, roots: &'a RootKeys) -> Result<Incoming<'a>, RestoreError> {
+        let mut input = Input { stream, sums: crc32fast::Hasher::new() };
+        input.begin()?;
+        let mut first = None;
+        if input.byte()? == TAG_FILE {
+            let name = input.name()?;
+            let keyring = if name == KEYRING { Some(input.keyring(roots)?) } else { None };
+            first = Some((name, keyring));
+        }
+        Ok(Incoming { input, roots, first })
+    }
+
+    /// Writes all of it, as [`restore_on`].
+    pub fn write_to(self, shared: Arc<dyn Disk>, dir: &Path) -> Result<(), RestoreError> {
+        write(self, shared, dir)
+    }
+}
+
+fn write(incoming: Incoming<'_>, shared: Arc<dyn Disk>, dir: &Path) -> Result<(), RestoreError> {
+    let Incoming { mut input, roots, first } = incoming;
     let disk = &*shared;
     let directory = |action| move |error| RestoreError::Directory(OpenError::io(dir, action)(error));
     disk.create_dir(dir).map_err(directory("make"))?;
@@ -74,18 +129,19 @@ pub fn restore_on(shared: Arc<dyn Disk>, stream: &mut dyn Read, dir: &Path) -> R
     let unfinished = dir.join(RESTORING);
     disk.open(&unfinished, OpenMode::CreateNew).map_err(directory("write to"))?;
     disk.sync_dir(dir).map_err(directory("sync"))?;
-    let mut input = Input { stream, sums: crc32fast::Hasher::new() };
-    input.begin()?;
     let mut manifest = None;
     let mut count = 0;
-    while input.byte()? == TAG_FILE {
+    let mut next = first;
+    while let Some((name, keyring)) = next {
         count += 1;
-        let name = input.name()?;
-        if name == MANIFEST {
+        if let Some(keyring) = keyring {
+            write_whole(disk, dir, KEYRING, &keyring).map_err(directory("write to"))?;
+        } else if name == MANIFEST {
             manifest = Some(input.contents()?);
         } else {
             input.copy_file(disk, &dir.join(name)).map_err(|error| error.at(dir))?;
         }
+        next = if input.byte()? == TAG_FILE { Some((input.name()?, None)) } else { None };
     }
     input.end(count)?;
     let manifest = manifest.ok_or_else(|| RestoreError::Damaged("it has no manifest".into()))?;
@@ -93,7 +149,7 @@ pub fn restore_on(shared: Arc<dyn Disk>, stream: &mut dyn Read, dir: &Path) -> R
     write_whole(disk, dir, MANIFEST, &manifest).map_err(directory("write to"))?;
     disk.sync_dir(dir).map_err(directory("sync"))?;
     drop(lock);
-    let report = check(shared.clone(), dir).map_err(RestoreError::Directory)?;
+    let report = check(shared.clone(), dir, roots).map_err(RestoreError::Directory)?;
     match report.problems.first() {
         None => {
             disk.remove(&unfinished).map_err(directory("write to"))?;
@@ -142,7 +198,7 @@ impl Input<'_> {
         self.sums.update(&bytes);
         let name = String::from_utf8_lossy(&bytes).into_owned();
         // Nothing else may be written, least of all outside of the directory.
-        if name == MANIFEST || Kind::parse(&name).is_some() {
+        if name == MANIFEST || name == KEYRING || Kind::parse(&name).is_some() {
             return Ok(name);
         }
         Err(RestoreError::Damaged(format!("it holds a file {name:?}, which no journal has")))
@@ -164,6 +220,16 @@ impl Input<'_> {
         Ok(bytes)
     }
 
+    /// The keyring, after a look whether it can be opened.
+    fn keyring(&mut self, roots: &RootKeys) -> Result<Vec<u8>, RestoreError> {
+        let bytes = self.contents()?;
+        let ring = Ring::decode(Path::new(KEYRING), &bytes).map_err(RestoreError::Directory)?;
+        match ring.keys.values().find(|key| roots.get(key.root).is_none()) {
+            Some(key) => Err(RestoreError::Key { needed: key.root, given: roots.ids() }),
+            None => Ok(bytes),
+        }
+    }
+
     fn contents(&mut self) -> Result<Vec<u8>, RestoreError> {
         let mut contents = Vec::new();
         loop {
@@ -172,7 +238,7 @@ impl Input<'_> {
                 return Ok(contents);
             }
             if contents.len() + chunk.len() > CHUNK_MAX {
-                return Err(RestoreError::Damaged("the manifest is too long".into()));
+                return Err(RestoreError::Damaged("its manifest or its keyring is too long".into()));
             }
             contents.extend_from_slice(&chunk);
         }

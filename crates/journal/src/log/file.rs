@@ -1,15 +1,39 @@
 //! A file with blobs, and which of them are live.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::batch::BLOB_HEAD;
-use crate::log::files::Handle;
-use crate::log::table::Table;
+use crate::keys::chunks::ChunkCipher;
+use crate::keys::cipher::BatchCipher;
+use crate::log::files::{Handle, Seal};
+use crate::log::header::Position;
+use crate::log::table::{Place, Table};
 use crate::seam::{BlobKey, BlobLocation};
 
+/// How a blob is encrypted.
+#[derive(Clone, Debug)]
+pub(crate) enum BlobSeal {
+    Plain,
+    /// As records of the batch whose head is here.
+    Batch(Arc<BatchCipher>, Position),
+    /// In chunks of the file.
+    Chunks(Arc<ChunkCipher>),
+}
+
 impl Handle {
-    pub(crate) fn location(&self, key: BlobKey, offset: u64, len: u32) -> BlobLocation {
-        BlobLocation { file: self.file.clone(), name: self.path.clone(), offset, len, key }
+    /// Where a blob lies that the file's table tells of.
+    pub(crate) fn location(&self, table: &Table, key: BlobKey, place: Place) -> BlobLocation {
+        let seal = match &self.seal {
+            Seal::Plain => BlobSeal::Plain,
+            Seal::Chunks(cipher) => BlobSeal::Chunks(cipher.clone()),
+            Seal::Batches(cipher, _) => {
+                let at = Position { segment: self.number, offset: table.batch_of(place) };
+                BlobSeal::Batch(cipher.clone(), at)
+            }
+        };
+        let (file, name) = (self.file.clone(), self.path.clone());
+        BlobLocation { file, name, offset: u64::from(place.offset), len: place.len, key, seal }
     }
 }
 
@@ -130,7 +154,6 @@ impl BlobHolder {
     }
 
     pub(crate) fn location(&self, ordinal: u32) -> BlobLocation {
-        let place = self.table.place(ordinal);
-        self.handle.location(self.table.key(ordinal), u64::from(place.offset), place.len)
+        self.handle.location(&self.table, self.table.key(ordinal), self.table.place(ordinal))
     }
 }

@@ -11,10 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
-use crate::disk::{Disk, File, OpenMode};
-use crate::log::manifest::Kind;
+use crate::disk::{Disk, File, OpenMode, read_exact_at};
+use crate::keys::KeyId;
+use crate::keys::chunks::{self, ChunkCipher, HEAD};
+use crate::keys::cipher::{BatchCipher, FileKey};
+use crate::keys::store::Keys;
+use crate::log::manifest::{Kind, write_whole};
 use crate::log::shared::lock;
 use crate::log::signal::Signal;
+use crate::seam::BlobError;
 use crate::status::OpenError;
 
 /// The numbered files of a data directory.
@@ -22,6 +27,7 @@ use crate::status::OpenError;
 pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    keys: Arc<Keys>,
     /// Most files that are kept open only to read them.
     open_max: usize,
     /// Files that are open only to be read; those at the front were opened first.
@@ -41,9 +47,14 @@ struct Names {
 }
 
 impl Files {
-    pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize) -> Arc<Files> {
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize, keys: Arc<Keys>) -> Arc<Files> {
         let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Files { disk, dir: dir.to_owned(), open_max, open, names, signal })
+        Arc::new(Files { disk, dir: dir.to_owned(), keys, open_max, open, names, signal })
+    }
+
+    /// The keys of the files.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Raised when a name can go.
@@ -57,9 +68,12 @@ impl Files {
 
     /// A file that the manifest names, to read it.
     pub(crate) fn named(self: &Arc<Files>, kind: Kind, number: u64) -> Result<Handle, OpenError> {
-        let handle = self.handle(kind, number, None);
+        let mut handle = self.handle(kind, number, None);
         match handle.file.get() {
-            Ok(_) => Ok(handle),
+            Ok(_) => {
+                handle.seal = self.seal_of(kind, &handle)?;
+                Ok(handle)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let what = "the file is missing, and the manifest names it";
                 Err(OpenError::damaged(&handle.path, 0, None, what))
@@ -71,8 +85,38 @@ impl Files {
     /// Makes an empty file, whose name is durable once the directory is synced. It stays open until
     /// [`LogFile::only_read`].
     pub(crate) fn create(self: &Arc<Files>, kind: Kind, number: u64) -> io::Result<Handle> {
+        let seal = match self.keys.take(number)? {
+            None => Seal::Plain,
+            Some(key) if kind == Kind::Log => Seal::batches(&key),
+            Some(key) => Seal::Chunks(Arc::new(ChunkCipher::create(&key, kind, self.keys.random())?)),
+        };
         let file = self.disk.open(&self.path(kind, number), OpenMode::CreateNew)?;
-        Ok(self.handle(kind, number, Some(file)))
+        Ok(Handle { seal, ..self.handle(kind, number, Some(file)) })
+    }
+
+    /// Whether a file was made for the root key that new files get.
+    pub(crate) fn is_current(&self, handle: &Handle) -> bool {
+        match &handle.seal {
+            Seal::Batches(_, root) => self.keys.current() == Some(*root),
+            Seal::Plain | Seal::Chunks(_) => true,
+        }
+    }
+
+    /// How a file that is there is read.
+    fn seal_of(&self, kind: Kind, handle: &Handle) -> Result<Seal, OpenError> {
+        let Some(key) = self.keys.get(handle.number) else { return Ok(Seal::Plain) };
+        if kind == Kind::Log {
+            return Ok(Seal::batches(&key));
+        }
+        let path = &*handle.path;
+        let mut head = [0; HEAD];
+        if handle.file.len().map_err(OpenError::io(path, "read"))? >= HEAD as u64 {
+            read_exact_at(&*handle.file, &mut head, 0).map_err(OpenError::io(path, "read"))?;
+        }
+        let cipher = ChunkCipher::of_file(&key, kind, &head).ok_or_else(|| {
+            OpenError::damaged(path, 0, None, "it does not begin as an encrypted file does")
+        })?;
+        Ok(Seal::Chunks(Arc::new(cipher)))
     }
 
     fn handle(self: &Arc<Files>, kind: Kind, number: u64, file: Option<Arc<dyn File>>) -> Handle {
@@ -85,7 +129,7 @@ impl Files {
             used: AtomicBool::new(false),
             _pin: self.pin(kind, number),
         });
-        Handle { number, file, path }
+        Handle { number, file, path, seal: Seal::Plain }
     }
 
     /// Keeps a name for as long as the pin is held.
@@ -110,6 +154,11 @@ impl Files {
         for (kind, number) in gone {
             let _ = self.disk.remove(&self.path(kind, number));
         }
+    }
+
+    /// Puts a file in place as a whole; the directory is yet to be synced.
+    pub(crate) fn write_whole(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        write_whole(&*self.disk, &self.dir, name, bytes)
     }
 
     /// Opens a file to read it. When the system has no handles left, own ones are given up first.
@@ -204,6 +253,62 @@ pub(crate) struct Handle {
     pub(crate) number: u64,
     pub(crate) file: Arc<LogFile>,
     pub(crate) path: Arc<PathBuf>,
+    pub(crate) seal: Seal,
+}
+
+/// How what a file holds is encrypted.
+#[derive(Clone, Debug)]
+pub(crate) enum Seal {
+    /// Not at all.
+    Plain,
+    /// Batch by batch: a segment. With the root key that its key is wrapped with.
+    Batches(Arc<BatchCipher>, KeyId),
+    /// In chunks from beginning to end: any other file.
+    Chunks(Arc<ChunkCipher>),
+}
+
+impl Seal {
+    fn batches(key: &FileKey) -> Seal {
+        Seal::Batches(Arc::new(BatchCipher::new(key)), key.root)
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Seal::Plain)
+    }
+
+    /// The cipher of the chunks; `None`: not encrypted.
+    pub(crate) fn chunks(&self) -> Option<&Arc<ChunkCipher>> {
+        match self {
+            Seal::Chunks(cipher) => Some(cipher),
+            Seal::Plain | Seal::Batches(..) => None,
+        }
+    }
+}
+
+impl Handle {
+    /// Reads what a file that is written from beginning to end holds; fewer bytes only at its end.
+    pub(crate) fn read_held(&self, buffer: &mut [u8], offset: u64) -> Result<usize, BlobError> {
+        match self.seal.chunks() {
+            Some(cipher) => cipher.read_at(&*self.file, buffer, offset),
+            None => self.file.read_at(buffer, offset).map_err(BlobError::Io),
+        }
+    }
+
+    /// As [`Handle::read_held`], and all of it must be there.
+    pub(crate) fn read_held_exact(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
+        match self.read_held(buffer, offset) {
+            Ok(read) if read == buffer.len() => Ok(()),
+            Ok(_) => Err(OpenError::damaged(&self.path, offset, None, "the file is too short")),
+            Err(BlobError::Damaged(what)) => Err(OpenError::damaged(&self.path, offset, None, what)),
+            Err(BlobError::Io(error)) => Err(OpenError::io(&self.path, "read")(error)),
+        }
+    }
+
+    /// How much such a file holds.
+    pub(crate) fn held_len(&self) -> io::Result<u64> {
+        let len = self.file.len()?;
+        Ok(if self.seal.is_plain() { len } else { chunks::held_len(len) })
+    }
 }
 
 /// A file that is open only when somebody needs it: always while it is written, and else now and then.
@@ -296,7 +401,7 @@ mod tests {
     #[test]
     fn few_stay_open_and_all_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
-        let files = Files::new(Arc::new(FsDisk), dir.path(), 4);
+        let files = Files::new(Arc::new(FsDisk), dir.path(), 4, Keys::none());
         let handles: Vec<_> = (0..50).map(|number| file_with_a_byte(&files, number)).collect();
         handles.iter().for_each(|handle| handle.file.only_read());
         for round in 0..3 {
@@ -316,7 +421,7 @@ mod tests {
     #[test]
     fn a_name_stays_while_somebody_may_read_it() {
         let dir = tempfile::tempdir().unwrap();
-        let files = Files::new(Arc::new(FsDisk), dir.path(), 1);
+        let files = Files::new(Arc::new(FsDisk), dir.path(), 1, Keys::none());
         let handle = file_with_a_byte(&files, 7);
         let backup = files.pin(Kind::Log, 7);
         files.remove(Kind::Log, 7);

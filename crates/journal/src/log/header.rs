@@ -13,17 +13,28 @@
 //! | 68..72 | number of records; 0: an idle marker |
 //! | 72..76 | checksum of the records |
 //! | 76..80 | the predecessor's checksum (bytes 4..8 of its head) |
-//! | 80..82 | flags: 0 (later: the cipher) |
-//! | 82..84 | key id: 0 |
-//! | 84..96 | nonce: 0 |
+//! | 80..82 | cipher: 0 none, 1 AES-256-GCM |
+//! | 82..84 | key id: 0, the key of the segment |
+//! | 84..96 | nonce of the first chunk; 0 without cipher |
+//!
+//! The records follow. When they are encrypted, the tags of their [chunks](crate::keys::cipher) come before them, the
+//! checksum at 72 is that of the tags, which the plain records never have one of, and with each chunk the head is
+//! authenticated, as it is with 0 for both checksums.
 //!
 //! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not taken for
 //! a batch of the log.
 
-use crate::log::codec::{Put, Reader};
+use crate::keys::cipher::{nonce, tag_bytes};
+use crate::log::codec::Reader;
 
 /// Bytes of a head.
 pub(crate) const HEADER: usize = 96;
+
+/// Where the checksum of what follows stands.
+const CONTENT_SUM: std::ops::Range<usize> = 72..76;
+
+/// The cipher of encrypted records.
+const AES_256_GCM: u16 = 1;
 
 /// First bytes of a head.
 pub(crate) const MAGIC: [u8; 4] = *b"SLB1";
@@ -46,37 +57,70 @@ pub(crate) struct Header {
     pub(crate) synced_to: Position,
     pub(crate) len: u32,
     pub(crate) records: u32,
-    pub(crate) records_checksum: u32,
+    /// Of the records, or of their tags when they are encrypted.
+    pub(crate) content_checksum: u32,
     pub(crate) previous: u32,
+    /// Of the first chunk; `None`: the records are not encrypted.
+    pub(crate) nonce: Option<u64>,
+}
+
+/// Bytes before the records of a batch of this length.
+pub(crate) fn front(len: usize, sealed: bool) -> usize {
+    if sealed { HEADER + tag_bytes(len) } else { HEADER }
 }
 
 impl Header {
-    /// Appends the head to `out` and returns its checksum; the field `checksum` is not looked at.
-    pub(crate) fn encode(&self, identity: u64, out: &mut Vec<u8>) -> u32 {
-        let start = out.len();
-        out.extend_from_slice(&MAGIC);
-        out.put_u32(0);
-        out.put_u64(self.at.segment);
-        out.put_u64(self.at.offset);
-        out.put_u64(self.first_index);
-        out.put_u64(self.term);
-        out.put_u64(self.time_us);
-        out.put_u64(self.synced_to.segment);
-        out.put_u64(self.synced_to.offset);
-        out.put_u32(self.len);
-        out.put_u32(self.records);
-        out.put_u32(self.records_checksum);
-        out.put_u32(self.previous);
-        out.put_u16(0);
-        out.put_u16(0);
-        out.extend_from_slice(&[0; 12]);
-        let sum = checksum(identity, &out[start + 8..]);
-        out[start + 4..start + 8].copy_from_slice(&sum.to_le_bytes());
-        sum
+    /// The bytes of the head, with the checksum that they have; the field `checksum` is not looked at.
+    pub(crate) fn encode(&self, identity: u64) -> ([u8; HEADER], u32) {
+        let mut out = self.fields();
+        let sum = checksum(identity, &out[8..]);
+        out[4..8].copy_from_slice(&sum.to_le_bytes());
+        (out, sum)
+    }
+
+    /// What is authenticated with encrypted records.
+    pub(crate) fn authenticated(&self) -> [u8; HEADER] {
+        let mut out = self.fields();
+        out[CONTENT_SUM].fill(0);
+        out
+    }
+
+    /// All but the head's checksum.
+    fn fields(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&MAGIC);
+        put(&[0; 4]);
+        let Position { segment, offset } = self.at;
+        let synced = self.synced_to;
+        for value in
+            [segment, offset, self.first_index, self.term, self.time_us, synced.segment, synced.offset]
+        {
+            put(&value.to_le_bytes());
+        }
+        for value in [self.len, self.records, self.content_checksum, self.previous] {
+            put(&value.to_le_bytes());
+        }
+        if let Some(first) = self.nonce {
+            put(&AES_256_GCM.to_le_bytes());
+            put(&[0; 2]);
+            put(&nonce(first));
+        }
+        out
     }
 
     /// Reads a head that was found at `at`; `None` when the bytes are not one.
     pub(crate) fn decode(identity: u64, at: Position, bytes: &[u8]) -> Option<Header> {
+        let header = Header::parse(at, bytes)?;
+        (header.checksum == checksum(identity, &bytes[8..HEADER])).then_some(header)
+    }
+
+    /// As [`Header::decode`], without a look at the checksum.
+    pub(crate) fn parse(at: Position, bytes: &[u8]) -> Option<Header> {
         let bytes = bytes.get(..HEADER)?;
         let mut reader = Reader(bytes);
         if reader.take(4)? != MAGIC {
@@ -91,16 +135,33 @@ impl Header {
             synced_to: Position { segment: reader.u64()?, offset: reader.u64()? },
             len: reader.u32()?,
             records: reader.u32()?,
-            records_checksum: reader.u32()?,
+            content_checksum: reader.u32()?,
             previous: reader.u32()?,
+            nonce: match reader.u16()? {
+                0 => None,
+                AES_256_GCM => {
+                    reader.take(6)?;
+                    Some(reader.u64()?)
+                }
+                _ => return None,
+            },
         };
-        let plain = reader.u16()? == 0;
-        (plain && header.at == at && header.checksum == checksum(identity, &bytes[8..])).then_some(header)
+        (header.at == at).then_some(header)
+    }
+
+    /// Bytes before the records.
+    pub(crate) fn front(&self) -> usize {
+        front(self.len as usize, self.nonce.is_some())
+    }
+
+    /// Where the records begin.
+    pub(crate) fn records_at(&self) -> u64 {
+        self.at.offset + self.front() as u64
     }
 
     /// Where the batch ends.
     pub(crate) fn end(&self) -> u64 {
-        self.at.offset + HEADER as u64 + u64::from(self.len)
+        self.records_at() + u64::from(self.len)
     }
 }
 
@@ -127,19 +188,26 @@ mod tests {
             synced_to: Position { segment: 3, offset: 100 },
             len: 10,
             records: 1,
-            records_checksum: 5,
+            content_checksum: 5,
             previous: 6,
+            nonce: None,
         };
-        let mut bytes = Vec::new();
-        header.checksum = header.encode(1, &mut bytes);
-        assert_eq!(bytes.len(), HEADER);
-        assert_eq!(Header::decode(1, at, &bytes), Some(header));
-        assert_eq!(Header::decode(2, at, &bytes), None, "another journal's");
-        assert_eq!(Header::decode(1, Position { segment: 4, offset: 512 }, &bytes), None, "elsewhere");
-        for bit in 0..HEADER * 8 {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(1, at, &bytes), None, "bit {bit}");
-            bytes[bit / 8] ^= 1 << (bit % 8);
+        for (nonce, end) in [(None, 512 + 96 + 10), (Some(u64::MAX - 3), 512 + 96 + 16 + 10)] {
+            header.nonce = nonce;
+            let (mut bytes, sum) = header.encode(1);
+            header.checksum = sum;
+            assert_eq!((header.end(), bytes.len()), (end, HEADER));
+            assert_eq!(Header::decode(1, at, &bytes), Some(header));
+            assert_eq!(Header::decode(2, at, &bytes), None, "another journal's");
+            assert_eq!(Header::decode(1, Position { segment: 4, offset: 512 }, &bytes), None, "elsewhere");
+            for bit in 0..HEADER * 8 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Header::decode(1, at, &bytes), None, "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            let other = Header { content_checksum: 99, checksum: 98, ..header };
+            assert_eq!(header.authenticated(), other.authenticated());
+            assert_ne!(header.authenticated(), Header { time_us: 1, ..header }.authenticated());
         }
     }
 }

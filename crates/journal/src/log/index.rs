@@ -16,7 +16,7 @@ const MOVE_SLICE: u32 = 2048;
 #[derive(Debug)]
 pub(crate) enum FoundBlob<'a> {
     /// In a log segment, so that the cache may have it.
-    Log(&'a Handle, Place),
+    Log(&'a Handle, &'a Table, Place),
     /// In a file that compaction has written.
     Copied(BlobLocation),
 }
@@ -86,7 +86,8 @@ impl Index {
 
     /// Goes on to the next segment; the one before is complete.
     pub(crate) fn next_segment(&mut self, handle: Handle, start: Link, finished_len: u64) -> Complete {
-        let next = Current::new(handle, start, self.current.table.next_log(start.next_index));
+        let table = self.current.table.next_log(start.next_index, !handle.seal.is_plain());
+        let next = Current::new(handle, start, table);
         let old = std::mem::replace(&mut self.current, next);
         let holder = Arc::new(BlobHolder::with_live(old.handle, old.table, finished_len, old.live));
         let range = Range { first: old.start.next_index, end: start.next_index, holder: holder.clone() };
@@ -101,12 +102,13 @@ impl Index {
         if key.index >= self.current.start.next_index {
             let ordinal = self.current.table.ordinal(key)?;
             let live = self.current.live.contains(ordinal);
-            return live.then(|| FoundBlob::Log(&self.current.handle, self.current.table.place(ordinal)));
+            let (handle, table) = (&self.current.handle, &self.current.table);
+            return live.then(|| FoundBlob::Log(handle, table, table.place(ordinal)));
         }
         let holder = &self.range(key)?.holder;
         let ordinal = holder.find(key)?;
         Some(match &holder.table {
-            Table::Log(_) => FoundBlob::Log(&holder.handle, holder.table.place(ordinal)),
+            Table::Log(_) => FoundBlob::Log(&holder.handle, &holder.table, holder.table.place(ordinal)),
             Table::Blobs(_) => FoundBlob::Copied(holder.location(ordinal)),
         })
     }

@@ -311,9 +311,9 @@ impl Journal for DiskJournal {
     fn read(&mut self, key: BlobKey) -> BlobRead {
         let location = match self.index.find(key) {
             None => return BlobRead::Missing,
-            Some(FoundBlob::Log(handle, place)) => match self.cache.get(key.index, place) {
+            Some(FoundBlob::Log(handle, table, place)) => match self.cache.get(key.index, place) {
                 Some(bytes) => return BlobRead::Cached(bytes),
-                None => handle.location(key, u64::from(place.offset), place.len),
+                None => handle.location(table, key, place),
             },
             Some(FoundBlob::Copied(location)) => location,
         };

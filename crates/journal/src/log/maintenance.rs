@@ -17,7 +17,8 @@ use std::time::Duration;
 use crate::disk::File;
 use crate::log::entry::Entry;
 use crate::log::files::is_out_of_handles;
-use crate::log::manifest::{Kind, Sealed, write_whole};
+use crate::log::manifest::{Kind, Sealed};
+use crate::log::sealing::write_table;
 use crate::log::shared::{Note, Shared, is_full, is_passing, lock};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
@@ -261,21 +262,19 @@ impl Maintenance {
     fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<Entry> {
         self.sync_log()?;
         let holder = &complete.holder;
-        let table = holder.table.encode();
-        if !table.is_empty() {
-            let name = Kind::Table.name(holder.number());
-            write_whole(&*self.shared.disk, &self.shared.options.dir, &name, &table)?;
-            self.shared.count_syncs(1);
-            self.shared.sync_dir()?;
-        }
         let sealed = Sealed {
             number: holder.number(),
             start: complete.start,
             end: complete.end,
             len: holder.len,
-            table_len: table.len() as u64,
-            table_checksum: crc32fast::hash(&table),
+            table_len: 0,
+            table_checksum: 0,
         };
+        let sealed = write_table(&self.shared.files, &sealed, &holder.table)?;
+        if sealed.table_len > 0 {
+            self.shared.count_syncs(1);
+            self.shared.sync_dir()?;
+        }
         let synced_to = self.writer.synced_to();
         self.shared.change_manifest(|manifest| {
             manifest.open.retain(|number| *number != sealed.number);
@@ -375,6 +374,7 @@ impl Maintenance {
         for kind in kinds {
             self.shared.files.remove(*kind, number);
         }
+        self.shared.files.keys().forget(number);
     }
 
     fn count_bytes(&self) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! checksum of the rest, then the fields in the order of [`Manifest::encode`]. A file that it does not name is left
 //! over from an interrupted step and is removed when opening; a file that it names and that is missing is damage.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,11 @@ use crate::log::header::Position;
 use crate::status::OpenError;
 
 /// Version of everything in a data directory; grows when an older program could not read it.
-/// 2: snapshots tell the behaviour version.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+/// 2: snapshots tell the behaviour version. 3: files may be encrypted.
+pub(crate) const FORMAT_VERSION: u32 = 3;
+
+/// The first version whose manifest tells of a keyring.
+const WITH_KEYRING: u32 = 3;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -86,8 +90,9 @@ pub(crate) struct Sealed {
     pub(crate) end: Link,
     /// Bytes that belong to the log; what follows does not.
     pub(crate) len: u64,
-    /// Length of its table; 0: no blobs, and no file.
+    /// Length of its table's file; 0: no blobs, and no file.
     pub(crate) table_len: u64,
+    /// Of that file.
     pub(crate) table_checksum: u32,
 }
 
@@ -130,6 +135,8 @@ pub(crate) struct Manifest {
     pub(crate) open: Vec<u64>,
     pub(crate) blob_files: Vec<BlobFile>,
     pub(crate) snapshot: Option<SnapshotFile>,
+    /// The generation that the keyring has at least; 0: there need not be one.
+    pub(crate) keyring: u64,
 }
 
 /// Whether a directory holds a journal, of whatever version and in whatever state.
@@ -150,6 +157,7 @@ impl Manifest {
             open: Vec::new(),
             blob_files: Vec::new(),
             snapshot: None,
+            keyring: 0,
         }
     }
 
@@ -173,6 +181,14 @@ impl Manifest {
             Kind::Blobs => self.blob_files.iter().any(|b| b.number == number),
             Kind::Snapshot => self.snapshot.is_some_and(|s| s.number == number),
         }
+    }
+
+    /// The numbers of all files that belong to the journal.
+    pub(crate) fn file_numbers(&self) -> HashSet<u64> {
+        let sealed = self.sealed.iter().map(|segment| segment.number);
+        let copied = self.blob_files.iter().map(|file| file.number);
+        let snapshot = self.snapshot.iter().map(|snapshot| snapshot.number);
+        sealed.chain(self.open.iter().copied()).chain(copied).chain(snapshot).collect()
     }
 
     /// Forgets sealed segments and files of copied blobs.
@@ -218,6 +234,7 @@ impl Manifest {
                 body.put_u64(value);
             }
         }
+        body.put_u64(self.keyring);
         let mut out = MAGIC.to_vec();
         out.put_u32(FORMAT_VERSION);
         out.put_u32(crc32fast::hash(&body));
@@ -240,7 +257,7 @@ impl Manifest {
         if sum != crc32fast::hash(reader.0) {
             return Err(OpenError::damaged(path, 16, None, "the manifest does not match its checksum"));
         }
-        let manifest = decode_body(&mut reader).ok_or_else(short)?;
+        let manifest = decode_body(&mut reader, version).ok_or_else(short)?;
         if manifest.numbers().any(|number| number > NUMBER_MAX) {
             return Err(OpenError::damaged(
                 path,
@@ -263,7 +280,8 @@ impl Manifest {
             [b.number, b.data_len, b.table_len].into_iter().chain(ranges)
         });
         let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len]);
-        [self.next_file, self.term, self.synced_to.segment, self.synced_to.offset, self.open_start.next_index]
+        let Position { segment, offset } = self.synced_to;
+        [self.next_file, self.term, segment, offset, self.open_start.next_index, self.keyring]
             .into_iter()
             .chain(sealed)
             .chain(self.open.iter().copied())
@@ -337,7 +355,7 @@ fn link(reader: &mut Reader<'_>) -> Option<Link> {
     })
 }
 
-fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
+fn decode_body(reader: &mut Reader<'_>, version: u32) -> Option<Manifest> {
     let mut manifest = Manifest::fresh(reader.u64()?);
     manifest.term = reader.u64()?;
     manifest.next_file = reader.u64()?;
@@ -377,6 +395,9 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
             len: reader.u64()?,
         });
     }
+    if version >= WITH_KEYRING {
+        manifest.keyring = reader.u64()?;
+    }
     reader.0.is_empty().then_some(manifest)
 }
 
@@ -404,6 +425,7 @@ mod tests {
             ranges: vec![(1, 5), (9, 12)],
         });
         manifest.snapshot = Some(SnapshotFile { number: 5, applied_index: 8, time_us: 1, len: 2 });
+        manifest.keyring = 11;
         manifest
     }
 

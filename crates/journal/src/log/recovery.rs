@@ -17,7 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::batch::Records;
-use crate::disk::{Disk, File, LockError, OpenMode, read_exact_at};
+use crate::disk::{Disk, File, LockError, OpenMode};
+use crate::keys::Keyring;
+use crate::keys::keyring::KEYRING;
+use crate::keys::store::Keys;
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
 use crate::log::files::{Files, Handle};
@@ -25,8 +28,9 @@ use crate::log::header::HEADER;
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, Snapshots};
 use crate::log::maintenance::Maintenance;
-use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, RESTORING, Sealed, write_whole};
+use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, RESTORING, Sealed};
 use crate::log::replay::{Replay, Stretch};
+use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
 use crate::log::table::{LogTable, Table};
@@ -79,16 +83,18 @@ impl Opening {
         }
         let found = Manifest::load(&*disk, &dir)?;
         let mut report = RecoveryReport { fresh: found.is_none(), ..RecoveryReport::default() };
+        let identity = found.as_ref().map_or_else(|| pick_identity(options.identity), |found| found.identity);
+        let keys = Keys::load(&disk, &dir, found.as_ref(), identity, &options.encryption)?;
         let manifest = match found {
             Some(manifest) => manifest,
             None => {
                 refuse_orphans(&*disk, &dir, &names)?;
                 sync_names_above(&*disk, &dir)?;
-                Manifest::fresh(pick_identity(options.identity))
+                Manifest::fresh(identity)
             }
         };
         report.term = manifest.term + 1;
-        let files = Files::new(disk.clone(), &dir, options.open_files);
+        let files = Files::new(disk.clone(), &dir, options.open_files, keys);
         Ok(Opening { disk, options, files, lock, manifest, report })
     }
 
@@ -114,6 +120,7 @@ impl Opening {
         }
 
         // From here on the directory is written to.
+        self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
             let holder = Arc::new(BlobHolder::new(stretch.handle.clone(), Table::Log(table), sealed.len));
@@ -142,7 +149,8 @@ impl Opening {
         Ok(Opened {
             journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
-            backups: Backups::new(shared),
+            backups: Backups::new(shared.clone()),
+            keyring: Keyring::new(shared),
             writer,
             snapshot,
             replay,
@@ -196,7 +204,7 @@ impl Opening {
         if sealed.end.next_index > self.manifest.applied_index() + 1 {
             self.verify_known(&stretch)?;
         }
-        let table = match load_table(&*self.disk, &self.options.dir, sealed)? {
+        let table = match load_table(&self.files, sealed)? {
             Some(table) => table,
             None => self.rebuild_table(sealed, &stretch)?,
         };
@@ -206,26 +214,30 @@ impl Opening {
 
     /// A table says nothing that its segment does not say too.
     fn rebuild_table(&mut self, sealed: &Sealed, stretch: &Stretch) -> Result<Table, OpenError> {
-        let mut table = LogTable::new(sealed.start.next_index);
+        let mut table = LogTable::new(sealed.start.next_index, !stretch.handle.seal.is_plain());
         stretch.verify(self.manifest.identity, self.manifest.term, |found| {
             table.push(&found.records, found.records_offset());
         })?;
         let table = Table::Log(table);
-        let name = Kind::Table.name(sealed.number);
-        let dir = &self.options.dir;
-        write_whole(&*self.disk, dir, &name, &table.encode())
-            .and_then(|()| self.disk.sync_dir(dir))
-            .map_err(OpenError::io(&dir.join(&name), "write"))?;
+        let path = self.files.path(Kind::Table, sealed.number);
+        let written = write_table(&self.files, sealed, &table);
+        let written = written.and_then(|written| self.disk.sync_dir(&self.options.dir).map(|()| written));
+        let written = written.map_err(OpenError::io(&path, "write"))?;
+        // An encrypted one is never the same twice: what the manifest says of it changes when it is next replaced.
+        let named = self.manifest.sealed.iter_mut().find(|named| named.number == sealed.number);
+        if let Some(named) = named {
+            *named = written;
+        }
         self.report.notes.push(format!(
             "{} was missing or damaged and has been rebuilt from its segment, which is whole",
-            dir.join(name).display()
+            path.display()
         ));
         Ok(table)
     }
 
     fn open_blob_file(&self, named: &BlobFile) -> Result<BlobHolder, OpenError> {
         let handle = self.files.named(Kind::Blobs, named.number)?;
-        let table = load_blob_table(&*handle.file, &handle.path, named)?;
+        let table = load_blob_table(&handle, named)?;
         Ok(BlobHolder::new(handle, table, named.data_len + named.table_len))
     }
 
@@ -276,36 +288,17 @@ pub(crate) fn take_lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn crate::di
     })
 }
 
-/// Reads a sealed segment's table; `None` when it is missing or damaged.
-pub(crate) fn load_table(disk: &dyn Disk, dir: &Path, sealed: &Sealed) -> Result<Option<Table>, OpenError> {
-    if sealed.table_len == 0 {
-        return Ok(Table::decode_log(&[]));
-    }
-    let path = dir.join(Kind::Table.name(sealed.number));
-    let file = match disk.open(&path, OpenMode::Read) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(OpenError::Io { file: path, action: "open", error }),
-    };
-    if file.len().map_err(OpenError::io(&path, "read"))? < sealed.table_len {
-        return Ok(None);
-    }
-    let mut bytes = vec![0; sealed.table_len as usize];
-    let read = file.read_at(&mut bytes, 0).map_err(OpenError::io(&path, "read"))?;
-    let whole = read == bytes.len() && crc32fast::hash(&bytes) == sealed.table_checksum;
-    Ok(if whole { Table::decode_log(&bytes) } else { None })
-}
-
 /// Reads the table of a file of copied blobs.
-pub(crate) fn load_blob_table(file: &dyn File, path: &Path, named: &BlobFile) -> Result<Table, OpenError> {
+pub(crate) fn load_blob_table(handle: &Handle, named: &BlobFile) -> Result<Table, OpenError> {
+    let path = &*handle.path;
     let first = named.ranges.first().map(|range| range.0);
     let damaged = || OpenError::damaged(path, named.data_len, first, "the table of blobs is damaged");
-    let found = file.len().map_err(OpenError::io(path, "read"))?;
+    let found = handle.held_len().map_err(OpenError::io(path, "read"))?;
     if found < named.data_len + named.table_len {
         return Err(damaged());
     }
     let mut bytes = vec![0; named.table_len as usize];
-    read_exact_at(file, &mut bytes, named.data_len).map_err(OpenError::io(path, "read"))?;
+    handle.read_held_exact(&mut bytes, named.data_len)?;
     if crc32fast::hash(&bytes) != named.table_checksum {
         return Err(damaged());
     }
@@ -313,7 +306,7 @@ pub(crate) fn load_blob_table(file: &dyn File, path: &Path, named: &BlobFile) ->
 }
 
 fn is_ours(name: &str) -> bool {
-    name == MANIFEST || Kind::parse(name).is_some()
+    name == MANIFEST || name == KEYRING || Kind::parse(name).is_some()
 }
 
 /// Without a manifest, files of a journal mean that it was lost. Only a first start that did not come to its end leaves
@@ -392,13 +385,14 @@ mod tests {
         let link = Link::default();
         let sealed =
             Sealed { number: 1, start: link, end: link, len: 0, table_len: 1 << 60, table_checksum: 0 };
-        let path = dir.path().join(Kind::Table.name(1));
-        std::fs::write(&path, b"short").unwrap();
-        assert!(load_table(&FsDisk, dir.path(), &sealed).unwrap().is_none());
+        for kind in [Kind::Table, Kind::Blobs] {
+            std::fs::write(dir.path().join(kind.name(1)), b"short").unwrap();
+        }
+        let files = Files::new(Arc::new(FsDisk), dir.path(), 1, Keys::none());
+        assert!(load_table(&files, &sealed).unwrap().is_none());
 
-        let file = FsDisk.open(&path, OpenMode::Read).unwrap();
         let (table_len, table_checksum) = (1 << 60, 0);
         let named = BlobFile { number: 1, data_len: 1, table_len, table_checksum, ranges: Vec::new() };
-        assert!(load_blob_table(&*file, &path, &named).is_err());
+        assert!(load_blob_table(&files.named(Kind::Blobs, 1).unwrap(), &named).is_err());
     }
 }

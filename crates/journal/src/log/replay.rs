@@ -56,7 +56,7 @@ impl Replay {
 
 impl Stretch {
     pub(crate) fn scanner(&self, identity: u64, term: u64) -> Scanner {
-        Scanner::new(self.handle.file.clone(), self.handle.number, identity, term, self.start, self.len)
+        Scanner::new(&self.handle, identity, term, self.start, self.len)
     }
 
     /// The next batch, which must be there.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use crate::batch::Records;
 use crate::disk::File;
-use crate::log::header::{HEADER, Header, MAGIC, Position, checksum};
+use crate::log::files::{Handle, Seal};
+use crate::log::header::{HEADER, Header, MAGIC, Position};
 use crate::log::manifest::Link;
+use crate::log::sealing::open_batch;
 
 /// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
 /// bytes that were already synced.
@@ -59,6 +61,7 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     window: Window,
+    seal: Seal,
     identity: u64,
     newest_term: u64,
     /// Where the next batch may begin.
@@ -71,16 +74,10 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     /// Begins at the start of a segment.
-    pub(crate) fn new(
-        file: Arc<dyn File>,
-        number: u64,
-        identity: u64,
-        newest_term: u64,
-        link: Link,
-        end: u64,
-    ) -> Scanner {
-        let at = Position { segment: number, offset: 0 };
-        Scanner { window: Window::new(file), identity, newest_term, at, link, end }
+    pub(crate) fn new(handle: &Handle, identity: u64, newest_term: u64, link: Link, end: u64) -> Scanner {
+        let at = Position { segment: handle.number, offset: 0 };
+        let (window, seal) = (Window::new(handle.file.clone()), handle.seal.clone());
+        Scanner { window, seal, identity, newest_term, at, link, end }
     }
 
     /// The next batch; `None` when what follows does not continue the log.
@@ -100,11 +97,9 @@ impl Scanner {
         if header.end() > self.end || !self.continues(&header) {
             return Ok(None);
         }
-        let records = self.window.get(offset + HEADER as u64, header.len as usize)?;
-        if !is_whole(self.identity, &header, records) {
-            return Ok(None);
-        }
-        let records = records.to_vec();
+        let bytes = self.window.get(offset + HEADER as u64, header.front() - HEADER + header.len as usize)?;
+        let records = open_batch(&self.seal, self.identity, &header, bytes);
+        let Some(records) = records.filter(|records| is_whole(&header, records)) else { return Ok(None) };
         self.at.offset = header.end();
         self.link = Link {
             next_index: header.first_index + u64::from(header.records),
@@ -123,11 +118,8 @@ impl Scanner {
     }
 }
 
-/// Whether the records are those that the head tells of.
-pub(crate) fn is_whole(identity: u64, header: &Header, records: &[u8]) -> bool {
-    if records.len() != header.len as usize || checksum(identity, records) != header.records_checksum {
-        return false;
-    }
+/// Whether there are as many records as the head tells.
+fn is_whole(header: &Header, records: &[u8]) -> bool {
     let mut reader = Records::new(records);
     reader.by_ref().count() == header.records as usize && reader.rest().is_empty()
 }

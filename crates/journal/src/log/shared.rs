@@ -114,6 +114,8 @@ pub(crate) struct Shared {
     pub(crate) live_known: AtomicBool,
     /// Whether blobs were released since maintenance looked.
     pub(crate) released: AtomicBool,
+    /// Whether the segment that grows is to end with its last batch.
+    pub(crate) roll: AtomicBool,
     /// Whether the shard is taking over what compaction has moved.
     pub(crate) moving: AtomicBool,
     /// Dead bytes in files that no snapshot covers yet.
@@ -161,6 +163,7 @@ impl Shared {
             snapshot: crate::log::snapshot::Pipe::default(),
             live_known: AtomicBool::new(false),
             released: AtomicBool::new(false),
+            roll: AtomicBool::new(false),
             moving: AtomicBool::new(false),
             dead_uncovered: AtomicU64::new(0),
             writer_signal: Signal::default(),
@@ -209,7 +212,8 @@ impl Shared {
     ) -> io::Result<T> {
         let mut next = held.clone();
         let result = change(&mut next);
-        next.next_file = self.next_file.load(Ordering::Relaxed);
+        next.next_file = self.next_number();
+        next.keyring = self.files.keys().generation();
         self.count_syncs(2);
         next.write_aside(&*self.disk, &self.options.dir)?;
         self.disk
@@ -244,6 +248,11 @@ impl Shared {
         if self.failure().is_none() {
             let _ = self.disk.remove(path);
         }
+    }
+
+    /// Number of the next file.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed)
     }
 
     /// Makes an empty file, whose name is durable once the directory is synced.

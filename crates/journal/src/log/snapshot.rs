@@ -5,10 +5,8 @@
 //! tells its length. Format version 1 had another magic and no behaviour version.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Mutex;
 
-use crate::disk::{File, read_exact_at};
 use crate::log::codec::{Put, Reader};
 use crate::log::files::Handle;
 use crate::log::header::checksum;
@@ -59,9 +57,9 @@ impl Head {
     }
 
     /// The head that a file begins with, and its bytes; `None` when it begins otherwise.
-    fn read(file: &dyn File) -> io::Result<Option<(Head, Vec<u8>)>> {
+    fn read(handle: &Handle) -> Result<Option<(Head, Vec<u8>)>, OpenError> {
         let mut bytes = vec![0; HEAD];
-        read_exact_at(file, &mut bytes, 0)?;
+        handle.read_held_exact(&mut bytes, 0)?;
         let recorded = bytes.starts_with(&MAGIC);
         if !recorded && !bytes.starts_with(&MAGIC_V1) {
             return Ok(None);
@@ -170,12 +168,12 @@ impl SnapshotReader {
         named: &SnapshotFile,
     ) -> Result<SnapshotReader, OpenError> {
         let path = &*handle.path;
-        let found = handle.file.len().map_err(OpenError::io(path, "read"))?;
+        let found = handle.held_len().map_err(OpenError::io(path, "read"))?;
         if found < named.len || named.len < (HEAD_V1 + TAIL) as u64 {
             let what = format!("the snapshot has {found} bytes, and the manifest says {}", named.len);
             return Err(OpenError::damaged(path, found, Some(named.applied_index), what));
         }
-        let read = Head::read(&*handle.file).map_err(OpenError::io(path, "read"))?;
+        let read = Head::read(&handle)?;
         let same = |head: &Head| (head.applied_index, head.time_us) == (named.applied_index, named.time_us);
         let Some((Head { behaviour, .. }, head)) = read.filter(|(head, _)| same(head)) else {
             let what = "the snapshot is not the one that the manifest names";
@@ -246,7 +244,7 @@ impl SnapshotReader {
     }
 
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
-        read_exact_at(&*self.handle.file, buffer, offset).map_err(OpenError::io(&self.handle.path, "read"))
+        self.handle.read_held_exact(buffer, offset)
     }
 
     fn damage(&self, what: &str) -> OpenError {

@@ -2,11 +2,13 @@
 //!
 //! A log segment's table is dense by record: finding a blob is two reads. On disk (`N.table`): `u64` index of the first
 //! record, `u32` records, `u32` blobs, then per record the `u32` ordinal of its first blob (and one more for the end), then
-//! per blob `u32` offset and `u32` length. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
+//! per blob `u32` offset and `u32` length; in an encrypted segment `u32` batches and per batch the `u32` offset of its head
+//! follow, since a blob is read with its batch's head. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
 //! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
 
 use crate::batch::Records;
 use crate::log::codec::{Put, Reader};
+use crate::log::header::front;
 use crate::seam::BlobKey;
 
 /// Bytes of one blob in the table of a file of copied blobs.
@@ -26,16 +28,21 @@ pub(crate) struct LogTable {
     /// Per record the ordinal of its first blob.
     ordinals: Vec<u32>,
     places: Vec<Place>,
+    /// Where the heads of batches lie; `None`: the segment is not encrypted.
+    batches: Option<Vec<u32>>,
 }
 
 impl LogTable {
-    pub(crate) fn new(first_index: u64) -> LogTable {
-        LogTable { first_index, ..LogTable::default() }
+    pub(crate) fn new(first_index: u64, sealed: bool) -> LogTable {
+        LogTable { first_index, batches: sealed.then(Vec::new), ..LogTable::default() }
     }
 
     /// Adds a batch whose records lie at this offset of the file.
     pub(crate) fn push(&mut self, records: &[u8], offset: u64) {
         let mut at = offset as u32;
+        if let Some(batches) = &mut self.batches {
+            batches.push(at - front(records.len(), true) as u32);
+        }
         for record in Records::new(records) {
             self.ordinals.push(self.places.len() as u32);
             for item in 0..record.blob_count() {
@@ -69,14 +76,18 @@ impl LogTable {
             out.put_u32(place.offset);
             out.put_u32(place.len);
         }
+        if let Some(batches) = &self.batches {
+            out.put_u32(batches.len() as u32);
+            batches.iter().for_each(|offset| out.put_u32(*offset));
+        }
         out
     }
 
-    fn decode(bytes: &[u8]) -> Option<LogTable> {
+    fn decode(bytes: &[u8], sealed: bool) -> Option<LogTable> {
         let mut reader = Reader(bytes);
-        let mut table = LogTable::new(reader.u64()?);
+        let mut table = LogTable::new(reader.u64()?, sealed);
         let (records, blobs) = (reader.u32()? as usize, reader.u32()? as usize);
-        if records.checked_mul(4)?.checked_add(blobs.checked_mul(8)?)? != reader.0.len() {
+        if records.checked_mul(4)?.checked_add(blobs.checked_mul(8)?)? > reader.0.len() {
             return None;
         }
         table.ordinals = (0..records).map(|_| reader.u32()).collect::<Option<_>>()?;
@@ -87,7 +98,12 @@ impl LogTable {
         table.places = (0..blobs)
             .map(|_| Some(Place { offset: reader.u32()?, len: reader.u32()? }))
             .collect::<Option<_>>()?;
-        Some(table)
+        if let Some(batches) = &mut table.batches {
+            for _ in 0..reader.count(4)? {
+                batches.push(reader.u32()?);
+            }
+        }
+        reader.0.is_empty().then_some(table)
     }
 }
 
@@ -144,13 +160,22 @@ impl Table {
     }
 
     /// An empty table for the segment after this one, with room for as much as is here: growing moves what is there.
-    pub(crate) fn next_log(&self, first_index: u64) -> LogTable {
-        let (records, blobs) = match self {
-            Table::Log(table) => (table.ordinals.len(), table.places.len()),
-            Table::Blobs(_) => (0, 0),
+    pub(crate) fn next_log(&self, first_index: u64, sealed: bool) -> LogTable {
+        let (records, blobs, batches) = match self {
+            Table::Log(table) => {
+                (table.ordinals.len(), table.places.len(), table.batches.as_ref().map_or(0, Vec::len))
+            }
+            Table::Blobs(_) => (0, 0, 0),
         };
         let (ordinals, places) = (Vec::with_capacity(records), Vec::with_capacity(blobs));
-        LogTable { first_index, ordinals, places }
+        LogTable { first_index, ordinals, places, batches: sealed.then(|| Vec::with_capacity(batches)) }
+    }
+
+    /// Where the head of the batch lies that this blob came with; of use in an encrypted segment only.
+    pub(crate) fn batch_of(&self, place: Place) -> u64 {
+        let Table::Log(LogTable { batches: Some(batches), .. }) = self else { return 0 };
+        let after = batches.partition_point(|offset| *offset <= place.offset);
+        after.checked_sub(1).map_or(0, |at| u64::from(batches[at]))
     }
 
     /// Number of a blob within the file.
@@ -191,11 +216,11 @@ impl Table {
     }
 
     /// Reads a log segment's table.
-    pub(crate) fn decode_log(bytes: &[u8]) -> Option<Table> {
+    pub(crate) fn decode_log(bytes: &[u8], sealed: bool) -> Option<Table> {
         if bytes.is_empty() {
-            return Some(Table::Log(LogTable::default()));
+            return Some(Table::Log(LogTable::new(0, sealed)));
         }
-        LogTable::decode(bytes).map(Table::Log)
+        LogTable::decode(bytes, sealed).map(Table::Log)
     }
 
     /// Reads a blob file's table.
@@ -224,7 +249,7 @@ mod tests {
         batch.record(0).body(b"bare");
         batch.record(1).blob(&[b"four"]);
         let (bytes, _) = batch.take();
-        let mut log = LogTable::new(10);
+        let mut log = LogTable::new(10, false);
         log.push(&bytes, 1000);
         let table = Table::Log(log);
         for (key, text) in [(key(10, 0), "one"), (key(10, 1), "three"), (key(12, 0), "four")] {
@@ -237,8 +262,30 @@ mod tests {
         for missing in [key(9, 0), key(10, 2), key(11, 0), key(12, 1), key(13, 0)] {
             assert_eq!(table.ordinal(missing), None, "{missing:?}");
         }
-        assert_eq!(Table::decode_log(&table.encode()), Some(table.clone()));
-        assert_eq!(Table::decode_log(&table.encode()[1..]), None);
+        assert_eq!(Table::decode_log(&table.encode(), false), Some(table.clone()));
+        assert_eq!(Table::decode_log(&table.encode()[1..], false), None);
+        assert_eq!(Table::decode_log(&table.encode(), true), None);
+    }
+
+    #[test]
+    fn an_encrypted_segments_table_knows_the_batch_of_each_blob() {
+        let mut log = LogTable::new(1, true);
+        let mut at = 0;
+        let mut heads = Vec::new();
+        for _ in 0..3 {
+            let mut batch = Batch::new();
+            batch.record(1).blob(&[&[7; 20_000]]);
+            let (bytes, _) = batch.take();
+            heads.push(at);
+            at += front(bytes.len(), true) as u64;
+            log.push(&bytes, at);
+            at += bytes.len() as u64;
+        }
+        let table = Table::Log(log);
+        let found: Vec<u64> = (0..3).map(|ordinal| table.batch_of(table.place(ordinal))).collect();
+        assert_eq!(found, heads);
+        assert_eq!(Table::decode_log(&table.encode(), true), Some(table.clone()));
+        assert_eq!(Table::decode_log(&table.encode(), false), None);
     }
 
     #[test]

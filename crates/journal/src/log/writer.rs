@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
-use crate::batch::seal_blobs;
 use crate::disk::File;
 use crate::log::files::Handle;
-use crate::log::header::{HEADER, Header, Position, checksum};
+use crate::log::header::{Header, Position, front};
 use crate::log::maintenance::BEGIN_PART;
 use crate::log::manifest::{Kind, Link};
 use crate::log::scan::next_sector;
+use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
 use crate::options::Durability;
 use crate::seam::Committed;
@@ -55,8 +55,6 @@ pub(crate) struct State {
     unsynced: Vec<Arc<dyn File>>,
     todo: VecDeque<Proposal>,
     buffer: Vec<u8>,
-    /// Where heads are encoded, kept for its memory.
-    head: Vec<u8>,
     buffer_at: u64,
     /// The chain before the buffer.
     buffer_link: Link,
@@ -82,7 +80,6 @@ impl State {
             unsynced: Vec::new(),
             todo: VecDeque::new(),
             buffer: Vec::new(),
-            head: Vec::with_capacity(HEADER),
             buffer_at: 0,
             buffer_link: link,
             staged: Vec::new(),
@@ -100,40 +97,41 @@ impl State {
     }
 
     fn mark_due(&self, shared: &Shared) -> bool {
-        let fits = self.offset + HEADER as u64 <= shared.options.segment_bytes;
+        let fits = self.offset + self.batch_bytes(0) <= shared.options.segment_bytes;
         self.idle() && self.last_batch <= self.synced && self.last_batch > self.marked && fits
     }
 
-    /// Appends a batch to the buffer, at the writing place.
-    fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) {
+    /// Bytes that a batch with records of this length takes.
+    fn batch_bytes(&self, len: usize) -> u64 {
+        (front(len, !self.segment.seal.is_plain()) + len) as u64
+    }
+
+    /// Appends a batch to the buffer, at the writing place. Gives where its records begin.
+    fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) -> Result<u64, String> {
         if self.buffer.is_empty() {
             self.buffer_at = self.offset;
             self.buffer_link = self.link;
         }
-        let head = self.buffer.len();
-        let body = head + HEADER;
-        self.buffer.resize(body, 0);
-        self.buffer.extend_from_slice(records);
         let first_index = self.link.next_index;
-        seal_blobs(&mut self.buffer[body..], first_index);
-        let header = Header {
+        let mut header = Header {
             checksum: 0,
             at: Position { segment: self.segment.number, offset: self.offset },
             first_index,
             term: shared.term,
             time_us,
             synced_to: self.synced,
-            len: records.len() as u32,
+            len: 0,
             records: count,
-            records_checksum: checksum(shared.identity, &self.buffer[body..]),
+            content_checksum: 0,
             previous: self.link.previous,
+            nonce: None,
         };
-        self.head.clear();
-        let previous = header.encode(shared.identity, &mut self.head);
-        self.buffer[head..body].copy_from_slice(&self.head);
+        append_batch(&mut self.buffer, &self.segment.seal, shared.identity, &mut header, records, true)?;
         self.offset = header.end();
+        let previous = header.checksum;
         self.link = Link { next_index: first_index + u64::from(count), previous, term: shared.term, time_us };
         self.marked = self.synced;
+        Ok(header.records_at())
     }
 
     /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and found no
@@ -288,7 +286,7 @@ impl Writer {
             let due = state.mark_due(&self.shared);
             if due {
                 let time_us = state.link.time_us;
-                state.encode(&self.shared, &[], 0, time_us);
+                state.encode(&self.shared, &[], 0, time_us)?;
                 self.write(&mut state)?;
             }
             due
@@ -330,9 +328,9 @@ impl Writer {
     /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of room.
     fn gather(&self, state: &mut State) -> Result<bool, String> {
         while let Some(proposal) = state.todo.front() {
-            let bytes = HEADER + proposal.bytes.len();
+            let bytes = state.batch_bytes(proposal.bytes.len());
             let at = state.offset;
-            if at > 0 && at + bytes as u64 > self.limit(state) {
+            if at > 0 && (at + bytes > self.limit(state) || self.shared.roll.load(Relaxed)) {
                 if !state.buffer.is_empty() {
                     break;
                 }
@@ -341,22 +339,22 @@ impl Writer {
                 }
                 continue;
             }
-            if !state.buffer.is_empty() && state.buffer.len() + bytes > GROUP_BYTES {
+            if !state.buffer.is_empty() && state.buffer.len() + bytes as usize > GROUP_BYTES {
                 break;
             }
             let Some(proposal) = state.todo.pop_front() else { break };
-            self.stage(state, proposal);
+            self.stage(state, proposal)?;
         }
         Ok(true)
     }
 
-    fn stage(&self, state: &mut State, proposal: Proposal) {
+    fn stage(&self, state: &mut State, proposal: Proposal) -> Result<(), String> {
         let Proposal { first_index, records, time_us, bytes } = proposal;
         debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
-        let offset = state.offset + HEADER as u64;
-        state.encode(&self.shared, &bytes, records, time_us);
+        let offset = state.encode(&self.shared, &bytes, records, time_us)?;
         let committed = Committed { first_index, time_us, bytes };
         state.staged.push(Note::Batch { committed, records, offset });
+        Ok(())
     }
 
     /// Bytes that fit into the current segment: no more than were prefilled when another prefilled one waits.
@@ -375,6 +373,7 @@ impl Writer {
             Err(error) if is_passing(&error) => return Ok(false),
             Err(error) => return Err(format!("a new segment could not be made: {error}")),
         };
+        self.shared.roll.store(false, Relaxed);
         // Not the writing place: that may lie behind the file's end, where the next sector begins.
         let finished_len = state.written.offset;
         let old = std::mem::replace(&mut state.segment, handle.clone());

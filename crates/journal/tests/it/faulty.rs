@@ -1,6 +1,7 @@
 //! The real file system without its syncs, which take most of the time, and with faults to switch on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct Faults {
     pub(crate) at_gate: AtomicBool,
     /// Writes to a segment of the log that began in the middle of a sector with synced bytes.
     pub(crate) shared_sectors: AtomicU64,
+    /// What was ever sealed: segment and nonce, with the bytes that came of it.
+    sealed: Mutex<HashMap<(u64, u64), u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +70,26 @@ impl Faults {
 
     pub(crate) fn close_gate(&self) -> MutexGuard<'_, ()> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the encrypted batches of a write: whatever fails and is repeated, a nonce has one meaning.
+    fn watch_nonces(&self, mut bytes: &[u8]) {
+        let number = |at: usize, len: usize, from: &[u8]| {
+            from[at..at + len].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        while bytes.starts_with(b"SLB1") && number(80, 2, bytes) == 1 {
+            let (len, segment, nonce) = (number(64, 4, bytes), number(8, 8, bytes), number(88, 8, bytes));
+            let chunks = len.div_ceil(8 << 10).max(1);
+            let end = (96 + chunks * 16 + len) as usize;
+            let mut hasher = DefaultHasher::new();
+            bytes[..end].hash(&mut hasher);
+            let mut sealed = self.sealed.lock().unwrap();
+            for nonce in nonce..nonce + chunks {
+                let before = *sealed.entry((segment, nonce)).or_insert(hasher.finish());
+                assert_eq!(before, hasher.finish(), "nonce {nonce} of segment {segment} is used twice");
+            }
+            bytes = &bytes[end..];
+        }
     }
 
     fn take(&self, bytes: u64) -> io::Result<()> {
@@ -153,6 +176,7 @@ impl File for FaultyFile {
         let end = offset + bytes.len() as u64;
         if let Some(sectors) = &self.sectors {
             sectors.lock().unwrap().write(bytes, offset, &self.faults);
+            self.faults.watch_nonces(bytes);
         }
         let len = self.file.len()?;
         if let Err(error) = self.faults.take(end.saturating_sub(len)) {

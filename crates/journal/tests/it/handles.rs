@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, key, options};
+use crate::rig::{Rig, key, options, roots};
 
 /// Sends messages that fill many segments.
 fn fill(rig: &mut Rig, messages: u32) {
@@ -53,7 +53,7 @@ fn many_segments_need_few_handles() {
     rig.read_all();
 
     let restored = dir.path().join("restored");
-    restore_on(disk, &mut &stream[..], &restored).unwrap();
+    restore_on(disk, &mut &stream[..], &restored, &roots()).unwrap();
     assert_eq!(Rig::open(&restored).live.len(), 700);
     assert!(faults.open_peak.load(Relaxed) <= 20, "{}", faults.open_peak.load(Relaxed));
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod background;
+mod crypt;
 mod faulty;
 mod handles;
 mod recovery;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, copy_dir, files, key, options};
+use crate::rig::{Rig, copy_dir, files, key, options, roots};
 
 /// All files of a directory but the lock.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -86,7 +86,7 @@ fn a_torn_batch_below_what_was_synced_is_refused() {
     assert_eq!((&damage.file, damage.record), (&path, Some(2)));
     assert!(error.to_string().contains("sluice restore"), "{error}");
     assert_eq!(contents(dir.path()), before, "nothing was changed");
-    assert_eq!(check(Arc::new(FsDisk), dir.path()).unwrap().problems.len(), 1);
+    assert_eq!(check(Arc::new(FsDisk), dir.path(), &roots()).unwrap().problems.len(), 1);
 }
 
 #[test]
@@ -102,22 +102,27 @@ fn an_idle_marker_covers_the_last_batch() {
     drop(rig);
     let path = files(dir.path(), ".log").pop().unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(4).rposition(|w| w == b"last").unwrap();
-    bytes[at] ^= 1;
+    let marker = bytes.windows(4).rposition(|w| w == b"SLB1").unwrap();
+    let last = bytes[..marker].windows(4).rposition(|w| w == b"SLB1").unwrap();
+    bytes[last + 120] ^= 1;
     fs::write(&path, &bytes).unwrap();
     assert!(matches!(Rig::try_open(options(dir.path())), Err(OpenError::Damaged(_))));
 }
 
-/// A directory with every kind of file.
-fn every_kind(dir: &Path) -> BTreeMap<BlobKey, Vec<u8>> {
-    copy_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1"), dir);
+/// A directory with every kind of file, encrypted but for what an older version has left.
+fn every_kind(dir: &Path, version: &str) -> BTreeMap<BlobKey, Vec<u8>> {
+    copy_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version), dir);
     Rig::open(dir).live
 }
 
 #[test]
 fn a_flipped_byte_in_any_file_is_never_believed() {
+    ["v1", "v3"].into_iter().for_each(believe_no_flipped_byte);
+}
+
+fn believe_no_flipped_byte(version: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path());
+    let live = every_kind(dir.path(), version);
     for (name, bytes) in contents(dir.path()) {
         if name.ends_with("reserve") {
             continue;
@@ -161,8 +166,12 @@ fn believe_nothing_wrong(dir: &Path, name: &Path, at: usize, live: &BTreeMap<Blo
 
 #[test]
 fn a_missing_file_is_refused_or_rebuilt() {
+    ["v1", "v3"].into_iter().for_each(miss_each_file);
+}
+
+fn miss_each_file(version: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path());
+    let live = every_kind(dir.path(), version);
     for name in contents(dir.path()).into_keys() {
         let copy = tempfile::tempdir().unwrap();
         copy_dir(dir.path(), copy.path());
@@ -188,13 +197,13 @@ fn a_directory_in_use_names_the_holder() {
     let _rig = Rig::open(dir.path());
     let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
     assert!(error.contains(&format!("pid {}", std::process::id())), "{error}");
-    assert!(matches!(check(Arc::new(FsDisk), dir.path()), Err(OpenError::InUse { .. })));
+    assert!(matches!(check(Arc::new(FsDisk), dir.path(), &roots()), Err(OpenError::InUse { .. })));
 }
 
 #[test]
 fn a_newer_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    every_kind(dir.path());
+    every_kind(dir.path(), "v3");
     let path = dir.path().join("manifest");
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 99;
@@ -290,15 +299,15 @@ fn many_restarts_do_not_add_up() {
 #[test]
 fn check_reads_everything_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path());
+    let live = every_kind(dir.path(), "v3");
     let before = contents(dir.path());
-    let report = check(Arc::new(FsDisk), dir.path()).unwrap();
+    let report = check(Arc::new(FsDisk), dir.path(), &roots()).unwrap();
     assert_eq!(report.problems, []);
     assert!(report.blobs >= live.len() as u64);
     assert!(report.files.len() >= 5, "{report:?}");
     assert_eq!(contents(dir.path()), before);
     let missing = dir.path().join("nowhere");
-    assert!(check(Arc::new(FsDisk), &missing).is_err());
+    assert!(check(Arc::new(FsDisk), &missing, &roots()).is_err());
     assert!(!missing.exists());
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sluice_journal::*;
 
@@ -17,6 +18,7 @@ pub(crate) struct Rig {
     pub(crate) writer: Writer,
     pub(crate) maintenance: Maintenance,
     pub(crate) backups: Backups,
+    pub(crate) keyring: Keyring,
     pub(crate) report: RecoveryReport,
     /// What the engine would refer to: live blobs with the text that each must hold.
     pub(crate) live: BTreeMap<BlobKey, Vec<u8>>,
@@ -28,7 +30,13 @@ pub(crate) struct Rig {
     pub(crate) now_us: u64,
 }
 
+/// Small segments and caches, and everything encrypted.
 pub(crate) fn options(dir: &Path) -> Options {
+    Options { encryption: encryption(roots()), ..plain(dir) }
+}
+
+/// As [`options`], and nothing encrypted.
+pub(crate) fn plain(dir: &Path) -> Options {
     Options {
         durability: Durability::Always,
         segment_bytes: 64 << 10,
@@ -39,6 +47,37 @@ pub(crate) fn options(dir: &Path) -> Options {
         cache_bytes: 8 << 10,
         identity: 7,
         ..Options::new(dir)
+    }
+}
+
+/// The root key that [`options`] gives.
+pub(crate) fn roots() -> RootKeys {
+    RootKeys::new(vec![root(1)])
+}
+
+/// A root key of this name.
+pub(crate) fn root(number: u8) -> RootKey {
+    RootKey::new([number; 32])
+}
+
+/// Encrypts under the first of these.
+pub(crate) fn encryption(roots: RootKeys) -> Encryption {
+    Encryption { random: Arc::new(Counted), ..Encryption::with(roots) }
+}
+
+/// Bytes that are new each time, the same in each run of a test by itself.
+#[derive(Debug)]
+struct Counted;
+
+impl Random for Counted {
+    fn fill(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        for part in bytes.chunks_mut(8) {
+            // An odd factor: no two counts give the same.
+            let value = COUNT.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
+        }
+        Ok(())
     }
 }
 
@@ -53,12 +92,13 @@ impl Rig {
 
     pub(crate) fn try_open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Rig, OpenError> {
         let opened = DiskJournal::open(disk, options)?;
-        let Opened { journal, writer, maintenance, backups, snapshot, mut replay, report } = opened;
+        let Opened { journal, writer, maintenance, backups, keyring, snapshot, mut replay, report } = opened;
         let mut rig = Rig {
             journal,
             writer,
             maintenance,
             backups,
+            keyring,
             report,
             live: BTreeMap::new(),
             replayed: Vec::new(),

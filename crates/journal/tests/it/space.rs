@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, key, options};
+use crate::rig::{Rig, key, options, roots};
 
 fn full(refused: Result<u64, Refused>) -> bool {
     matches!(refused, Err(Refused::Full { .. }))
@@ -123,7 +123,7 @@ fn what_is_synced_shares_no_sector_with_what_waits_for_room() {
         assert_eq!(faults.shared_sectors.load(Relaxed), 0, "{durability:?}");
         let live = rig.live.clone();
         drop(rig);
-        assert_eq!(check(disk.clone(), dir.path()).unwrap().problems, []);
+        assert_eq!(check(disk.clone(), dir.path(), &roots()).unwrap().problems, []);
         let mut rig = Rig::try_open_on(disk, settings).unwrap();
         assert!(rig.report.cut.is_none(), "{:?}", rig.report.cut);
         assert_eq!(rig.live, live);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use sluice_journal::RootKeys;
 use sluice_node::directory::problems;
 use sluice_node::{Node, Options, backup};
 
@@ -83,14 +84,14 @@ async fn a_backup_that_is_cut_anywhere_leaves_nothing_that_opens() {
         stream.extend_from_slice(&chunk.unwrap());
     }
     let whole = dir.path().join("whole");
-    backup::restore(&mut &stream[..], &whole).unwrap();
+    backup::restore(&mut &stream[..], &whole, &RootKeys::default()).unwrap();
     assert_eq!(problems(&whole), [""; 0]);
     Node::start(three(&whole)).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
     let step = stream.len() / 23;
     // Before that nothing is made.
     for (at, cut) in (20..stream.len()).step_by(step).chain([stream.len() - 1]).enumerate() {
         let part = dir.path().join(format!("cut-{at}"));
-        backup::restore(&mut &stream[..cut], &part).expect_err("cut");
+        backup::restore(&mut &stream[..cut], &part, &RootKeys::default()).expect_err("cut");
         let refused = refusal(three(&part));
         assert!(refused.contains("not finished") && refused.contains("remove the directory"), "{refused}");
         assert_eq!(problems(&part).len(), 1);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::NamespaceId;
+use sluice_journal::RootKeys;
 use sluice_node::{Durability, Node, Options};
 
 use crate::support::{options, payloads, receive, send, settle};
@@ -119,7 +120,7 @@ async fn a_backup_under_load_restores_to_what_was_acknowledged() {
     stop(node).await;
 
     let restored = dir.path().join("restored");
-    sluice_node::backup::restore(&mut &stream[..], &restored).unwrap();
+    sluice_node::backup::restore(&mut &stream[..], &restored, &RootKeys::default()).unwrap();
     let node = open(&restored, Durability::Os);
     let mut seen = 0u32;
     loop {
@@ -135,9 +136,13 @@ async fn a_backup_under_load_restores_to_what_was_acknowledged() {
     assert!((2_000..=4_000).contains(&seen), "{seen}");
     stop(node).await;
 
-    let cut = sluice_node::backup::restore(&mut &stream[..stream.len() - 9], &dir.path().join("cut"));
+    let cut = sluice_node::backup::restore(
+        &mut &stream[..stream.len() - 9],
+        &dir.path().join("cut"),
+        &RootKeys::default(),
+    );
     assert!(cut.is_err());
-    let used = sluice_node::backup::restore(&mut &stream[..], &restored);
+    let used = sluice_node::backup::restore(&mut &stream[..], &restored, &RootKeys::default());
     assert!(used.unwrap_err().0.contains("not empty"));
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sluice_engine::Engine;
-use sluice_journal::{Backup, restore_on};
+use sluice_journal::{Backup, RootKeys, restore_on};
 
 use super::World;
 use super::config::{ROOMY, shard_dir};
@@ -72,11 +72,16 @@ impl World {
         let disk = SimDisk::new(Path::new("/data"), ROOMY, self.rng.fork());
         let mut servers = Vec::new();
         for (shard, pinned) in (0..).zip(&running.pinned) {
-            let recovered = restore_on(Arc::new(disk.clone()), &mut &pinned.stream[..], &shard_dir(shard))
-                .map_err(|error| error.to_string())
-                .and_then(|()| {
-                    open(&self.config, shard, &disk, &self.clock, None).map_err(|error| error.to_string())
-                });
+            let recovered = restore_on(
+                Arc::new(disk.clone()),
+                &mut &pinned.stream[..],
+                &shard_dir(shard),
+                &RootKeys::default(),
+            )
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                open(&self.config, shard, &disk, &self.clock, None).map_err(|error| error.to_string())
+            });
             match recovered {
                 Ok(recovered) => servers.push(self.compare_restored(shard as usize, pinned, recovered)?),
                 Err(_) if self.tainted => return Ok(()),

@@ -94,7 +94,7 @@ pub(super) fn open(
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
     let opened = DiskJournal::open(disk, config.journal(number)).map_err(|error| Refusal::of(&error))?;
-    let Opened { mut journal, writer, maintenance, backups, snapshot, replay, report } = opened;
+    let Opened { mut journal, writer, maintenance, backups, snapshot, replay, report, .. } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use sluice_front::codes::exit;
-use sluice_journal::{CheckReport, FsDisk, OpenError, check};
+use sluice_journal::{CheckReport, FsDisk, OpenError, RootKeys, check};
 use sluice_node::directory;
 
 use super::error::FAILED;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     }
     for dir in &shards {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
-        let result = check(Arc::new(FsDisk), dir);
+        let result = check(Arc::new(FsDisk), dir, &RootKeys::default());
         progress.finish();
         let shard = Shard::of(dir, result)?;
         damaged |= shard.is_damaged();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use sluice_journal::RootKeys;
 
 use super::format::size;
 use super::progress::Progress;
@@ -77,7 +78,7 @@ fn restore(source: &mut dyn Read, dir: &Path) -> Result<()> {
     let part = dir.with_file_name(name);
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
-    let result = sluice_node::backup::restore(source, &part)
+    let result = sluice_node::backup::restore(source, &part, &RootKeys::default())
         .map_err(|e| CliError::failed(e.to_string()))
         .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
     if result.is_err() {

@@ -122,6 +122,7 @@ fn options(config: &Config) -> Options {
         reserve_bytes: config.reserve.0,
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
+        encryption: Default::default(),
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,
+        encryption: Default::default(),
     };
     let node = Node::start(options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

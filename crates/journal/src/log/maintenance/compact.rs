@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::batch::BLOB_HEAD;
+use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
+use crate::keys::chunks::Appender;
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
 use crate::log::files::Handle;
 use crate::log::manifest::{BlobFile, Kind};
 use crate::log::shared::{Note, lock};
 use crate::log::table::{BlobTable, Place, Table};
-use crate::seam::BlobKey;
+use crate::seam::{BlobError, BlobKey};
 
 /// Bytes read and written in one step.
 const STEP_BYTES: usize = 1 << 20;
@@ -39,8 +40,7 @@ pub(super) struct Compaction {
     next: usize,
     handle: Handle,
     table: BlobTable,
-    buffer: Vec<u8>,
-    written: u64,
+    file: Appender,
 }
 
 impl Compaction {
@@ -129,8 +129,8 @@ impl Maintenance {
         }
         work.sort_unstable();
         let handle = self.shared.create(Kind::Blobs)?;
-        let (table, buffer) = (BlobTable::default(), Vec::new());
-        Ok(Compaction { sources, work, next: 0, handle, table, buffer, written: 0 })
+        let file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
+        Ok(Compaction { sources, work, next: 0, handle, table: BlobTable::default(), file })
     }
 
     fn finish_compaction(&mut self, mut compaction: Compaction) -> io::Result<()> {
@@ -152,11 +152,11 @@ impl Maintenance {
     }
 
     fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<Entry> {
-        compaction.flush()?;
-        let data_len = compaction.written;
+        let data_len = compaction.file.len();
         let table = Table::Blobs(std::mem::take(&mut compaction.table));
         let bytes = table.encode();
-        compaction.handle.file.write_at(&bytes, data_len)?;
+        compaction.file.buffer.extend_from_slice(&bytes);
+        compaction.file.finish()?;
         compaction.handle.file.sync_data()?;
         self.shared.count_syncs(1);
         compaction.handle.file.only_read();
@@ -208,25 +208,29 @@ impl Compaction {
             if !holder.is_live(ordinal) {
                 continue;
             }
-            let place = holder.table.place(ordinal);
-            let len = BLOB_HEAD + place.len as usize;
-            let start = self.buffer.len();
-            self.buffer.resize(start + len, 0);
-            let from = u64::from(place.offset) - BLOB_HEAD as u64;
-            // Bytes that the file does not have any more stay zero, and will not verify.
-            holder.handle.file.read_at(&mut self.buffer[start..], from)?;
-            let offset = self.written + start as u64 + BLOB_HEAD as u64;
-            self.table.push(key, Place { offset: offset as u32, len: place.len });
+            let location = holder.location(ordinal);
+            let len = BLOB_HEAD + location.len();
+            let offset = self.file.len() + BLOB_HEAD as u64;
+            let start = self.file.buffer.len();
+            self.file.buffer.resize(start + len, 0);
+            let bytes = &mut self.file.buffer[start..];
+            match location.fetch(bytes) {
+                // Bytes that the file does not have any more stay zero, and will not verify.
+                Ok(_) => {}
+                Err(BlobError::Damaged(_)) => spoil(key, bytes),
+                Err(BlobError::Io(error)) => return Err(error),
+            }
+            self.table.push(key, Place { offset: offset as u32, len: location.len });
             copied += len;
         }
-        self.flush()?;
+        self.file.write()?;
         Ok(copied as u64)
     }
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.handle.file.write_at(&self.buffer, self.written)?;
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
+/// Makes a blob one that does not verify: what it was cannot be decrypted.
+fn spoil(key: BlobKey, bytes: &mut [u8]) {
+    let (head, blob) = bytes.split_at_mut(BLOB_HEAD);
+    blob.fill(0);
+    head.copy_from_slice(&(!blob_checksum(key, blob)).to_le_bytes());
 }

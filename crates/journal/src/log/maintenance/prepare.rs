@@ -83,8 +83,9 @@ impl Maintenance {
         let number = preparing.handle.number;
         self.shared.sync_dir()?;
         let mut manifest = lock(&self.shared.manifest);
-        // The writer may have made one itself meanwhile; numbers grow in the order of the log.
-        if manifest.open.last().is_some_and(|last| *last > number) {
+        // The writer may have made one itself meanwhile; numbers grow in the order of the log. Or the root key was replaced.
+        let late = manifest.open.last().is_some_and(|last| *last > number);
+        if late || !self.shared.files.is_current(&preparing.handle) {
             drop(manifest);
             self.give_up_preparing();
             return Ok(());

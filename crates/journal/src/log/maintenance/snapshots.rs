@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::keys::chunks::Appender;
 use crate::log::files::Handle;
 use crate::log::manifest::{Kind, SnapshotFile};
 use crate::log::shared::{Note, Shared};
@@ -34,8 +35,7 @@ struct Building {
     handle: Handle,
     encoder: Encoder,
     head: Head,
-    buffer: Vec<u8>,
-    written: u64,
+    file: Appender,
     unsynced: u64,
 }
 
@@ -79,10 +79,9 @@ impl Maintenance {
         self.snapshots.given_up = true;
         self.remove_building();
         let handle = self.shared.create(Kind::Snapshot)?;
-        let mut buffer = Vec::new();
-        let encoder = Encoder::begin(self.shared.identity, &head, &mut buffer);
-        let (written, unsynced) = (0, 0);
-        self.snapshots.building = Some(Building { handle, encoder, head, buffer, written, unsynced });
+        let mut file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
+        let encoder = Encoder::begin(self.shared.identity, &head, &mut file.buffer);
+        self.snapshots.building = Some(Building { handle, encoder, head, file, unsynced: 0 });
         self.snapshots.given_up = false;
         Ok(())
     }
@@ -113,14 +112,15 @@ impl Maintenance {
     }
 
     fn place_snapshot(&self, mut building: Building) -> io::Result<u64> {
-        building.encoder.finish(&mut building.buffer);
-        building.write()?;
+        building.encoder.finish(&mut building.file.buffer);
+        building.file.finish()?;
         building.handle.file.sync_data()?;
         self.shared.count_syncs(1);
         // Everything that the snapshot holds must also be in the log, whatever the durability: recovery relies on it.
         self.sync_log()?;
         self.shared.sync_dir()?;
-        let Building { handle, head: Head { applied_index, time_us, .. }, written: len, .. } = building;
+        let Building { handle, head: Head { applied_index, time_us, .. }, file, .. } = building;
+        let len = file.len();
         let named = SnapshotFile { number: handle.number, applied_index, time_us, len };
         let synced_to = self.writer.synced_to();
         let old = self.shared.change_manifest(|manifest| {
@@ -129,6 +129,7 @@ impl Maintenance {
         })?;
         if let Some(old) = old {
             self.shared.files.remove(Kind::Snapshot, old.number);
+            self.shared.files.keys().forget(old.number);
         }
         Ok(len)
     }
@@ -149,23 +150,15 @@ impl Maintenance {
 
 impl Building {
     fn add(&mut self, shared: &Shared, piece: &[u8]) -> io::Result<()> {
-        self.encoder.piece(piece, &mut self.buffer);
-        if self.buffer.len() >= WRITE_BYTES {
-            self.write()?;
+        self.encoder.piece(piece, &mut self.file.buffer);
+        if self.file.buffer.len() >= WRITE_BYTES {
+            self.unsynced += self.file.write()?;
         }
         if self.unsynced >= SYNC_BYTES {
             self.handle.file.sync_data()?;
             shared.count_syncs(1);
             self.unsynced = 0;
         }
-        Ok(())
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        self.handle.file.write_at(&self.buffer, self.written)?;
-        self.written += self.buffer.len() as u64;
-        self.unsynced += self.buffer.len() as u64;
-        self.buffer.clear();
         Ok(())
     }
 }

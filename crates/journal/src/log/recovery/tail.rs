@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
 use crate::log::files::{Files, Handle};
-use crate::log::header::{HEADER, Header, Position};
+use crate::log::header::{Header, Position};
 use crate::log::manifest::{Kind, Link, Manifest, Sealed};
 use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
+use crate::log::sealing::append_batch;
+use crate::log::sealing::write_table;
 use crate::log::table::{LogTable, Table};
 use crate::options::Options;
 use crate::status::{Cut, OpenError};
@@ -82,7 +84,7 @@ impl Tail {
         let handle = &self.files[at];
         let (file, path) = (&handle.file, &handle.path);
         let len = file.len().map_err(OpenError::io(path, "read"))?;
-        let mut scanner = Scanner::new(file.clone(), handle.number, self.identity, self.term, self.link, len);
+        let mut scanner = Scanner::new(handle, self.identity, self.term, self.link, len);
         let start = self.link;
         while let Some(found) = scanner.next_batch().map_err(OpenError::io(path, "read"))? {
             self.synced_to = self.synced_to.max(found.header.synced_to);
@@ -99,8 +101,8 @@ impl Tail {
 
     /// Looks behind the good part for heads that tell of more.
     fn look_behind(&mut self) -> Result<(), OpenError> {
-        for Handle { number, file, path } in self.files.iter().filter(|file| file.number >= self.end.segment)
-        {
+        let behind = |file: &&Handle| file.number >= self.end.segment;
+        for Handle { number, file, path, .. } in self.files.iter().filter(behind) {
             let from = if *number == self.end.segment { self.end.offset } else { 0 };
             let found = highest_synced(file.clone(), *number, self.identity, from);
             let found = found.map_err(OpenError::io(path, "read"))?;
@@ -126,8 +128,8 @@ impl Tail {
     /// What will be cut: bytes after the good part.
     pub(crate) fn cut(&self) -> Result<Option<Cut>, OpenError> {
         let mut cut = None;
-        for Handle { number, file, path } in self.files.iter().filter(|file| file.number >= self.end.segment)
-        {
+        let behind = |file: &&Handle| file.number >= self.end.segment;
+        for Handle { number, file, path, .. } in self.files.iter().filter(behind) {
             let offset = if *number == self.end.segment { self.end.offset } else { 0 };
             let end = content_end(file.clone(), offset).map_err(OpenError::io(path, "read"))?;
             if end > offset && cut.is_none() {
@@ -164,12 +166,11 @@ impl Tail {
             .map_err(OpenError::io(&path, "write"))?;
         manifest.term += 1;
         for (segment, _, table) in &mut sealed {
-            let bytes = Table::Log(table.clone()).encode();
-            segment.table_len = bytes.len() as u64;
-            segment.table_checksum = crc32fast::hash(&bytes);
-            write_table(disk, &options.dir, segment.number, &bytes)?;
+            *segment = write_table(files, segment, &Table::Log(table.clone()))
+                .map_err(OpenError::io(&files.path(Kind::Table, segment.number), "write"))?;
             manifest.sealed.push(*segment);
         }
+        manifest.keyring = files.keys().generation();
         manifest.open = vec![number];
         manifest.open_start = copy.start;
         manifest.synced_to = Position { segment: number, offset: copy.offset };
@@ -193,7 +194,7 @@ impl Tail {
         part: &Stretch,
         copy: &mut Copy,
     ) -> Result<Option<(Sealed, Stretch, LogTable)>, OpenError> {
-        let mut table = LogTable::new(part.start.next_index);
+        let mut table = LogTable::new(part.start.next_index, !part.handle.seal.is_plain());
         let mut scanner = part.scanner(self.identity, self.term);
         let (mut end, mut len) = (part.start, 0);
         while scanner.link != part.end {
@@ -224,7 +225,7 @@ impl Tail {
 impl Found {
     /// Where its records lie.
     pub(crate) fn records_offset(&self) -> u64 {
-        self.header.at.offset + HEADER as u64
+        self.header.records_at()
     }
 
     /// How many blobs its records have.
@@ -252,11 +253,11 @@ impl Copy {
         Copy {
             identity: tail.identity,
             synced_to: tail.synced_to,
-            handle,
             start,
             link: start,
             offset: 0,
-            table: LogTable::new(start.next_index),
+            table: LogTable::new(start.next_index, !handle.seal.is_plain()),
+            handle,
             buffer: Vec::new(),
             buffer_at: 0,
         }
@@ -265,24 +266,24 @@ impl Copy {
     /// Nothing was copied yet, and what comes first continues this.
     fn begin_at(&mut self, link: Link) {
         (self.start, self.link) = (link, link);
-        self.table = LogTable::new(link.next_index);
+        self.table = LogTable::new(link.next_index, !self.handle.seal.is_plain());
     }
 
     fn add(&mut self, found: &Found) -> Result<(), OpenError> {
         let records = &found.records;
-        let header = Header {
+        let mut header = Header {
             at: Position { segment: self.handle.number, offset: self.offset },
             synced_to: self.synced_to,
             previous: self.link.previous,
             ..found.header
         };
-        let previous = header.encode(self.identity, &mut self.buffer);
-        self.buffer.extend_from_slice(records);
-        self.table.push(records, self.offset + HEADER as u64);
+        append_batch(&mut self.buffer, &self.handle.seal, self.identity, &mut header, records, false)
+            .map_err(OpenError::Setting)?;
+        self.table.push(records, header.records_at());
         self.offset = header.end();
         self.link = Link {
             next_index: header.first_index + u64::from(header.records),
-            previous,
+            previous: header.checksum,
             term: header.term,
             time_us: header.time_us,
         };
@@ -306,15 +307,6 @@ fn prefill(file: &dyn File, offset: u64, bytes: u64) -> std::io::Result<u64> {
     let from = next_sector(offset);
     file.write_at(&vec![0; bytes as usize], from)?;
     Ok(from + bytes)
-}
-
-fn write_table(disk: &dyn Disk, dir: &Path, number: u64, bytes: &[u8]) -> Result<(), OpenError> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let name = Kind::Table.name(number);
-    crate::log::manifest::write_whole(disk, dir, &name, bytes)
-        .map_err(OpenError::io(&dir.join(name), "write"))
 }
 
 fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<(), OpenError> {

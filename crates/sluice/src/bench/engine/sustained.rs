@@ -42,6 +42,7 @@ fn node() -> Result<Node, String> {
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,
+        encryption: Default::default(),
     };
     Node::start(options).map_err(|error| error.to_string())
 }

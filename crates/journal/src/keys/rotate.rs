@@ -1,0 +1,87 @@
+//! Root keys are looked at, and replaced, while the journal is open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{KeyId, RootKeys};
+use crate::log::shared::{Shared, lock};
+
+/// Looks at the root keys in use, and replaces them, from any thread.
+#[derive(Clone, Debug)]
+pub struct Keyring {
+    shared: Arc<Shared>,
+}
+
+/// What a journal's files are encrypted under.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct KeyStatus {
+    /// What new files are encrypted under; `None`: they are not.
+    pub current: Option<KeyId>,
+    /// By root key; `None`: files that are not encrypted.
+    pub uses: BTreeMap<Option<KeyId>, KeyUse>,
+}
+
+/// What is encrypted under one root key.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct KeyUse {
+    /// Segments, snapshots and files of copied blobs.
+    pub files: u64,
+    /// Bytes of those that are not written any more.
+    pub bytes: u64,
+}
+
+impl Keyring {
+    pub(crate) fn new(shared: Arc<Shared>) -> Keyring {
+        Keyring { shared }
+    }
+
+    /// What is encrypted under which key now.
+    pub fn status(&self) -> KeyStatus {
+        let keys = self.shared.files.keys();
+        let manifest = lock(&self.shared.manifest).clone();
+        let sealed = manifest.sealed.iter().map(|s| (s.number, s.len + s.table_len));
+        let open = manifest.open.iter().map(|number| (*number, 0));
+        let copied = manifest.blob_files.iter().map(|b| (b.number, b.data_len + b.table_len));
+        let snapshot = manifest.snapshot.iter().map(|s| (s.number, s.len));
+        let mut status = KeyStatus { current: keys.current(), ..KeyStatus::default() };
+        for (number, bytes) in sealed.chain(open).chain(copied).chain(snapshot) {
+            let found = status.uses.entry(keys.root_of(number)).or_default();
+            found.files += 1;
+            found.bytes += bytes;
+        }
+        status
+    }
+
+    /// Replaces the root keys. When this returns, everything that is written from then on is under the first of them: the
+    /// segment that grows ends with its last batch. What was written before follows as compaction and snapshots write it
+    /// anew, and needs its root key until then. Blocks for some writes. After an error the old ones
+    /// are in use.
+    pub fn replace(&self, roots: RootKeys) -> Result<(), String> {
+        let shared = &self.shared;
+        if let Some(what) = shared.failure() {
+            return Err(what.clone());
+        }
+        if shared.files.keys().current().is_none() {
+            return Err("new files are not encrypted here, so that there is no key to replace".to_owned());
+        }
+        // Held, so that the writer, when it finds no segment ready, waits with making one.
+        let mut manifest = lock(&shared.manifest);
+        let ready = std::mem::take(&mut *lock(&shared.fresh));
+        let given_up = |number: &u64| ready.iter().any(|fresh| fresh.handle.number == *number);
+        let change = shared.alter_manifest(&mut manifest, |manifest| {
+            manifest.open.retain(|number| !given_up(number));
+        });
+        if let Err(error) = change {
+            *lock(&shared.fresh) = ready;
+            return Err(format!("the segments that were made ahead could not be given up: {error}"));
+        }
+        // Nothing was written to them, and they were made for the key of before.
+        ready.iter().for_each(|fresh| shared.discard(&fresh.handle.path));
+        shared.files.keys().replace_roots(roots, shared.next_number())?;
+        drop(manifest);
+        shared.roll.store(true, Relaxed);
+        shared.maintenance_signal.notify();
+        Ok(())
+    }
+}
