@@ -47,8 +47,8 @@ pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, 
 pub use schedules::{Schedule, ScheduleSettings};
 pub use transport::Download;
 pub use types::{
-    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OnExpire, OrderingRetry, Progress,
-    Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas, Redriving, Stored, StoredPage,
-    Totals,
+    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OnExpire, OrderingRetry, Overflow,
+    Progress, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas, Redriving, Stored,
+    StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

@@ -118,10 +118,14 @@ queue_settings! {
     retain_done_count: u32;
     /// What becomes of a message that still waits at its end.
     on_expire: OnExpire;
-    /// Messages that wait or are leased, at which sends are refused; 0: no number.
+    /// Messages that may wait or be leased; 0: no number.
     max_messages: u64;
-    /// Their bytes, above which sends are refused; 0: no number.
+    /// Their bytes; 0: no number.
     max_bytes: u64;
+    /// What a send does that would make the queue longer than that.
+    overflow: Overflow;
+    /// How long a message may wait, from its coming to the queue; 0: no time.
+    max_age_ms: u64;
 }
 
 /// What a delayed message does to the others with its ordering key.
@@ -144,6 +148,17 @@ pub enum OnExpire {
     DeadLetter,
     /// It is gone.
     Drop,
+}
+
+/// What a send does that would make its queue longer than it may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// It is refused.
+    #[default]
+    RefuseNew,
+    /// The oldest messages that wait become dead letters.
+    DeadLetterOldest,
 }
 
 /// What queues begin with whose names match a pattern.

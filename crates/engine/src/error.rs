@@ -158,8 +158,8 @@ errors! {
     QuotaExceeded { what: &'static str, limit: u64 } "quota_exceeded" Operator
         "the namespace may hold {limit} {what} and is full: consume, delete, or raise the quota";
     /// A queue holds as much as it may.
-    QueueFull { queue: String, what: &'static str, limit: u64 } "queue_full" Operator
-        "queue {queue:?} may hold {limit} {what} that wait or are leased: consume, or raise its max_{what}";
+    QueueFull { queue: String, what: &'static str, limit: u64, held: u64, how: &'static str, more: u64 } "queue_full" Operator
+        "queue {queue:?} may hold {limit} {what}: {held} {how}, and {more} more are too many: consume, or raise its max_{what}";
     /// A limit of the server is reached.
     LimitExceeded { what: &'static str, limit: u64 } "limit_exceeded" Operator
         "the server holds its limit of {limit} {what}: see `sluice config`";

@@ -131,10 +131,15 @@ queue_settings! {
     limit: Box<str> = Box::default();
     15 /// What becomes of a message that still waits at its end.
     on_expire: OnExpire = OnExpire::DeadLetter;
-    16 /// Messages that wait or are leased, at which a send is refused (default 0: no number).
+    16 /// Messages that may wait or be leased (default 0: no number).
     max_messages: u64 = 0;
-    17 /// Bytes of messages that wait or are leased, above which a send is refused (default 0: no number).
+    17 /// Bytes of messages that wait or are leased (default 0: no number).
     max_bytes: u64 = 0;
+    18 /// What a send does that would make the queue longer than that.
+    overflow: Overflow = Overflow::RefuseNew;
+    19 /// How long a message may wait at most, in milliseconds from its coming to the queue (default 0: no time). It holds for
+    /// what comes from then on.
+    max_age_ms: u64 = 0;
     23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
     retain_done_ms: u64 = 0;
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
@@ -148,6 +153,12 @@ queue_settings! {
 }
 
 impl QueueSettings {
+    /// Whether how much waits, or how long, is bounded.
+    #[inline]
+    pub fn is_bounded(&self) -> bool {
+        self.max_messages | self.max_bytes | self.max_age_ms != 0
+    }
+
     /// Whether finished messages stay for the queue's sake.
     #[inline]
     pub fn retains_done(&self) -> bool {
@@ -197,6 +208,30 @@ pub enum OnExpire {
     DeadLetter,
     /// It is gone.
     Drop,
+}
+
+/// What a send does that would make its queue longer than it may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overflow {
+    /// It is refused.
+    #[default]
+    RefuseNew,
+    /// Those that wait longest, by the order of sending, become dead letters.
+    DeadLetterOldest,
+}
+
+impl Setting for Overflow {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u8(*self as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        match reader.u8()? {
+            0 => Some(Overflow::RefuseNew),
+            1 => Some(Overflow::DeadLetterOldest),
+            _ => None,
+        }
+    }
 }
 
 impl Setting for OnExpire {

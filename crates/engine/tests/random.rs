@@ -23,7 +23,7 @@ use sluice_engine::options::{
 };
 use sluice_engine::query::State;
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Placement, QueuePatch, Quotas,
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
 };
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
 
@@ -484,6 +484,11 @@ impl Run {
             backoff: self.numbers.one_in(2).then(|| self.backoff()),
             max_messages: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 40])),
             max_bytes: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 1_000])),
+            overflow: self
+                .numbers
+                .one_in(3)
+                .then(|| self.numbers.pick(&[Overflow::RefuseNew, Overflow::DeadLetterOldest])),
+            max_age_ms: self.numbers.one_in(6).then(|| self.numbers.pick(&[0, 110_000])),
             on_expire: self
                 .numbers
                 .one_in(2)

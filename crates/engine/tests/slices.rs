@@ -1,4 +1,5 @@
-//! A million timers due in one second do not stall anybody: each apply handles a slice, and the next is due at once.
+//! A million timers due in one second, or messages that are too many, do not stall anybody: each apply handles a slice,
+//! and the next is due at once.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +12,7 @@ use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::options::{Expires, SendOptions};
 use sluice_engine::query::State;
+use sluice_engine::settings::{Overflow, QueuePatch};
 
 const START_US: u64 = 1_700_000_000_000_000;
 const MESSAGES: u64 = 1_000_000;
@@ -64,4 +66,25 @@ fn a_million_messages_end_in_slices() {
     let ticks = tick_all(&mut driver, START_US + 3_600_000_000, State::Ready);
     assert_eq!(driver.engine.totals().states[State::Dead as usize], MESSAGES);
     assert!((MESSAGES / SLICE_ITEMS as u64..MESSAGES / 300).contains(&ticks), "{ticks} ticks");
+}
+
+#[test]
+fn a_million_messages_make_room_in_slices() {
+    let mut driver = send_all(&SendItem::default());
+    let patch = QueuePatch {
+        max_messages: Some(10),
+        overflow: Some(Overflow::DeadLetterOldest),
+        ..QueuePatch::default()
+    };
+    let namespace = NamespaceId::DEFAULT;
+    driver.apply(START_US, &Command::QueueSet { namespace, queue: "q", patch, create: false });
+    assert_eq!(driver.engine.next_deadline(), None, "nothing happens before the next send");
+    let items = [SendItem::default()];
+    let send = Send { namespace, queue: "q", idempotency_key: &[], request_digest: 0, items: &items };
+    driver.apply(START_US, &Command::Send(send));
+    let dead = driver.engine.totals().states[State::Dead as usize];
+    assert!(dead <= SLICE_ITEMS as u64, "{dead} at once");
+    let ticks = tick_all(&mut driver, START_US, State::Ready);
+    assert_eq!(driver.engine.totals().states[State::Ready as usize], 10);
+    assert!((MESSAGES / SLICE_ITEMS as u64..MESSAGES / 200).contains(&ticks), "{ticks} ticks");
 }

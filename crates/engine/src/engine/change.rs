@@ -97,7 +97,7 @@ impl Engine {
         };
         self.check_state(slot, id, verb)?;
         if verb == Verb::Retry && self.messages.get(slot).state == Some(State::Dead) {
-            self.admit_redrive(&[slot])?;
+            self.admit_redrive(self.messages.get(slot).queue, &[slot])?;
         }
         let stays = match step {
             Step::Plain(verb) => self.change_state(slot, verb, out),

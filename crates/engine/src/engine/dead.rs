@@ -10,7 +10,7 @@ use crate::record::Ids;
 
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
-    /// message has by then stays dead.
+    /// message has by then, or for which there is no room, stays dead.
     pub(super) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
@@ -33,7 +33,9 @@ impl Engine {
         for id in ids.iter() {
             slots.push(self.dead_slot(queue_slot, namespace, id)?);
         }
-        self.admit_redrive(&slots)?;
+        slots.sort_unstable();
+        slots.dedup();
+        self.admit_redrive(queue_slot, &slots)?;
         self.each_dead(queue_slot, namespace, ids, out, Engine::redrive)
     }
 
@@ -109,7 +111,21 @@ impl Engine {
         self.totals.redriven += 1;
         self.retake_unique(slot);
         self.forget_end(slot);
+        self.begin_age(slot);
         self.make_ready(slot, out);
+    }
+
+    /// Refuses to redrive dead letters for which there is no room, or no unique key.
+    pub(super) fn admit_redrive(&self, queue_slot: u32, slots: &[u32]) -> Result<(), Error> {
+        let bytes = slots.iter().map(|&slot| u64::from(self.messages.get(slot).blob_len)).sum();
+        self.admit_room(queue_slot, slots.len() as u64, bytes)?;
+        self.admit_unique_redrive(slots)
+    }
+
+    /// Whether a dead letter can be redriven as far as room and its unique key are concerned.
+    pub(super) fn can_redrive(&self, slot: u32) -> bool {
+        let message = self.messages.get(slot);
+        self.has_room_for(message.queue, message) && self.rival(slot).is_none()
     }
 
     /// A dead letter that cannot be redriven goes behind all others.

@@ -1,4 +1,5 @@
-//! Messages end that wait too long: to the dead letters, or away, as their queue says.
+//! Messages end that wait too long: to the dead letters, or away, as their queue says. How long is what their sender
+//! says, or what their queue had as `max_age_ms` when they came to it, whichever ends first.
 //!
 //! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes back, and so it
 //! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
@@ -71,8 +72,10 @@ impl Engine {
     /// A message that waits, or is in no state, ends.
     pub(super) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
+        let expiry = self.expiry.slots.get(self.expiry(slot));
+        let reason = if expiry.end_us == expiry.own_us { Reason::Expired } else { Reason::MaxAge };
         match self.queues.get(message.queue).settings.on_expire {
-            OnExpire::DeadLetter => self.make_dead(slot, Reason::Expired, out),
+            OnExpire::DeadLetter => self.make_dead(slot, reason, out),
             OnExpire::Drop => {
                 self.count_each(slot, |counters| counters.dropped += 1);
                 self.remove(slot, out);
@@ -115,6 +118,28 @@ impl Engine {
         }
     }
 
+    /// A message that waits, or is about to, has come to its queue: from now on its age counts there.
+    pub(super) fn begin_age(&mut self, slot: u32) {
+        let max_age_ms = self.queues.get(self.messages.get(slot).queue).settings.max_age_ms;
+        let mut expiry = self.expiry(slot);
+        if expiry == NIL {
+            if max_age_ms == 0 {
+                return;
+            }
+            let extras = self.extras_slot(slot);
+            let options = self.extras.enter_options(extras);
+            expiry = self.expiry.add(slot, 0, self.now_us);
+            self.extras.options.get_mut(options).expiry = expiry;
+        }
+        let own_us = self.expiry.slots.get(expiry).own_us;
+        let end_us = match max_age_ms {
+            0 => own_us,
+            _ if own_us == 0 => self.now_us + max_age_ms * 1_000,
+            _ => own_us.min(self.now_us + max_age_ms * 1_000),
+        };
+        self.expiry.set(expiry, end_us, self.now_us);
+    }
+
     /// A message is dead, done or gone: its end no longer matters.
     pub(super) fn disarm(&mut self, slot: u32) {
         let expiry = self.expiry(slot);
@@ -127,7 +152,8 @@ impl Engine {
     pub(super) fn forget_end(&mut self, slot: u32) {
         let expiry = self.expiry(slot);
         if expiry != NIL {
-            self.expiry.slots.get_mut(expiry).end_us = 0;
+            let expiry = self.expiry.slots.get_mut(expiry);
+            (expiry.end_us, expiry.own_us) = (0, 0);
         }
     }
 }

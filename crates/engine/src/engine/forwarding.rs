@@ -71,7 +71,7 @@ impl Engine {
             },
         };
         let bytes = u64::from(self.messages.get(slot).blob_len);
-        let room = self.admit_to_queue(Some(to)).and_then(|()| self.admit_length(Some(to), 1, bytes));
+        let room = self.admit_to_queue(Some(to)).and_then(|()| self.admit_room(to, 1, bytes));
         if room.is_err() {
             return false;
         }
@@ -89,6 +89,7 @@ impl Engine {
         message.deliveries = 0;
         let extras = self.extras_slot(slot);
         self.extras.set_origin(extras, Origin::new(from, reason, self.now_us));
+        self.begin_age(slot);
         self.admit(slot, 0, out);
         true
     }

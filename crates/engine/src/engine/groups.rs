@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Engine;
+use super::length::trim_budget;
 use super::lookup::queue_not_found;
 use super::send::Place;
 use crate::error::Error;
@@ -54,6 +55,12 @@ impl Engine {
                 self.insert_one(place, &item, blob, out);
             }
         }
+        let mut budget = trim_budget(group.count.into());
+        for (sequence, &queue_slot) in (first..).zip(&queues) {
+            if self.queues.get(queue_slot).settings.is_bounded() {
+                self.keep_bounds_within(&mut budget, queue_slot, sequence..sequence + 1, out);
+            }
+        }
         let first = MessageId { namespace: group.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: group.count, duplicate: false };
         Ok(true)
@@ -63,7 +70,7 @@ impl Engine {
     fn admit_group(&self, namespace_slot: u32, group: &GroupRecord<'_>) -> Result<u64, Error> {
         let mut bytes = 0;
         let mut missing = BTreeSet::new();
-        let mut brings: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let mut brings: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (at, (queue, item)) in (0u32..).zip(group.items()) {
             bytes += u64::from(item.blob_len);
             let options = self.admit_item(namespace_slot, &item)?.unwrap_or_default();
@@ -74,13 +81,11 @@ impl Engine {
                 });
             }
             self.admit_parents(at, group.namespace, &options, || format!("messages[{at}]."))?;
+            let (messages, bytes_there) = brings.entry(queue).or_default();
+            *messages += 1;
+            *bytes_there += u64::from(item.blob_len);
             match self.find_queue(namespace_slot, queue) {
-                Some(found) => {
-                    self.admit_to_queue(Some(found))?;
-                    let (messages, bytes) = brings.entry(found).or_default();
-                    *messages += 1;
-                    *bytes += u64::from(item.blob_len);
-                }
+                Some(found) => self.admit_to_queue(Some(found))?,
                 None if !self.limits.auto_create => return Err(queue_not_found(queue)),
                 None => {
                     crate::record::name_rule("queue", queue).map_err(super::internal)?;
@@ -91,8 +96,13 @@ impl Engine {
         if !missing.is_empty() {
             self.admit_queues(namespace_slot, missing.len() as u64)?;
         }
-        for (queue_slot, (messages, bytes)) in brings {
-            self.admit_length(Some(queue_slot), messages, bytes)?;
+        for (queue, size) in brings {
+            let found = self.find_queue(namespace_slot, queue);
+            if self.is_bounded(namespace_slot, found, queue.as_bytes()) {
+                let there = (0..).zip(group.items()).filter(|(_, (name, _))| *name == queue);
+                let delays = there.map(|(at, (_, item))| (Some(at), item.deliver));
+                self.admit_to_bounded(namespace_slot, found, queue.as_bytes(), size, delays)?;
+            }
         }
         Ok(bytes)
     }

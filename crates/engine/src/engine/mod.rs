@@ -3,7 +3,7 @@
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
-//! long, `flows` and `groups` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what
+//! long, `length` for queues that hold too much, `flows` and `groups` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what
 //! goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -27,6 +27,7 @@ mod fair;
 mod flows;
 mod forwarding;
 mod groups;
+mod length;
 mod lookup;
 mod moving;
 mod namespaces;

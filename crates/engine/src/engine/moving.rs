@@ -8,7 +8,7 @@ use super::Engine;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
-use crate::state::message::SIBLINGS;
+use crate::state::message::{Reason, SIBLINGS, mark};
 use crate::store::NIL;
 
 /// The keys of a message, as bytes.
@@ -29,9 +29,15 @@ impl Engine {
             let reason = format!("the message is in queue {:?} already", self.queues.get(to).name);
             return Err(Error::InvalidArgument { field: "to".into(), reason });
         }
+        if state != Some(State::Dead) {
+            self.admit_room(to, 1, message.blob_len.into())?;
+        }
         self.admit_unique_move(slot, to)?;
         self.leave(slot);
         self.change_queue(slot, to, out);
+        if state != Some(State::Dead) && reason != Reason::PayloadDamaged {
+            self.begin_age(slot);
+        }
         match state {
             Some(State::Held) => {
                 self.claim_ordering(slot);
@@ -109,13 +115,15 @@ impl Engine {
     #[inline(always)]
     pub(super) fn leave_siblings(&mut self, slot: u32) {
         let message = self.messages.get(slot);
-        let (sequence, next) = (message.sequence, message.links[SIBLINGS].next);
-        let arrived = message.arrived;
-        let queue = self.queues.get_mut(message.queue);
-        if arrived {
-            queue.arrived.remove(&sequence);
-            return;
+        let (queue_slot, next) = (message.queue, message.links[SIBLINGS].next);
+        if message.marks != 0 {
+            let arrived = message.is_marked(mark::ARRIVED);
+            self.forget_marks(slot);
+            if arrived {
+                return;
+            }
         }
+        let queue = self.queues.get_mut(queue_slot);
         if queue.purge_cursor == slot {
             queue.purge_cursor = next;
         }
@@ -133,6 +141,7 @@ impl Engine {
         } else {
             queue.all.push_back(&mut self.messages, slot);
         }
-        self.messages.get_mut(slot).arrived = arrived;
+        self.messages.get_mut(slot).marks = if arrived { mark::ARRIVED } else { 0 };
+        self.come_back(slot);
     }
 }

@@ -75,7 +75,11 @@ impl Engine {
         let bytes = u64::from(send.blob.len);
         self.admit_messages(1)?;
         self.admit_to_namespace(namespace_slot, 1, bytes)?;
-        self.admit_length(found, 1, bytes)?;
+        let bounded = self.is_bounded(namespace_slot, found, send.queue.as_bytes());
+        if bounded {
+            let delays = std::iter::once((None, send.item.deliver));
+            self.admit_to_bounded(namespace_slot, found, send.queue.as_bytes(), (1, bytes), delays)?;
+        }
         let sequence = self.next_sequence(namespace_slot, 1)?;
         let queue_slot = match found {
             Some(slot) => slot,
@@ -83,6 +87,9 @@ impl Engine {
         };
         self.count_sent(namespace_slot, queue_slot, 1, bytes);
         self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, out);
+        if bounded {
+            self.keep_bounds(queue_slot, sequence..sequence + 1, out);
+        }
         Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: false })
     }
 

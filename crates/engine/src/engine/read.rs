@@ -10,7 +10,7 @@ use crate::query::{
     State,
 };
 use crate::state::changed::Entry;
-use crate::state::message::{BlockedBy, SIBLINGS};
+use crate::state::message::{BlockedBy, SIBLINGS, mark};
 use crate::state::options::Options;
 use crate::store::NIL;
 
@@ -294,7 +294,7 @@ impl Engine {
         let directory = &self.namespaces.get(queue.namespace).directory;
         let is_here = |slot: &u32| {
             let message = self.messages.get(*slot);
-            message.queue == queue_slot && !message.arrived
+            message.queue == queue_slot && !message.is_marked(mark::ARRIVED)
         };
         if let Some(slot) = directory.get(cursor).filter(is_here) {
             return Ok(self.messages.get(slot).links[SIBLINGS].next);

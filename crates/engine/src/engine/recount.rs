@@ -4,12 +4,13 @@ mod consumers;
 mod expiry;
 mod fair;
 mod flows;
+mod length;
 mod limits;
 mod unique;
 
 use super::Engine;
 use crate::query::{Counters, State};
-use crate::state::message::{BlockedBy, Message};
+use crate::state::message::{BlockedBy, Message, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
 
@@ -67,7 +68,10 @@ impl Engine {
             let message = self.messages.get(at);
             let state = message.state.ok_or("a vacant slot is listed")?;
             let beside = queue.arrived.contains(&message.sequence);
-            if message.queue != slot || message.arrived != beside || (!beside && message.sequence <= last) {
+            if message.queue != slot
+                || message.is_marked(mark::ARRIVED) != beside
+                || (!beside && message.sequence <= last)
+            {
                 return Err(format!("message {} is listed out of place", message.sequence));
             }
             if !beside {
@@ -93,6 +97,7 @@ impl Engine {
         agree("blocked, by what", queue.blocked_by.iter().sum(), states[State::Blocked as usize])?;
         if !queue.deleted {
             self.recount_lists(queue)?;
+            self.recount_trim(slot, queue)?;
             let found = self.find_queue(queue.namespace, &queue.name);
             agree("slot by name", found.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
         }

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::query::State;
 use crate::record::read_limits;
 use crate::state::idempotency::Idempotency;
+use crate::state::message::mark;
 use crate::state::queue::read_counters;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
@@ -90,8 +91,11 @@ impl Engine {
             if matches!(message.state, Some(State::Dead | State::Held)) {
                 queue.parked.insert(message.sequence);
             }
-            if message.arrived {
+            if message.is_marked(mark::ARRIVED) {
                 queue.arrived.insert(message.sequence);
+            }
+            if message.is_marked(mark::RETURNED) {
+                queue.trim.returned.insert(message.sequence);
             }
             if message.is_retained() {
                 queue.done.insert((message.started_at_us, message.sequence));

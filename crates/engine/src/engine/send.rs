@@ -14,7 +14,6 @@ use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::Message;
 use crate::state::options::Options;
-use crate::state::queue::Queue;
 use crate::store::NIL;
 
 /// Where a new message belongs.
@@ -60,7 +59,10 @@ impl Engine {
         }
         self.admit_messages(u64::from(send.count))?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
-        self.admit_length(found, u64::from(send.count), bytes)?;
+        let bounded = self.is_bounded(namespace_slot, found, send.queue);
+        if bounded {
+            self.admit_send_to_bounded(namespace_slot, found, send, (u64::from(send.count), bytes))?;
+        }
         let first = self.next_sequence(namespace_slot, send.count)?;
         let queue_slot = match found {
             Some(slot) => slot,
@@ -74,6 +76,9 @@ impl Engine {
             self.insert_all(namespace_slot, queue_slot, first, send, out);
         }
         self.remember(queue_slot, first, send, out);
+        if bounded {
+            self.keep_bounds(queue_slot, first..first + u64::from(send.count), out);
+        }
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
         Ok(())
@@ -251,21 +256,6 @@ impl Engine {
         }
         let reason = format!("{delay_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)");
         Err(Error::InvalidArgument { field: field.into(), reason })
-    }
-
-    /// Refuses what would make a queue longer than it may be. Dead letters and finished messages do not count.
-    #[inline(always)]
-    pub(super) fn admit_length(
-        &self,
-        queue_slot: Option<u32>,
-        messages: u64,
-        bytes: u64,
-    ) -> Result<(), Error> {
-        let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
-        if queue.settings.max_messages | queue.settings.max_bytes == 0 {
-            return Ok(());
-        }
-        admit_to_length(queue, messages, bytes)
     }
 
     #[inline(always)]
@@ -465,23 +455,4 @@ impl Engine {
 fn out_of_range(item: &SendItemRecord<'_>) -> Error {
     let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
     Error::Internal { reason: format!("a send record is out of range: {reason}") }
-}
-
-/// See [`Engine::admit_length`].
-#[inline(never)]
-fn admit_to_length(queue: &Queue, messages: u64, bytes: u64) -> Result<(), Error> {
-    let settings = &queue.settings;
-    let alive = |figures: &[u64; State::COUNT]| {
-        let others = figures[State::Dead as usize] + figures[State::Done as usize];
-        figures.iter().sum::<u64>() - others
-    };
-    let full = |what, limit| Err(Error::QueueFull { queue: queue.name.to_string(), what, limit });
-    let over = |most, held: u64, more| most > 0 && more > 0 && held + more > most;
-    if over(settings.max_messages, alive(&queue.counters.states), messages) {
-        return full("messages", settings.max_messages);
-    }
-    if over(settings.max_bytes, alive(&queue.bytes), bytes) {
-        return full("bytes", settings.max_bytes);
-    }
-    Ok(())
 }

@@ -73,7 +73,8 @@ impl Engine {
             && self.sweep_arrived(slot, budget, out)
             && self.sweep_dead(slot, budget, out)
             && self.redrive_all(slot, budget, out)
-            && self.trim_done(slot, budget, out);
+            && self.trim_done(slot, budget, out)
+            && (!self.queues.get(slot).trim.running || self.trim(slot, budget, out));
         if done {
             self.queues.get_mut(slot).working = false;
         }

@@ -14,12 +14,14 @@ impl Engine {
     /// Any state to ready, at the end of its priority's line, as soon as nothing else holds it up.
     pub(super) fn make_ready(&mut self, slot: u32, out: &mut Outcome) {
         self.leave(slot);
+        self.come_back(slot);
         self.admit(slot, 0, out);
     }
 
     /// Any state to delayed until `time_us`, which is to come.
     pub(super) fn make_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         self.leave(slot);
+        self.come_back(slot);
         self.admit(slot, time_us, out);
     }
 
@@ -134,6 +136,7 @@ impl Engine {
     /// Any state to held.
     pub(super) fn make_held(&mut self, slot: u32, reason: Reason) {
         self.leave(slot);
+        self.come_back(slot);
         self.enter_held(slot, reason, self.now_us);
     }
 

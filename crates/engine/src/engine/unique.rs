@@ -48,7 +48,10 @@ impl Engine {
         let needs = self.plan_unique(found, first, send, out);
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
-        self.admit_length(found, needs.messages, needs.bytes)?;
+        let bounded = self.is_bounded(namespace_slot, found, send.queue);
+        if bounded {
+            self.admit_send_to_bounded(namespace_slot, found, send, (needs.messages, needs.bytes))?;
+        }
         self.admit_duplicates(send, out.duplicates.len())?;
         let queue_slot = match found {
             Some(slot) => slot,
@@ -68,6 +71,9 @@ impl Engine {
             }
         }
         self.remember(queue_slot, first, send, out);
+        if bounded {
+            self.keep_bounds(queue_slot, first..first + needs.messages, out);
+        }
         let reply = Reply::Sent { first: out.ids[0], count: send.count, duplicate: false };
         out.reply = reply;
         if out.duplicates.is_empty() {
@@ -163,9 +169,12 @@ impl Engine {
         let namespace_slot = self.queues.get(queue_slot).namespace;
         if unique.on_duplicate == OnDuplicate::ReplacePayload && holder.slot != NIL {
             let freed = self.messages.get(holder.slot).blob_len;
-            self.admit_to_namespace(namespace_slot, 0, u64::from(blob.len.saturating_sub(freed)))?;
+            let bytes = u64::from(blob.len.saturating_sub(freed));
+            self.admit_to_namespace(namespace_slot, 0, bytes)?;
+            self.admit_to_bounded(namespace_slot, Some(queue_slot), &[], (0, bytes), std::iter::empty())?;
         }
         self.meet_duplicate(namespace_slot, holder.sequence, item, blob, out);
+        self.keep_bounds(queue_slot, 0..0, out);
         Ok(Some(holder.sequence))
     }
 
@@ -226,7 +235,7 @@ impl Engine {
     }
 
     /// The message that has the unique key which a dead one would need again; `None`: nothing is in its way.
-    fn rival(&self, slot: u32) -> Option<u64> {
+    pub(super) fn rival(&self, slot: u32) -> Option<u64> {
         let key = self.needed_key(slot)?;
         let holder = self.holder_of(key)?;
         (holder.sequence != self.messages.get(slot).sequence).then_some(holder.sequence)
@@ -238,13 +247,8 @@ impl Engine {
         (options.unique != NIL && options.unique_ends_us > self.now_us).then_some(options.unique)
     }
 
-    /// Whether a dead letter can be redriven as far as its unique key is concerned.
-    pub(super) fn can_redrive(&self, slot: u32) -> bool {
-        self.rival(slot).is_none()
-    }
-
     /// Refuses to redrive dead letters of which one's unique key is another's, or would be.
-    pub(super) fn admit_redrive(&self, slots: &[u32]) -> Result<(), Error> {
+    pub(super) fn admit_unique_redrive(&self, slots: &[u32]) -> Result<(), Error> {
         let mut taken = BTreeMap::new();
         for &slot in slots {
             let Some(key) = self.needed_key(slot) else { continue };

@@ -455,6 +455,9 @@ fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     if let Some(retain_ms) = patch.retain_done_ms {
         at_most("retain_done_ms", retain_ms, DELAY_MS_MAX)?;
     }
+    if let Some(max_age_ms) = patch.max_age_ms {
+        at_most("max_age_ms", max_age_ms, DELAY_MS_MAX)?;
+    }
     if let Some(count) = patch.retain_done_count {
         at_most("retain_done_count", count.into(), RETAIN_DONE_COUNT_MAX.into())?;
     }

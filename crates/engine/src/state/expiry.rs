@@ -14,6 +14,8 @@ pub(crate) struct Expiry {
     pub(crate) message: u32,
     /// When it ends if it waits then, in microseconds since the Unix epoch; 0: never.
     pub(crate) end_us: u64,
+    /// When its sender wants it to end; 0: never. If this is not its end, its queue's `max_age_ms` is.
+    pub(crate) own_us: u64,
     /// Whether its timer is set: until it fires, or the message is dead, done or gone.
     pub(crate) armed: bool,
     bucket: u16,
@@ -25,7 +27,15 @@ impl PlainSlot for Expiry {
     const BLOCK: usize = 64;
 
     fn vacant(next: u32) -> Self {
-        Expiry { message: NIL, end_us: 0, armed: false, bucket: 0, link: UNLINKED, next_vacant: Some(next) }
+        Expiry {
+            message: NIL,
+            end_us: 0,
+            own_us: 0,
+            armed: false,
+            bucket: 0,
+            link: UNLINKED,
+            next_vacant: Some(next),
+        }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -35,6 +45,7 @@ impl PlainSlot for Expiry {
     fn write_used(&self, out: &mut Vec<u8>) {
         out.u32(self.message);
         out.u64(self.end_us);
+        out.u64(self.own_us);
         out.bool(self.armed);
         out.u16(self.bucket);
         out.u32(self.link.prev);
@@ -45,6 +56,7 @@ impl PlainSlot for Expiry {
         Some(Expiry {
             message: reader.u32()?,
             end_us: reader.u64()?,
+            own_us: reader.u64()?,
             armed: reader.bool()?,
             bucket: reader.u16()?,
             link: Link { prev: reader.u32()?, next: reader.u32()? },
@@ -85,17 +97,22 @@ pub(crate) struct Expiries {
 }
 
 impl Expiries {
-    /// A message gets an end, and the timer for it.
-    pub(crate) fn add(&mut self, message: u32, end_us: u64, now_us: u64) -> u32 {
-        let slot = self.slots.insert(Expiry {
-            message,
-            end_us,
-            armed: true,
-            next_vacant: None,
-            ..Expiry::vacant(NIL)
-        });
-        self.wheel.insert(&mut self.slots, slot, now_us);
+    /// A message gets room for an end, which `own_us` is if its sender wants one.
+    pub(crate) fn add(&mut self, message: u32, own_us: u64, now_us: u64) -> u32 {
+        let slot = self.slots.insert(Expiry { message, own_us, next_vacant: None, ..Expiry::vacant(NIL) });
+        self.set(slot, own_us, now_us);
         slot
+    }
+
+    /// Sets an end and the timer for it; 0: none.
+    pub(crate) fn set(&mut self, slot: u32, end_us: u64, now_us: u64) {
+        self.disarm(slot);
+        let expiry = self.slots.get_mut(slot);
+        expiry.end_us = end_us;
+        if end_us > 0 {
+            expiry.armed = true;
+            self.wheel.insert(&mut self.slots, slot, now_us);
+        }
     }
 
     /// Takes the timer out, if it is set.

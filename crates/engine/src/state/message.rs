@@ -14,6 +14,16 @@ pub(crate) const PLACE: usize = 0;
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
 
+/// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know when it leaves.
+pub(crate) mod mark {
+    /// It stands among [`crate::state::queue::Queue::arrived`] instead of being linked to its siblings.
+    pub(crate) const ARRIVED: u8 = 1;
+    /// It is the last one that [`crate::state::trim::Trim`] has passed.
+    pub(crate) const PASSED_LAST: u8 = 2;
+    /// It stands among those that have come back behind the trim.
+    pub(crate) const RETURNED: u8 = 4;
+}
+
 /// Why a message is dead or held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -27,10 +37,12 @@ pub(crate) enum Reason {
     Denied,
     ParentFailed,
     Expired,
+    Overflow,
+    MaxAge,
 }
 
 impl Reason {
-    pub(crate) const ALL: [Reason; 9] = [
+    pub(crate) const ALL: [Reason; 11] = [
         Reason::None,
         Reason::MaxAttempts,
         Reason::MaxDeliveries,
@@ -40,6 +52,8 @@ impl Reason {
         Reason::Denied,
         Reason::ParentFailed,
         Reason::Expired,
+        Reason::Overflow,
+        Reason::MaxAge,
     ];
 
     /// The word used in every API.
@@ -54,6 +68,8 @@ impl Reason {
             Reason::Denied => Some("denied"),
             Reason::ParentFailed => Some("parent_failed"),
             Reason::Expired => Some("expired"),
+            Reason::Overflow => Some("overflow"),
+            Reason::MaxAge => Some("max_age"),
         }
     }
 }
@@ -118,8 +134,8 @@ pub(crate) struct Message {
     pub(crate) state: Option<State>,
     pub(crate) priority: u8,
     pub(crate) reason: Reason,
-    /// Whether it stands among [`crate::state::queue::Queue::arrived`] instead of being linked to its siblings.
-    pub(crate) arrived: bool,
+    /// What is special of its place among all messages of its queue: [`mark`]s.
+    pub(crate) marks: u8,
 }
 
 const _: () = assert!(size_of::<Message>() == 96);
@@ -155,7 +171,7 @@ impl Message {
             state: None,
             priority,
             reason: Reason::None,
-            arrived: false,
+            marks: 0,
         }
     }
 
@@ -168,6 +184,17 @@ impl Message {
             2 => Some(BlockedBy::Parents),
             _ => None,
         }
+    }
+
+    /// Whether it has this [`mark`].
+    #[inline]
+    pub(crate) fn is_marked(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// Whether it waits, for whatever.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.state, Some(State::Delayed | State::Ready | State::Blocked | State::Held))
     }
 
     /// Whether a finished message is kept for its queue's sake.
@@ -242,7 +269,7 @@ impl Slot for Message {
             state: None,
             priority: 0,
             reason: Reason::None,
-            arrived: false,
+            marks: 0,
         }
     }
 
@@ -281,7 +308,7 @@ impl Slot for Message {
         }
         out.u8(self.priority);
         out.u8(self.reason as u8);
-        out.bool(self.arrived);
+        out.u8(self.marks);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -312,7 +339,7 @@ impl Slot for Message {
             bucket: reader.u16()?,
             priority: reader.u8()?,
             reason: *Reason::ALL.get(usize::from(reader.u8()?))?,
-            arrived: reader.format() > 1 && reader.bool()?,
+            marks: if reader.format() == 1 { 0 } else { reader.u8()? },
         };
         if reader.format() == 1 && message.state == Some(State::Leased) {
             message.generation = NIL;

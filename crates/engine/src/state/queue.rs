@@ -7,6 +7,7 @@ use super::fair::Fair;
 use super::list::List;
 use super::message::{BlockedBy, Message, PLACE, SIBLINGS};
 use super::redrive::Redrive;
+use super::trim::Trim;
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
 use crate::record::read_backoff;
@@ -84,6 +85,8 @@ pub(crate) struct Queue {
     pub(crate) purge_until: u64,
     /// From which id on a running purge looks at those that have arrived; 0: at none.
     pub(crate) purge_arrived: u64,
+    /// Where its oldest waiting messages are looked for, when it is too long.
+    pub(crate) trim: Trim,
     /// Consumers that are attached to it, and which of their members it is. Derived.
     pub(crate) consumers: BTreeSet<(u32, u8)>,
     /// Of these, those that have credit, in the order of their turns. Derived.
@@ -126,6 +129,7 @@ impl Queue {
             purge_cursor: NIL,
             purge_until: 0,
             purge_arrived: 0,
+            trim: Trim::default(),
             consumers: BTreeSet::new(),
             turns: BTreeSet::new(),
             delivering: false,
@@ -203,6 +207,7 @@ impl PlainSlot for Queue {
         out.u32(self.limit);
         out.u32(self.lines_cursor);
         self.redrive.write(out);
+        self.trim.write(out);
         out.bool(self.delivering);
         out.bool(self.fair.is_some());
         if let Some(fair) = &self.fair {
@@ -242,6 +247,7 @@ impl PlainSlot for Queue {
             queue.limit = reader.u32()?;
             queue.lines_cursor = reader.u32()?;
             queue.redrive = Redrive::read(reader)?;
+            queue.trim = Trim::read(reader)?;
             queue.delivering = reader.bool()?;
         }
         if reader.format() >= 2 && reader.bool()? {

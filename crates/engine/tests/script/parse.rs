@@ -11,7 +11,7 @@ use sluice_engine::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Placement, QueuePatch, Quotas,
+    Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
 };
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
@@ -503,6 +503,12 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         fair_weights: line.get("fair_weights").map(fair_weights),
         max_messages: line.number("max_messages"),
         max_bytes: line.number("max_bytes"),
+        overflow: line.get("overflow").map(|value| match value {
+            "refuse_new" => Overflow::RefuseNew,
+            "dead_letter_oldest" => Overflow::DeadLetterOldest,
+            other => panic!("{other:?} is no overflow"),
+        }),
+        max_age_ms: line.number("max_age_ms"),
         on_expire: line.get("on_expire").map(|value| match value {
             "drop" => OnExpire::Drop,
             _ => OnExpire::DeadLetter,

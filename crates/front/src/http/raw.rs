@@ -46,6 +46,8 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
     "sluice-tag",
     "sluice-header-<name>",
 ];
+/// Largest checkpoint that a header carries: many clients take no longer lines than its base64.
+const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
 /// What stands before the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
 /// Latest time in microseconds that milliseconds can name.
@@ -201,6 +203,13 @@ fn deliver(message: &Delivered) -> Response<Body> {
         }
         if !details.reply_to.is_empty() {
             put("sluice-reply-to", HeaderValue::from_str(&details.reply_to));
+        }
+        if let Some(checkpoint) = details.checkpoint.as_ref().and_then(|bytes| MessageBlob::parse(bytes)) {
+            let bytes = checkpoint.payload;
+            put("sluice-checkpoint-bytes", Ok((bytes.len() as u64).into()));
+            if bytes.len() <= CHECKPOINT_BYTES_MAX {
+                put("sluice-checkpoint-base64", HeaderValue::from_str(&BASE64.encode(bytes)));
+            }
         }
         if let Some(reason) = details.reason {
             put("sluice-from-queue", HeaderValue::from_str(&details.from_queue));

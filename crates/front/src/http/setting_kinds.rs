@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sluice_engine::settings::{
-    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OnExpire, OrderingRetry,
+    Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OnExpire, OrderingRetry, Overflow,
 };
 
 use super::json::{Fault, Object, Read, Reader, push_text};
@@ -122,6 +122,12 @@ macro_rules! words {
 
 words!(OrderingRetry, None, "block" = OrderingRetry::Block, "step_aside" = OrderingRetry::StepAside);
 words!(OnExpire, Some(OnExpire::DeadLetter), "dead_letter" = OnExpire::DeadLetter, "drop" = OnExpire::Drop);
+words!(
+    Overflow,
+    Some(Overflow::RefuseNew),
+    "refuse_new" = Overflow::RefuseNew,
+    "dead_letter_oldest" = Overflow::DeadLetterOldest
+);
 words!(
     BackoffKind,
     None,

@@ -85,8 +85,10 @@ queue_settings! {
     retain_done_ms (0, DELAY_MS_MAX), "How long a finished message stays readable; 0: not for time alone";
     retain_done_count (0, RETAIN_DONE_COUNT_MAX.into()), "How many finished messages stay readable; 0: no number";
     on_expire ANY, "What becomes of a message that still waits at its end";
-    max_messages ANY, "Messages that wait or are leased, at which sends are refused; 0: no number";
-    max_bytes ANY, "Their bytes, above which sends are refused; 0: no number";
+    max_messages ANY, "Messages that may wait or be leased; 0: no number";
+    max_bytes ANY, "Their bytes; 0: no number";
+    overflow ANY, "What a send does that would make the queue longer than that";
+    max_age_ms (0, DELAY_MS_MAX), "How long a message may wait, from its coming to the queue; 0: no time";
     dead_letter_queue ANY, "The queue that dead letters move to; empty: they stay";
     paused ANY, "Whether it delivers nothing";
     closed ANY, "Whether it refuses sends";
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn weights_and_limits_come_back_as_they_were_read() {
-        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop","max_messages":7,"max_bytes":8}"#;
+        let body = br#"{"fair_weights":{"b":2,"a \"":7},"ordering_retry":"step_aside","limit":"shop","on_expire":"drop","max_messages":7,"max_bytes":8,"overflow":"dead_letter_oldest","max_age_ms":9}"#;
         let mut settings = QueueSettings::default();
         settings.change(&read_patch(body).unwrap());
         assert_eq!((settings.fair_weights.of(b"a \""), settings.fair_weights.of(b"c")), (7, 1));
@@ -193,7 +195,7 @@ mod tests {
         super::super::json::object(&mut out, |o| write_settings(o, &settings));
         let text = String::from_utf8(out).unwrap();
         assert!(
-            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","retain_done_ms":0,"retain_done_count":0,"on_expire":"drop","max_messages":7,"max_bytes":8"#),
+            text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","retain_done_ms":0,"retain_done_count":0,"on_expire":"drop","max_messages":7,"max_bytes":8,"overflow":"dead_letter_oldest","max_age_ms":9"#),
             "{text}"
         );
         let fault = read_patch(br#"{"fair_weights":{"a":0}}"#).unwrap_err();

@@ -40,3 +40,34 @@ async fn limits_are_set_followed_shown_and_deleted() {
     assert_eq!(server.call("DELETE", "/v1/limits/shop", "").await.json(), json!({}));
     assert_eq!(server.get("/v1/limits/shop").await.code(), "limit_not_found");
 }
+
+#[tokio::test]
+async fn queues_that_are_full_refuse_or_make_room() {
+    let server = Server::start().await;
+    let bounds = r#"{"max_messages":2,"overflow":"dead_letter_oldest","max_age_ms":3600000}"#;
+    let queue = server.call("PUT", "/v1/queues/latest", bounds).await.json();
+    assert_eq!(queue["settings"]["overflow"], "dead_letter_oldest");
+    let send = async |body: &str| server.post("/v1/queues/latest/messages", body).await;
+    for payload in ["a", "b", "c"] {
+        assert_eq!(send(&json!({"payload": payload}).to_string()).await.status, 201);
+    }
+    let dead = server.get("/v1/queues/latest/dead").await.json();
+    assert_eq!(
+        (&dead["messages"][0]["payload"], &dead["messages"][0]["reason"]),
+        (&json!("a"), &json!("overflow"))
+    );
+    let full = send(r#"{"messages":[{"payload":"d"},{"payload":"e"},{"payload":"f"}]}"#).await;
+    assert_eq!((full.status, full.code().as_str()), (429, "queue_full"));
+    assert_eq!(
+        full.json()["error"]["details"],
+        json!({"queue": "latest", "what": "messages", "limit": 2, "held": 0, "how": "are leased, which make no room", "more": 3})
+    );
+    assert_eq!(send(r#"{"payload":"d","delay_ms":3600000}"#).await.code(), "invalid_argument");
+    let ids = json!({"ids": [dead["messages"][0]["id"]]}).to_string();
+    let redriven = server.post("/v1/queues/latest/dead/redrive", &ids).await;
+    assert_eq!(redriven.code(), "queue_full");
+    let waiting = server.get("/v1/queues/latest/messages?state=ready").await.json();
+    assert!(waiting["messages"][0]["expires_at_ms"].as_u64().is_some());
+    let refused = server.call("PUT", "/v1/queues/latest", r#"{"overflow":"drop"}"#).await;
+    assert_eq!(refused.code(), "invalid_argument");
+}

@@ -16,7 +16,7 @@ async fn queues_are_made_changed_listed_and_deleted() {
         changed.json()["settings"],
         json!({"lease_ms": 5_000, "max_attempts": 2, "max_deliveries": 100,
         "backoff": {"kind": "linear", "base_ms": 5, "cap_ms": 600_000, "jitter_percent": 10},
-        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block", "max_messages": 0, "max_bytes": 0, "paused": false, "closed": false})
+        "retain_done_ms": 0, "retain_done_count": 0, "ordering_retry": "block", "max_messages": 0, "max_bytes": 0, "max_age_ms": 0, "paused": false, "closed": false})
     );
     let patched = server.call("PATCH", "/v1/queues/a", r#"{"max_deliveries":7}"#).await;
     assert_eq!(patched.json()["settings"]["max_deliveries"], 7);

@@ -111,6 +111,26 @@ async fn a_checkpoint_reaches_the_next_attempt_and_a_reply_its_queue() {
 }
 
 #[tokio::test]
+async fn a_raw_receive_carries_the_checkpoint() {
+    let server = Server::start().await;
+    let id = send(&server, json!({"payload": "long work"})).await;
+    for (length, carried) in [(8 << 10, true), ((8 << 10) + 1, false)] {
+        let raw = server.call("POST", "/v1/queues/work/receive/raw", "").await;
+        let receipt = raw.header("sluice-receipt").to_owned();
+        let report = json!({"receipt": receipt, "checkpoint": "x".repeat(length)}).to_string();
+        assert_eq!(server.post("/v1/extend", &report).await.status, 200);
+        assert_eq!(server.post("/v1/release", &json!({"receipt": receipt}).to_string()).await.status, 200);
+        let again = server.call("POST", "/v1/queues/work/receive/raw", "").await;
+        assert_eq!(again.header("sluice-checkpoint-bytes"), length.to_string());
+        assert_eq!(!again.header("sluice-checkpoint-base64").is_empty(), carried);
+        let receipt = again.header("sluice-receipt").to_owned();
+        server.post("/v1/release", &json!({"receipt": receipt}).to_string()).await;
+    }
+    let shown = server.get(&format!("/v1/messages/{id}")).await.json();
+    assert_eq!(shown["checkpoint"].as_str().map(str::len), Some((8 << 10) + 1));
+}
+
+#[tokio::test]
 async fn queues_keep_finished_messages() {
     let server = Server::start().await;
     let settings = json!({"retain_done_ms": 60_000, "retain_done_count": 1}).to_string();

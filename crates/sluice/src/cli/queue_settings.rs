@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{Backoff, OnExpire, OrderingRetry, QueueChange, QueueSettings};
+use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, QueueChange, QueueSettings};
 
 use super::duration;
 use super::format::{length, size};
@@ -72,12 +72,18 @@ setting_flags! {
     /// What becomes of a message that still waits at its end.
     #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
     on_expire: String => on_expire by on_expire, |how| (*how == OnExpire::Drop).then(|| "drop".to_owned());
-    /// Messages that wait or are leased, at which sends are refused; 0: no number.
+    /// Messages that may wait or be leased; 0: no number.
     #[arg(long, value_name = "N")]
     max_messages: u64 => max_messages by same, |most| (*most > 0).then(|| most.to_string());
-    /// Bytes of these messages, above which sends are refused; 0: no number.
+    /// Bytes of these messages; 0: no number.
     #[arg(long, value_name = "N")]
     max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
+    /// What a send does that would make it longer: it is refused, or the oldest that wait become dead letters.
+    #[arg(long, value_name = "HOW", value_parser = ["refuse_new", "dead_letter_oldest"])]
+    overflow: String => overflow by overflow, overflow_text;
+    /// How long a message may wait, from its coming to the queue; what is older ends as --on-expire says; 0s: no time.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_age: Duration => max_age_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
     /// The queue that dead letters move to, where they are ready; '': they stay.
     #[arg(long, value_name = "QUEUE")]
     dead_letter_queue: String => dead_letter_queue by same, |it| name(it);
@@ -146,6 +152,17 @@ fn on_expire(how: String) -> OnExpire {
         "drop" => OnExpire::Drop,
         _ => OnExpire::DeadLetter,
     }
+}
+
+fn overflow(how: String) -> Overflow {
+    match how.as_str() {
+        "dead_letter_oldest" => Overflow::DeadLetterOldest,
+        _ => Overflow::RefuseNew,
+    }
+}
+
+fn overflow_text(how: &Overflow) -> Option<String> {
+    (*how == Overflow::DeadLetterOldest).then(|| "dead_letter_oldest".to_owned())
 }
 
 fn ordering_retry_text(how: &OrderingRetry) -> Option<String> {

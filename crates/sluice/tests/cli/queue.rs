@@ -16,9 +16,12 @@ fn list_show_and_set() {
     let set =
         server.one(&["queue", "set", "mail", "--lease", "5m", "--max-attempts", "3", "--backoff", "none"]);
     assert_eq!(set["settings"]["lease_ms"], 300_000);
+    let bounds = ["--max-messages", "9", "--overflow", "dead_letter_oldest", "--max-age", "2h"];
+    let bounded = server.one(&[&["queue", "set", "mail"], &bounds[..]].concat());
+    assert_eq!(bounded["settings"]["max_age_ms"], 7_200_000);
     assert_eq!(set["settings"]["max_attempts"], 3);
     let show = server.ok(&["queue", "show", "mail"]);
-    for part in ["lease", "5m", "max attempts", "1 sent", "READY"] {
+    for part in ["lease", "5m", "max attempts", "1 sent", "READY", "dead_letter_oldest", "2h"] {
         assert!(show.contains(part), "{part}: {show}");
     }
 }

@@ -1,0 +1,360 @@
+//! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
+//!
+//! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead letters, as many as it
+//! takes, after the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
+//! is refused in any case. What comes otherwise, moved, redriven or as a dead letter of another queue, needs room
+//! and makes none: it would often be the oldest itself.
+
+use std::ops::Range;
+
+use super::Engine;
+use super::sweep::Work;
+use crate::command::Deliver;
+use crate::error::Error;
+use crate::limits::SLICE_ITEMS;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::record::SendRecord;
+use crate::settings::{Overflow, QueueSettings};
+use crate::state::message::{Message, Reason, SIBLINGS, mark};
+use crate::state::queue::Queue;
+use crate::store::NIL;
+
+/// Looks that it takes at most, on average, to find and let go one message that waits.
+const LOOKS_PER_MESSAGE: usize = 5;
+
+/// What a look for a message gave.
+enum Found {
+    Slot(u32),
+    Nothing,
+    /// The budget was used up before.
+    Later,
+}
+
+/// Messages and bytes.
+type Size = (u64, u64);
+
+impl Engine {
+    /// Whether anything bounds what a send brings to a queue, which need not be there yet.
+    #[inline(always)]
+    pub(super) fn is_bounded(&self, namespace_slot: u32, queue_slot: Option<u32>, name: &[u8]) -> bool {
+        match queue_slot {
+            Some(slot) => self.queues.get(slot).settings.is_bounded(),
+            None => self.is_bounded_when_new(namespace_slot, name),
+        }
+    }
+
+    #[cold]
+    fn is_bounded_when_new(&self, namespace_slot: u32, name: &[u8]) -> bool {
+        !self.namespaces.get(namespace_slot).defaults.is_empty()
+            && self.settings_of_new(namespace_slot, &String::from_utf8_lossy(name)).is_bounded()
+    }
+
+    /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it when it may be
+    /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`Engine::keep_bounds`] after the send.
+    pub(super) fn admit_to_bounded(
+        &self,
+        namespace_slot: u32,
+        queue_slot: Option<u32>,
+        name: &[u8],
+        size: Size,
+        delays: impl Iterator<Item = (Option<u32>, Deliver)>,
+    ) -> Result<(), Error> {
+        let Some(slot) = queue_slot else {
+            let name = String::from_utf8_lossy(name);
+            let settings = self.settings_of_new(namespace_slot, &name);
+            self.admit_delays(settings.max_age_ms, delays)?;
+            return admit_length(&name, &settings, (0, 0), "wait or are leased", size);
+        };
+        let queue = self.queues.get(slot);
+        self.admit_delays(queue.settings.max_age_ms, delays)?;
+        match queue.settings.overflow {
+            Overflow::RefuseNew => self.admit_room(slot, size.0, size.1),
+            Overflow::DeadLetterOldest => {
+                let at = State::Leased as usize;
+                let leased = (queue.counters.states[at], queue.bytes[at]);
+                admit_length(&queue.name, &queue.settings, leased, "are leased, which make no room", size)
+            }
+        }
+    }
+
+    /// The same for a send.
+    #[cold]
+    pub(super) fn admit_send_to_bounded(
+        &self,
+        namespace_slot: u32,
+        queue_slot: Option<u32>,
+        send: &SendRecord<'_>,
+        size: Size,
+    ) -> Result<(), Error> {
+        let list = send.count > 1;
+        let delays = (0..).zip(send.items()).map(|(at, item)| (list.then_some(at), item.deliver));
+        self.admit_to_bounded(namespace_slot, queue_slot, send.queue, size, delays)
+    }
+
+    /// Refuses messages that would be too old before they may be delivered.
+    fn admit_delays(
+        &self,
+        max_age_ms: u64,
+        delays: impl Iterator<Item = (Option<u32>, Deliver)>,
+    ) -> Result<(), Error> {
+        if max_age_ms == 0 {
+            return Ok(());
+        }
+        for (at, deliver) in delays {
+            let (field, delay_us) = match deliver {
+                Deliver::Now => continue,
+                Deliver::AfterMs(delay_ms) => ("delay_ms", delay_ms * 1_000),
+                Deliver::AtUs(at_us) => ("deliver_at_ms", at_us.saturating_sub(self.now_us)),
+            };
+            if delay_us >= max_age_ms * 1_000 {
+                let field = at.map_or(field.to_owned(), |at| format!("messages[{at}].{field}"));
+                let reason =
+                    format!("the message would be too old by then: its queue has max_age_ms {max_age_ms}");
+                return Err(Error::InvalidArgument { field, reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what does not fit into a queue without making room.
+    pub(super) fn admit_room(&self, queue_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
+        let queue = self.queues.get(queue_slot);
+        if !queue.settings.is_bounded() {
+            return Ok(());
+        }
+        let more = (messages, bytes);
+        admit_length(&queue.name, &queue.settings, alive(queue), "wait or are leased", more)
+    }
+
+    /// Whether a queue has room for one message more.
+    pub(super) fn has_room_for(&self, queue_slot: u32, message: &Message) -> bool {
+        self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
+    }
+
+    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room.
+    #[cold]
+    pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>, out: &mut Outcome) {
+        let mut budget = trim_budget(sequences.end - sequences.start);
+        self.keep_bounds_within(&mut budget, queue_slot, sequences, out);
+    }
+
+    /// The same, as one of several.
+    pub(super) fn keep_bounds_within(
+        &mut self,
+        budget: &mut usize,
+        queue_slot: u32,
+        sequences: Range<u64>,
+        out: &mut Outcome,
+    ) {
+        let namespace = self.queues.get(queue_slot).namespace;
+        if self.queues.get(queue_slot).settings.max_age_ms > 0 {
+            for sequence in sequences {
+                let found = self.namespaces.get(namespace).directory.get(sequence);
+                let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
+                if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
+                    self.begin_age(slot);
+                }
+            }
+        }
+        if self.makes_room(queue_slot) && !self.trim(queue_slot, budget, out) {
+            self.queues.get_mut(queue_slot).trim.running = true;
+            self.list_work(Work::Queue(queue_slot));
+        }
+    }
+
+    /// Whether messages of a queue have to go.
+    fn makes_room(&self, queue_slot: u32) -> bool {
+        let queue = self.queues.get(queue_slot);
+        let settings = &queue.settings;
+        let (messages, bytes) = alive(queue);
+        let over = |held: u64, most: u64| most > 0 && held > most;
+        settings.overflow == Overflow::DeadLetterOldest
+            && (over(messages, settings.max_messages) || over(bytes, settings.max_bytes))
+    }
+
+    /// Makes a queue as short as it may be; true when nothing is left to do.
+    pub(super) fn trim(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while self.makes_room(queue_slot) {
+            match self.oldest_waiting(queue_slot, budget) {
+                Found::Slot(slot) => self.make_dead(slot, Reason::Overflow, out),
+                Found::Nothing => break,
+                Found::Later => return false,
+            }
+        }
+        self.queues.get_mut(queue_slot).trim.running = false;
+        true
+    }
+
+    /// Of the messages that wait in a queue, the one that was sent first.
+    fn oldest_waiting(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+        let mut oldest = Found::Nothing;
+        for look in [Engine::first_returned, Engine::first_arrived, Engine::first_listed] {
+            oldest = match (oldest, look(self, queue_slot, budget)) {
+                (_, Found::Later) => return Found::Later,
+                (Found::Slot(one), Found::Slot(other)) => {
+                    let sequence = |slot| self.messages.get(slot).sequence;
+                    Found::Slot(if sequence(one) < sequence(other) { one } else { other })
+                }
+                (found, Found::Nothing) | (_, found) => found,
+            };
+        }
+        oldest
+    }
+
+    /// The first of those that have come back to waiting.
+    fn first_returned(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+        while let Some(&sequence) = self.queues.get(queue_slot).trim.returned.first() {
+            if *budget == 0 {
+                return Found::Later;
+            }
+            *budget -= 1;
+            let found = self.of_sequence(queue_slot, sequence);
+            if let Some(slot) = found.filter(|&slot| self.waits_here(slot)) {
+                return Found::Slot(slot);
+            }
+            self.queues.get_mut(queue_slot).trim.returned.remove(&sequence);
+            if let Some(slot) = found {
+                self.messages.get_mut(slot).marks &= !mark::RETURNED;
+            }
+        }
+        Found::Nothing
+    }
+
+    /// The first of those that are not on the list of all.
+    fn first_arrived(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+        loop {
+            let queue = self.queues.get(queue_slot);
+            let Some(&sequence) = queue.arrived.range(queue.trim.arrived_from..).next() else {
+                return Found::Nothing;
+            };
+            if *budget == 0 {
+                return Found::Later;
+            }
+            *budget -= 1;
+            let found = self.of_sequence(queue_slot, sequence);
+            if let Some(slot) = found.filter(|&slot| self.waits_here(slot)) {
+                return Found::Slot(slot);
+            }
+            self.queues.get_mut(queue_slot).trim.arrived_from = sequence + 1;
+        }
+    }
+
+    fn first_listed(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+        loop {
+            let queue = self.queues.get(queue_slot);
+            let passed = queue.trim.passed;
+            let next =
+                if passed == NIL { queue.all.head } else { self.messages.get(passed).links[SIBLINGS].next };
+            if next == NIL {
+                return Found::Nothing;
+            }
+            if *budget == 0 {
+                return Found::Later;
+            }
+            *budget -= 1;
+            if self.waits_here(next) {
+                return Found::Slot(next);
+            }
+            self.pass(queue_slot, next);
+        }
+    }
+
+    fn of_sequence(&self, queue_slot: u32, sequence: u64) -> Option<u32> {
+        self.namespaces.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
+    }
+
+    fn waits_here(&self, slot: u32) -> bool {
+        self.messages.get(slot).waits() && !self.is_stale(slot)
+    }
+
+    /// All messages on the list up to this one, `NIL` for none, have been passed.
+    fn pass(&mut self, queue_slot: u32, slot: u32) {
+        let trim = &mut self.queues.get_mut(queue_slot).trim;
+        let before = std::mem::replace(&mut trim.passed, slot);
+        if before != NIL {
+            self.messages.get_mut(before).marks &= !mark::PASSED_LAST;
+        }
+        if slot != NIL {
+            self.messages.get_mut(slot).marks |= mark::PASSED_LAST;
+        }
+    }
+
+    /// Whether the search for the oldest has been past where this message stands.
+    pub(super) fn is_passed(&self, message: &Message) -> bool {
+        let trim = &self.queues.get(message.queue).trim;
+        if message.is_marked(mark::ARRIVED) {
+            return message.sequence < trim.arrived_from;
+        }
+        trim.passed != NIL && message.sequence <= self.messages.get(trim.passed).sequence
+    }
+
+    /// A message comes, or comes back, to waiting.
+    #[inline]
+    pub(super) fn come_back(&mut self, slot: u32) {
+        if self.queues.get(self.messages.get(slot).queue).trim.has_begun() {
+            self.return_passed(slot);
+        }
+    }
+
+    #[cold]
+    fn return_passed(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        if message.is_marked(mark::RETURNED) || !self.is_passed(message) {
+            return;
+        }
+        let (queue, sequence) = (message.queue, message.sequence);
+        self.messages.get_mut(slot).marks |= mark::RETURNED;
+        self.queues.get_mut(queue).trim.returned.insert(sequence);
+    }
+
+    /// A message leaves its queue that others lead to than its siblings.
+    #[cold]
+    pub(super) fn forget_marks(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let (queue_slot, sequence, prev) = (message.queue, message.sequence, message.links[SIBLINGS].prev);
+        if message.is_marked(mark::PASSED_LAST) {
+            self.pass(queue_slot, prev);
+        }
+        let message = self.messages.get_mut(slot);
+        let marks = std::mem::take(&mut message.marks);
+        let queue = self.queues.get_mut(queue_slot);
+        if marks & mark::RETURNED != 0 {
+            queue.trim.returned.remove(&sequence);
+        }
+        if marks & mark::ARRIVED != 0 {
+            queue.arrived.remove(&sequence);
+        }
+    }
+}
+
+/// How many messages are looked at to make room for so many: however many are sent at once, they never gain on those that go.
+pub(super) fn trim_budget(sent: u64) -> usize {
+    SLICE_ITEMS.max(LOOKS_PER_MESSAGE * sent as usize)
+}
+
+/// What of a queue waits or is leased.
+fn alive(queue: &Queue) -> Size {
+    let alive = |figures: &[u64; State::COUNT]| {
+        let others = figures[State::Dead as usize] + figures[State::Done as usize];
+        figures.iter().sum::<u64>() - others
+    };
+    (alive(&queue.counters.states), alive(&queue.bytes))
+}
+
+fn admit_length(
+    queue: &str,
+    settings: &QueueSettings,
+    held: Size,
+    how: &'static str,
+    more: Size,
+) -> Result<(), Error> {
+    let figures =
+        [("messages", settings.max_messages, held.0, more.0), ("bytes", settings.max_bytes, held.1, more.1)];
+    for (what, limit, held, more) in figures {
+        if limit > 0 && more > 0 && held + more > limit {
+            return Err(Error::QueueFull { queue: queue.to_owned(), what, limit, held, how, more });
+        }
+    }
+    Ok(())
+}
