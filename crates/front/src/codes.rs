@@ -172,6 +172,7 @@ pub const TABLE: &[Code] = &[
     // Those of the fronts.
     caller("invalid_json"),
     caller("invalid_protobuf"),
+    caller("frame_out_of_order"),
     caller("unknown_field"),
     caller("duplicate_field"),
     caller("wrong_type"),

@@ -10,5 +10,6 @@
 
 pub mod codes;
 mod digest;
-mod grpc;
+#[doc(hidden)]
+pub mod grpc;
 pub mod http;

@@ -1,6 +1,6 @@
 //! The gRPC contract `sluice.v1`, as both sides of the wire use it.
 //!
-//! What lives here: the code generated from `proto/` for what calls share, the descriptors of the whole package, and
+//! What lives here: the code generated from `proto/` for the frames of a session, the descriptors of the whole package, and
 //! how gRPC frames its messages. What does not: what a call means (that is the front's), and connections.
 //!
 //! Map: [`v1`] the generated types, [`DESCRIPTORS`] the package's `FileDescriptorSet`, [`framing`] gRPC's length-prefixed
@@ -16,7 +16,7 @@
 
 pub mod framing;
 
-/// The types of `common.proto`.
+/// The types of `common.proto` and `session.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 pub mod v1 {
     include!("generated/sluice.v1.rs");

@@ -9,7 +9,7 @@ use prost_types::FileDescriptorSet;
 use prost_types::field_descriptor_proto::Type;
 
 /// Files of which Rust code is generated; of the others only the descriptors are used.
-const FRAMES: &[&str] = &["sluice/v1/common.proto"];
+const FRAMES: &[&str] = &["sluice/v1/common.proto", "sluice/v1/session.proto"];
 
 fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");

@@ -18,6 +18,8 @@ const VALUES: &str = "values";
 #[derive(Debug)]
 pub(super) struct Schema {
     messages: Vec<MessageType>,
+    /// The place of each, by its name without the package's.
+    names: HashMap<String, usize>,
     /// Request and answer of each call, by its path.
     calls: HashMap<String, (usize, usize)>,
 }
@@ -79,12 +81,19 @@ impl Schema {
                 }
             }
         }
-        Schema { messages, calls }
+        let short = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        let names = named.iter().enumerate().map(|(at, (name, _))| (short(name), at)).collect();
+        Schema { messages, names, calls }
     }
 
     /// A message.
     pub(super) fn message(&self, at: usize) -> &MessageType {
         &self.messages[at]
+    }
+
+    /// The message with this name, which is one of the package.
+    pub(super) fn named(&self, name: &str) -> &MessageType {
+        &self.messages[self.names[name]]
     }
 
     /// Request and answer of a call.

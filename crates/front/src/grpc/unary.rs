@@ -1,4 +1,4 @@
-//! A call with one message and one answer.
+//! A call: one with one message and one answer, or the beginning of a session.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use http::{Method, Request, Uri, Version};
 use hyper::body::Incoming;
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
-use super::from_json;
 use super::methods::route_of;
 use super::schema::{Kind, MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::to_json::{Rows, read_rows, text_of, write_object};
 use super::wire::{INVALID, Raw};
+use super::{from_json, session};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
 use crate::http::connection::Activity;
@@ -48,11 +48,12 @@ pub(crate) async fn handle(
     let request_id = request_id(&head.headers, &context);
     let route = route_of(head.uri.path());
     let result = match check_call(&head, is_http2).and_then(|()| admit(&context, &head, &in_flight, route)) {
-        Ok(()) => answer(&context, &in_flight, &head, route, body).await,
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(&context, body)),
+        Ok(()) => answer(&context, &in_flight, &head, route, body).await.map(success_with),
         Err(error) => Err(error),
     };
     let (response, status) = match result {
-        Ok(message) => (success_with(message), 200),
+        Ok(response) => (response, 200),
         Err(error) => {
             error.log(&request_id, &head);
             let status = error.status().as_u16();

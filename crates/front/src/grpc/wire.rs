@@ -1,5 +1,7 @@
 //! The wire format of protobuf, field by field.
 
+use bytes::BufMut;
+
 use crate::http::json::{Fault, Read};
 
 /// The code of bytes that are no message.
@@ -66,22 +68,22 @@ fn ends_early() -> Box<Fault> {
 }
 
 /// Appends a field that is a number.
-pub(super) fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
+pub(super) fn put_number(out: &mut impl BufMut, field: u32, value: u64) {
     put_varint(out, u64::from(field) << 3);
     put_varint(out, value);
 }
 
 /// Appends a field that is text, bytes or a message.
-pub(super) fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
+pub(super) fn put_bytes(out: &mut impl BufMut, field: u32, value: &[u8]) {
     put_varint(out, u64::from(field) << 3 | 2);
     put_varint(out, value.len() as u64);
-    out.extend_from_slice(value);
+    out.put_slice(value);
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+fn put_varint(out: &mut impl BufMut, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.put_u8(value as u8 | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.put_u8(value as u8);
 }

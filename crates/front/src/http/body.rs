@@ -1,5 +1,6 @@
 //! Bodies: reading those of requests within bounds of size, time and memory; those of answers.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,6 +44,20 @@ impl BodyBudget {
     /// Bytes in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes so many bytes; false when there is no room, and then nothing is taken.
+    pub(crate) fn try_take(&self, bytes: usize) -> bool {
+        let fits = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.max;
+        if !fits {
+            self.give_back(bytes);
+        }
+        fits
+    }
+
+    /// Gives bytes back that were taken.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -228,10 +243,20 @@ pub(crate) struct Body {
     in_flight: Option<Arc<InFlight>>,
 }
 
-#[derive(Debug)]
 enum Content {
     Full(Bytes),
     Stream(mpsc::Receiver<io::Result<Bytes>>),
+    Other(Pin<Box<dyn http_body::Body<Data = Bytes, Error = io::Error> + Send>>),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Content::Full(_) => "Full",
+            Content::Stream(_) => "Stream",
+            Content::Other(_) => "Other",
+        })
+    }
 }
 
 impl Body {
@@ -248,6 +273,13 @@ impl Body {
     /// Bytes that come; an error breaks the answer off, which the client sees.
     pub(crate) fn stream(stream: mpsc::Receiver<io::Result<Bytes>>) -> Body {
         Body { content: Content::Stream(stream), trailers: None, in_flight: None }
+    }
+
+    /// The frames of a protocol that has a body of its own.
+    pub(crate) fn other(
+        body: impl http_body::Body<Data = Bytes, Error = io::Error> + Send + 'static,
+    ) -> Body {
+        Body { content: Content::Other(Box::pin(body)), trailers: None, in_flight: None }
     }
 
     /// Keeps `in_flight` until the body is written or dropped, with the memory that it takes.
@@ -267,7 +299,7 @@ impl Body {
     pub(crate) fn into_bytes(self) -> Bytes {
         match self.content {
             Content::Full(bytes) => bytes,
-            Content::Stream(_) => Bytes::new(),
+            Content::Stream(_) | Content::Other(_) => Bytes::new(),
         }
     }
 
@@ -306,6 +338,19 @@ impl http_body::Body for Body {
                     return Poll::Pending;
                 }
             },
+            Content::Other(body) => match body.as_mut().poll_frame(waker) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(bytes) => bytes,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                Poll::Ready(other) => return Poll::Ready(other),
+                Poll::Pending => {
+                    if let Some(progress) = progress {
+                        progress.ran_dry();
+                    }
+                    return Poll::Pending;
+                }
+            },
         };
         let bytes = match in_flight {
             None => bytes,
@@ -321,7 +366,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Stream(_) => SizeHint::default(),
+            Content::Stream(_) | Content::Other(_) => SizeHint::default(),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Extending leases, with what their holders report on the way.
 
 use http::response::Response;
-use sluice_engine::Limits;
 use sluice_engine::command::{Progress, ReportItem};
+use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::{LEASE_MS_MAX, PROGRESS_NOTE_BYTES_MAX};
+use sluice_engine::{Error, Limits};
+use sluice_node::Node;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, Text};
-use super::settle::{Bounded, Parsed, answer, parse_receipts};
+use super::settle::{Bounded, Parsed, answer, in_order, parse_receipts};
 
 /// Fields of extend.
 pub(crate) const EXTEND_FIELDS: &[&str] =
@@ -27,25 +29,13 @@ const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64
 pub(crate) async fn extend(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
-    let (items, refused) = request.items();
-    let namespace = call.namespace_id()?;
-    // Plain ones get a record of their own kind, which is the smallest.
-    let plain = items.iter().all(|(_, item)| item.progress.is_none() && item.checkpoint.is_none());
-    let extended = if items.is_empty() {
-        Vec::new()
-    } else if plain {
-        let items: Vec<_> = items.into_iter().map(|(receipt, item)| (receipt, item.lease_ms)).collect();
-        call.node().extend(namespace, &items).await?
-    } else {
-        let items: Vec<_> = items.into_iter().map(|(receipt, item)| ReportItem { receipt, ..item }).collect();
-        call.node().report(namespace, &items).await?
-    };
-    answer(extended, refused, request.is_list)
+    let extended = request.extend(call.node(), call.namespace_id()?).await?;
+    answer(extended, request.is_list)
 }
 
 /// A request to extend.
 #[derive(Debug)]
-pub(super) struct Extensions<'a> {
+pub(crate) struct Extensions<'a> {
     items: Vec<Extension<'a>>,
     scratch: String,
     octets: Vec<u8>,
@@ -105,7 +95,7 @@ fn read_progress<'a>(reader: &mut Reader<'a>) -> Read<(u8, Option<Text<'a>>)> {
 }
 
 impl<'a> Extensions<'a> {
-    pub(super) fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
+    pub(crate) fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
         let mut reader = Reader::new(body)?;
         let mut one = Extension::default();
         let mut items: Option<Bounded<Extension<'a>>> = None;
@@ -138,6 +128,28 @@ impl<'a> Extensions<'a> {
                 .map_err(|fault| if is_list { fault.at(at).inside("items") } else { fault })?;
         }
         Ok(Extensions { items, scratch, octets, is_list })
+    }
+
+    /// Extends them; one result per item, in order.
+    pub(crate) async fn extend(
+        &self,
+        node: &Node,
+        namespace: NamespaceId,
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let (items, refused) = self.items();
+        // Plain ones get a record of their own kind, which is the smallest.
+        let plain = items.iter().all(|(_, item)| item.progress.is_none() && item.checkpoint.is_none());
+        let extended = if items.is_empty() {
+            Vec::new()
+        } else if plain {
+            let items: Vec<_> = items.into_iter().map(|(receipt, item)| (receipt, item.lease_ms)).collect();
+            node.extend(namespace, &items).await?
+        } else {
+            let items: Vec<_> =
+                items.into_iter().map(|(receipt, item)| ReportItem { receipt, ..item }).collect();
+            node.report(namespace, &items).await?
+        };
+        Ok(in_order(extended, refused))
     }
 
     /// The items as the engine takes them; the receipts beside them are the right ones.

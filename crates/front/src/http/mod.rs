@@ -21,7 +21,7 @@ pub(crate) mod context;
 mod dead;
 pub(crate) mod dispatch;
 pub(crate) mod errors;
-mod extend;
+pub(crate) mod extend;
 mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -40,19 +40,19 @@ mod query;
 mod queue_defaults;
 mod queues;
 mod raw;
-mod receive;
+pub(crate) mod receive;
 mod respond;
 mod results;
 pub(crate) mod routes;
 mod schedules;
-mod send;
+pub(crate) mod send;
 mod send_options;
 mod server;
 mod setting_kinds;
 mod settings;
-mod settle;
+pub(crate) mod settle;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use openapi::openapi;
 pub use options::HttpOptions;

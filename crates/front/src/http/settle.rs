@@ -2,9 +2,10 @@
 
 use http::response::Response;
 use sluice_engine::command::{Content as Octets, SettleItem, Settlement};
-use sluice_engine::id::Receipt;
+use sluice_engine::id::{NamespaceId, Receipt};
 use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
 use sluice_engine::{Error, Limits};
+use sluice_node::Node;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
@@ -31,7 +32,7 @@ pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
 pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
 
 /// Items that were refused before the node saw them, with their place in the request.
-pub(super) type Refused = Vec<(usize, Error)>;
+pub(crate) type Refused = Vec<(usize, Error)>;
 /// Receipts that can be read, each with what goes with it, and those that cannot.
 pub(super) type Parsed<T> = (Vec<(Receipt, T)>, Refused);
 
@@ -103,30 +104,26 @@ pub(crate) async fn settle(call: &Call<'_>, body: Inbound) -> Result<Response<Bo
 }
 
 async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Response<Body>, ApiError> {
-    let (items, refused) = request.items();
-    let settled = match items.is_empty() {
-        true => Vec::new(),
-        false => call.node().settle(call.namespace_id()?, &items).await?,
-    };
-    answer(settled, refused, request.is_list)
+    let settled = request.settle(call.node(), call.namespace_id()?).await?;
+    answer(settled, request.is_list)
 }
 
 /// Results in the order of the request: those of the node, and between them those refused before.
-pub(super) fn answer(
-    mut done: Vec<Result<(), Error>>,
-    refused: Refused,
-    is_list: bool,
-) -> Result<Response<Body>, ApiError> {
-    if !refused.is_empty() {
-        let mut rest = done.into_iter();
-        let mut merged = Vec::with_capacity(rest.len() + refused.len());
-        for (at, error) in refused {
-            merged.extend(rest.by_ref().take(at - merged.len()));
-            merged.push(Err(error));
-        }
-        merged.extend(rest);
-        done = merged;
+pub(crate) fn in_order(done: Vec<Result<(), Error>>, refused: Refused) -> Vec<Result<(), Error>> {
+    if refused.is_empty() {
+        return done;
     }
+    let mut rest = done.into_iter();
+    let mut merged = Vec::with_capacity(rest.len() + refused.len());
+    for (at, error) in refused {
+        merged.extend(rest.by_ref().take(at - merged.len()));
+        merged.push(Err(error));
+    }
+    merged.extend(rest);
+    merged
+}
+
+pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Response<Body>, ApiError> {
     if is_list {
         return Ok(results(&done));
     }
@@ -186,7 +183,7 @@ impl<T> Bounded<T> {
 
 /// A request to settle.
 #[derive(Debug)]
-pub(super) struct Settlements<'a> {
+pub(crate) struct Settlements<'a> {
     items: Vec<SettlementText<'a>>,
     scratch: String,
     octets: Vec<u8>,
@@ -281,7 +278,7 @@ impl<'a> Settlements<'a> {
         Ok(Settlements { items: receipts.into_iter().map(item).collect(), scratch, octets, is_list })
     }
 
-    pub(super) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
+    pub(crate) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
         let mut reader = Reader::new(body)?;
         let mut items = Bounded::new(limits);
         reader.object(SETTLE_FIELDS, |reader, _| {
@@ -299,6 +296,20 @@ impl<'a> Settlements<'a> {
             decoded.map_err(|fault| fault.at(at).inside("items"))?;
         }
         Ok(Settlements { items, scratch, octets, is_list: true })
+    }
+
+    /// Settles them; one result per item, in order.
+    pub(crate) async fn settle(
+        &self,
+        node: &Node,
+        namespace: NamespaceId,
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let (items, refused) = self.items();
+        let settled = match items.is_empty() {
+            true => Vec::new(),
+            false => node.settle(namespace, &items).await?,
+        };
+        Ok(in_order(settled, refused))
     }
 
     /// The items as the engine takes them, and those whose receipt cannot be read.
@@ -401,7 +412,8 @@ mod tests {
         use http_body_util::BodyExt as _;
         let error = |text: &str| Error::InvalidReceipt { receipt: text.into() };
         let done = vec![Ok(()), Err(Error::AlreadySettled { receipt: "r".into() })];
-        let response = answer(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))], true).unwrap();
+        let response =
+            answer(in_order(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))]), true).unwrap();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let oks: Vec<bool> =

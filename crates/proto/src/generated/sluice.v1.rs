@@ -236,3 +236,209 @@ pub struct Error {
         ::prost::alloc::string::String,
     >,
 }
+/// What a client sends. The first frame is Open.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientFrame {
+    /// The client's own: 1 or more, each larger than the one before.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(oneof = "client_frame::Frame", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
+    pub frame: ::core::option::Option<client_frame::Frame>,
+}
+/// Nested message and enum types in `ClientFrame`.
+pub mod client_frame {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Frame {
+        #[prost(message, tag = "2")]
+        Open(super::Open),
+        #[prost(message, tag = "3")]
+        Attach(super::Attach),
+        #[prost(message, tag = "4")]
+        Credit(super::SetCredit),
+        #[prost(message, tag = "5")]
+        Settle(super::SettleMany),
+        #[prost(message, tag = "6")]
+        Extend(super::ExtendMany),
+        #[prost(message, tag = "7")]
+        Send(super::SendMany),
+        #[prost(message, tag = "8")]
+        Detach(super::Detach),
+        /// Answered at once, with an empty FrameResult.
+        #[prost(message, tag = "9")]
+        Ping(super::Ping),
+    }
+}
+/// Begins the session.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Open {
+    /// Empty: `default`. All queues and receipts of the session belong to it.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+}
+/// Lets a consumer have messages of some queues as they become ready.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Attach {
+    /// The client's own name for this consumer within the session; not in use.
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+    /// 1 to 64, each once. One that does not exist is followed from its creation on.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub queues: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Messages that it may hold at a time, up to 10,000; 0: none for now.
+    #[prost(uint32, tag = "3")]
+    pub credit: u32,
+    /// 1 to 43,200,000; default: each queue's.
+    #[prost(uint64, optional, tag = "4")]
+    pub lease_ms: ::core::option::Option<u64>,
+    /// A name for those who look; up to 128 bytes.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub name: ::prost::bytes::Bytes,
+    /// How long its receipts still count after the session breaks off, if their leases do not end before; 0 to 3,600,000,
+    /// default 30,000. 0: everything goes back at once.
+    #[prost(uint64, optional, tag = "6")]
+    pub grace_ms: ::core::option::Option<u64>,
+    /// Receipts from before that are to be its own: their leases begin anew. Each has a result. They take credit, and it may
+    /// so hold more than its credit.
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub resume: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// Sets how many messages a consumer may hold at a time. What it holds beyond stays its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetCredit {
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+    #[prost(uint32, tag = "2")]
+    pub credit: u32,
+}
+/// Settles 1 to 10,000 deliveries.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SettleMany {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<Settlement>,
+    /// Receipts to ack, beside `items` and counted behind them: the same as items with the outcome `ack` and nothing else.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub acks: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// Extends 1 to 10,000 leases.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExtendMany {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<Extension>,
+}
+/// Sends 1 to 10,000 messages to a queue, all or nothing.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SendMany {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub queue: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub messages: ::prost::alloc::vec::Vec<Message>,
+    /// As that of a Send: a client that does not know whether its frame arrived may repeat it in its next session.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub idempotency_key: ::prost::bytes::Bytes,
+}
+/// Gives a consumer nothing more. What it holds goes back to its queues, and the attempts do not count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Detach {
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+    /// How long its receipts still count, 0 to 3,600,000; default 0: everything goes back at once.
+    #[prost(uint64, optional, tag = "2")]
+    pub grace_ms: ::core::option::Option<u64>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Ping {}
+/// What the server sends.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ServerFrame {
+    #[prost(oneof = "server_frame::Frame", tags = "1, 2, 3, 4, 5, 6")]
+    pub frame: ::core::option::Option<server_frame::Frame>,
+}
+/// Nested message and enum types in `ServerFrame`.
+pub mod server_frame {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Frame {
+        #[prost(message, tag = "1")]
+        Deliveries(super::Deliveries),
+        #[prost(message, tag = "2")]
+        Result(super::FrameResult),
+        #[prost(message, tag = "3")]
+        Cancellations(super::Cancellations),
+        #[prost(message, tag = "4")]
+        Draining(super::Draining),
+        #[prost(message, tag = "5")]
+        KeepAlive(super::KeepAlive),
+        #[prost(message, tag = "6")]
+        Detached(super::Detached),
+    }
+}
+/// Messages for a consumer.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Deliveries {
+    /// As in Attach.
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub messages: ::prost::alloc::vec::Vec<Delivered>,
+}
+/// What came of one frame of the client.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FrameResult {
+    /// The frame's.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// The frame as a whole was refused: nothing of it was done.
+    #[prost(message, optional, tag = "2")]
+    pub error: ::core::option::Option<Error>,
+    /// Items that did not go as asked; all others did.
+    #[prost(message, repeated, tag = "3")]
+    pub failures: ::prost::alloc::vec::Vec<ItemFailure>,
+    /// SendMany: one id per message, in order.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub ids: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// SendMany: whether it was sent before, by its idempotency key.
+    #[prost(bool, tag = "5")]
+    pub duplicate: bool,
+    /// SendMany: which messages, from 0, are duplicates by their unique keys.
+    #[prost(uint32, repeated, tag = "6")]
+    pub duplicates: ::prost::alloc::vec::Vec<u32>,
+}
+/// An item that did not go as asked.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ItemFailure {
+    /// Which, from 0.
+    #[prost(uint32, tag = "1")]
+    pub item: u32,
+    /// The same settlement took place before: as good as success.
+    #[prost(bool, tag = "2")]
+    pub already_settled: bool,
+    /// Why not, otherwise.
+    #[prost(message, optional, tag = "3")]
+    pub error: ::core::option::Option<Error>,
+}
+/// Messages that were cancelled while a consumer of the session holds them: their work is in vain.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Cancellations {
+    /// As in Attach.
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub receipts: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// The server stops: no deliveries come any more. Finish, settle, close, and connect again, here or elsewhere. What is held
+/// when the server ends can be resumed there within its grace.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Draining {
+    /// For how long this session is still served.
+    #[prost(uint64, tag = "1")]
+    pub grace_ms: u64,
+}
+/// Sent when nothing else was for 20 s. A client that hears nothing for a minute may take the session as broken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepAlive {}
+/// A consumer gets nothing more, and not because it asked so: its namespace was deleted, or the shard began anew.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Detached {
+    /// As in Attach.
+    #[prost(uint32, tag = "1")]
+    pub consumer: u32,
+}

@@ -2,4 +2,5 @@
 
 mod calls;
 mod contract;
+mod session;
 pub(super) mod support;

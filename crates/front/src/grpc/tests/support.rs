@@ -24,6 +24,14 @@ pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;
 
 /// Starts a server with the defaults.
 pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
+    start_until(change, std::future::pending()).await
+}
+
+/// The same, until `stop` resolves.
+pub(crate) async fn start_until(
+    change: impl FnOnce(&mut HttpOptions),
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> SocketAddr {
     let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
     change(&mut http);
     let options = Options {
@@ -43,7 +51,10 @@ pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
     let node = Node::start(options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, node, http, std::future::pending()));
+    tokio::spawn(serve(listener, node.clone(), http, async move {
+        stop.await;
+        node.drain();
+    }));
     address
 }
 

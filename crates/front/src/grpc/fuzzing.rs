@@ -1,0 +1,124 @@
+//! The decoders of calls and frames, for fuzzing: each takes any bytes. No part of the API.
+
+use bytes::Bytes;
+use prost::Message as _;
+use sluice_engine::Limits;
+use sluice_proto::framing::Deframer;
+use sluice_proto::v1::ClientFrame;
+use sluice_proto::v1::client_frame::Frame;
+
+use super::methods::METHODS;
+use super::schema::schema;
+use super::session::{Plain, as_json, send_as_json};
+use super::to_json::{read_rows, write_object};
+use crate::http::extend::Extensions;
+use crate::http::send::Batch;
+use crate::http::settle::Settlements;
+
+/// Longest frame that is taken here.
+const FRAME_BYTES_MAX: usize = 1 << 20;
+
+/// What a client of a session sends, in pieces whose size the first byte names.
+pub fn frames(bytes: &[u8]) {
+    let Some((size, bytes)) = bytes.split_first() else { return };
+    let mut deframer = Deframer::new(FRAME_BYTES_MAX);
+    let mut taken = 0;
+    for piece in bytes.chunks(usize::from(*size) + 1) {
+        deframer.push(Bytes::copy_from_slice(piece));
+        loop {
+            let message = match deframer.next() {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                // Nothing that follows can be read.
+                Err(_) => return,
+            };
+            taken += message.len() + 5;
+            if let Ok(ClientFrame { frame: Some(frame), .. }) = ClientFrame::decode(message) {
+                decode(frame);
+            }
+        }
+        assert!(deframer.pending() <= bytes.len());
+    }
+    assert!(taken <= bytes.len(), "nothing is read that did not come");
+}
+
+fn decode(frame: Frame) {
+    let limits = Limits::default();
+    match frame {
+        Frame::Send(send) => {
+            if let Some(plain) = Plain::read(&send.messages) {
+                assert_eq!(plain.items().len(), send.messages.len());
+            }
+            if let Ok(json) = send_as_json(&send)
+                && let Ok(batch) = Batch::read(&json, &limits)
+            {
+                let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+                assert_eq!(batch.items(&headers, &tags, &options).len(), send.messages.len());
+            }
+        }
+        Frame::Settle(settle) => {
+            if let Ok(json) = as_json("SettleMany", &settle) {
+                let _ = Settlements::read_mixed(&json, &limits);
+            }
+        }
+        Frame::Extend(extend) => {
+            if let Ok(json) = as_json("ExtendMany", &extend) {
+                let _ = Extensions::read(&json, &limits);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The message of a call, which the first byte names. What becomes JSON is JSON.
+pub fn call(bytes: &[u8]) {
+    let Some((which, bytes)) = bytes.split_first() else { return };
+    let (name, _) = METHODS[usize::from(*which) % METHODS.len()];
+    let Some((input, _)) = schema().call(&format!("/sluice.v1.{name}")) else { return };
+    let message = schema().message(input);
+    let Ok(rows) = read_rows(message, bytes) else { return };
+    let mut json = Vec::new();
+    if write_object(message, &rows, &mut json).is_ok() {
+        let value: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&json);
+        assert!(value.is_ok(), "{}", String::from_utf8_lossy(&json));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use sluice_proto::framing::frame;
+    use sluice_proto::v1::{Message, SendMany, SettleMany, Settlement, Unique};
+
+    #[test]
+    fn noise_never_panics() {
+        let unique = Unique { key: "k".into(), ..Unique::default() };
+        let message =
+            Message { payload: "a".into(), unique: Some(unique), priority: Some(3), ..Message::default() };
+        let send = Frame::Send(SendMany {
+            queue: "q".into(),
+            messages: vec![message.clone(), message],
+            ..SendMany::default()
+        });
+        let item = Settlement {
+            receipt: "r".into(),
+            outcome: "nack".into(),
+            delay_ms: Some(5),
+            ..Settlement::default()
+        };
+        let settle = Frame::Settle(SettleMany { items: vec![item], acks: vec!["x".into()] });
+        let mut seed = BytesMut::from(&b"\x40"[..]);
+        for (number, told) in (1..).zip([send, settle]) {
+            frame(&ClientFrame { number, frame: Some(told) }, &mut seed);
+        }
+        frames(&seed);
+        let mut random = crate::http::testing::Random(29);
+        for _ in 0..20_000 {
+            let mut bytes = seed.to_vec();
+            random.mutate(&mut bytes);
+            frames(&bytes);
+            call(&bytes[bytes.len().min(6)..]);
+        }
+    }
+}

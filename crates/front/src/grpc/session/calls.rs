@@ -1,0 +1,273 @@
+//! What a frame of the client asks of the node, and what came of it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use sluice_engine::Error;
+use sluice_engine::command::{
+    Attach as AttachCommand, DETACH_GRACE_MS, Send as SendCommand, SettleItem, Settlement,
+};
+use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use sluice_node::{Consumer, Node, Sent};
+use sluice_proto::v1::{Attach, ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
+
+use super::decode::{Plain, as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
+use crate::digest::send_digest;
+use crate::http::context::Context;
+use crate::http::errors::ApiError;
+use crate::http::extend::Extensions;
+use crate::http::json::Fault;
+use crate::http::receive::check_consumer;
+use crate::http::send::Batch;
+use crate::http::settle::{Refused, Settlements, in_order};
+
+/// The answer to a frame, or to several.
+pub(super) type Answering = Pin<Box<dyn Future<Output = Vec<Answered>> + Send>>;
+
+/// What came of one frame.
+#[derive(Debug)]
+pub(super) struct Answered {
+    /// The client's number.
+    pub(super) number: u64,
+    pub(super) result: Result<Done, ApiError>,
+}
+
+/// What a frame did.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// What became of each item; none: all went well.
+    Items(Vec<Result<(), Error>>),
+    Sent(Sent),
+    /// The client's name for the consumer, and what became of the receipts to resume.
+    Attached(u32, Box<Consumer>, Vec<Result<(), Error>>),
+}
+
+/// Where the calls of a session go.
+#[derive(Clone, Debug)]
+pub(super) struct Calls {
+    pub(super) context: Arc<Context>,
+    pub(super) namespace: NamespaceId,
+}
+
+fn answering(number: u64, call: impl Future<Output = Result<Done, ApiError>> + Send + 'static) -> Answering {
+    Box::pin(async move { vec![Answered { number, result: call.await }] })
+}
+
+impl Calls {
+    fn node(&self) -> &Node {
+        &self.context.node
+    }
+
+    pub(super) fn send(&self, number: u64, send: SendMany) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            if let Some(plain) = Plain::read(&send.messages) {
+                return calls.send_items(&send, &plain.items()).await;
+            }
+            let json = send_as_json(&send)?;
+            let batch = Batch::read(&json, calls.node().limits())?;
+            let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+            calls.send_items(&send, &batch.items(&headers, &tags, &options)).await
+        })
+    }
+
+    async fn send_items(
+        &self,
+        send: &SendMany,
+        items: &[sluice_engine::command::SendItem<'_>],
+    ) -> Result<Done, ApiError> {
+        if items.is_empty() {
+            return Err(Fault::invalid("expected at least one message").inside("messages").into());
+        }
+        let queue = text(&send.queue, "queue")?;
+        let idempotency_key = send.idempotency_key.as_ref();
+        if idempotency_key.len() > IDEMPOTENCY_KEY_BYTES_MAX
+            || !idempotency_key.iter().all(|byte| (0x20..0x7f).contains(byte))
+        {
+            let reason = format!("expected up to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
+            return Err(Fault::invalid(reason).inside("idempotency_key").into());
+        }
+        let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
+        let namespace = self.namespace;
+        let send = SendCommand { namespace, queue, idempotency_key, request_digest, items };
+        Ok(Done::Sent(self.node().send(&send).await?))
+    }
+
+    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            let (node, namespace) = (calls.node(), calls.namespace);
+            if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
+                let json = as_json("ExtendMany", &extend)?;
+                let request = Extensions::read(&json, node.limits())?;
+                return Ok(Done::Items(request.extend(node, namespace).await?));
+            }
+            let mut refused = Refused::new();
+            let mut items = Vec::with_capacity(extend.items.len());
+            for (at, item) in extend.items.iter().enumerate() {
+                match receipt(&item.receipt) {
+                    Ok(receipt) => items.push((receipt, item.lease_ms.unwrap_or(0))),
+                    Err(error) => refused.push((at, error)),
+                }
+            }
+            let done = if items.is_empty() { Vec::new() } else { node.extend(namespace, &items).await? };
+            Ok(Done::Items(in_order(done, refused)))
+        })
+    }
+
+    /// A settlement that is more than acks.
+    pub(super) fn settle(&self, number: u64, mut settle: SettleMany) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            let acks = std::mem::take(&mut settle.acks);
+            let ack =
+                |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
+            settle.items.extend(acks.into_iter().map(ack));
+            let json = as_json("SettleMany", &settle)?;
+            let request = Settlements::read_mixed(&json, calls.node().limits())?;
+            Ok(Done::Items(request.settle(calls.node(), calls.namespace).await?))
+        })
+    }
+
+    /// Settles what gathered of acks.
+    pub(super) fn ack(&self, acks: Acks) -> Answering {
+        let calls = self.clone();
+        Box::pin(async move {
+            let ack = |receipt: &Receipt| SettleItem {
+                receipt: *receipt,
+                settlement: Settlement::Ack,
+                error: "",
+                result: None,
+            };
+            let items: Vec<SettleItem<'_>> = acks.receipts.iter().map(ack).collect();
+            let settled = match items.is_empty() {
+                true => Ok(Vec::new()),
+                false => calls.node().settle(calls.namespace, &items).await,
+            };
+            acks.answers(settled)
+        })
+    }
+
+    pub(super) fn credit(&self, number: u64, consumer: ConsumerId, credit: u32) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            calls.node().credit(calls.namespace, consumer, credit).await?;
+            Ok(Done::Items(Vec::new()))
+        })
+    }
+
+    pub(super) fn detach(&self, number: u64, consumer: ConsumerId, grace_ms: u64) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            calls.node().detach(calls.namespace, consumer, grace_ms).await?;
+            Ok(Done::Items(Vec::new()))
+        })
+    }
+
+    pub(super) fn attach(&self, number: u64, attach: Attach) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            let mut queues = Vec::with_capacity(attach.queues.len().min(64));
+            for queue in attach.queues.iter() {
+                queues.push(text(queue, "queues")?);
+            }
+            let name = text(&attach.name, "name")?;
+            check_consumer(name).map_err(|fault| fault.inside("name"))?;
+            if attach.lease_ms == Some(0) {
+                return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms").into());
+            }
+            let resumes = !attach.resume.is_empty();
+            let (namespace, node) = (calls.namespace, calls.node());
+            let command = AttachCommand {
+                namespace,
+                name,
+                queues: &queues,
+                // First what it has already, then more.
+                credit: if resumes { 0 } else { attach.credit },
+                lease_ms: attach.lease_ms.unwrap_or(0),
+            };
+            let grace_ms = attach.grace_ms.unwrap_or(DETACH_GRACE_MS);
+            let consumer = node.attach(&command, grace_ms).await?;
+            let mut results = Vec::new();
+            if resumes {
+                let (mut receipts, mut refused) = (Vec::with_capacity(attach.resume.len()), Refused::new());
+                for (at, bytes) in attach.resume.iter().enumerate() {
+                    match receipt(bytes) {
+                        Ok(receipt) => receipts.push(receipt),
+                        Err(error) => refused.push((at, error)),
+                    }
+                }
+                let done = match receipts.is_empty() {
+                    true => Vec::new(),
+                    false => node.resume(namespace, consumer.id(), &receipts).await?,
+                };
+                results = in_order(done, refused);
+                node.credit(namespace, consumer.id(), attach.credit).await?;
+            }
+            Ok(Done::Attached(attach.consumer, Box::new(consumer), results))
+        })
+    }
+}
+
+/// Acks of frames that came together: they are settled as one.
+#[derive(Debug, Default)]
+pub(super) struct Acks {
+    receipts: Vec<Receipt>,
+    frames: Vec<AckFrame>,
+}
+
+/// What is of one frame.
+#[derive(Debug)]
+struct AckFrame {
+    number: u64,
+    /// How many of the receipts.
+    receipts: usize,
+    refused: Refused,
+}
+
+impl Acks {
+    /// Whether a frame holds nothing else.
+    pub(super) fn fit(settle: &SettleMany) -> bool {
+        !(settle.items.is_empty() && settle.acks.is_empty()) && settle.items.iter().all(is_plain_ack)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.receipts.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Adds a frame that fits.
+    pub(super) fn add(&mut self, number: u64, settle: &SettleMany) {
+        let before = self.receipts.len();
+        let mut refused = Refused::new();
+        let items = settle.items.iter().map(|item| &item.receipt).chain(&settle.acks);
+        for (at, bytes) in items.enumerate() {
+            match receipt(bytes) {
+                Ok(receipt) => self.receipts.push(receipt),
+                Err(error) => refused.push((at, error)),
+            }
+        }
+        self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
+    }
+
+    /// Gives each frame its part.
+    fn answers(self, settled: Result<Vec<Result<(), Error>>, Error>) -> Vec<Answered> {
+        let mut settled = settled.map(Vec::into_iter);
+        let answer = |frame: AckFrame| {
+            let result = match &mut settled {
+                Ok(settled) => {
+                    let own: Vec<_> = settled.by_ref().take(frame.receipts).collect();
+                    Ok(Done::Items(in_order(own, frame.refused)))
+                }
+                Err(error) => Err(ApiError::from(error.clone())),
+            };
+            Answered { number: frame.number, result }
+        };
+        self.frames.into_iter().map(answer).collect()
+    }
+}

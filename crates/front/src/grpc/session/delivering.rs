@@ -1,0 +1,89 @@
+//! A consumer of a session: hands on what it is given.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sluice_engine::id::ConsumerId;
+use sluice_node::{Consumer, DetachedBy, Event};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::encode;
+use super::outbox::Outbox;
+
+/// Most messages of a frame, and most bytes, though at least one message.
+const MESSAGES_MAX: usize = 256;
+const BYTES_MAX: u64 = 256 << 10;
+
+/// A consumer that is attached, as its session knows it.
+#[derive(Debug)]
+pub(super) struct Attached {
+    pub(super) id: ConsumerId,
+    /// The client knows that it gets nothing more.
+    asked: Arc<AtomicBool>,
+}
+
+impl Attached {
+    /// Begins to hand on. It ends when the consumer is detached, or when `ended` says so of the session.
+    pub(super) fn begin(
+        number: u32,
+        consumer: Consumer,
+        outbox: &Arc<Outbox>,
+        ended: watch::Receiver<bool>,
+        tasks: &mut JoinSet<()>,
+    ) -> Attached {
+        let asked = Arc::new(AtomicBool::new(false));
+        let attached = Attached { id: consumer.id(), asked: Arc::clone(&asked) };
+        tasks.spawn(hand_on(number, consumer, Arc::clone(outbox), ended, asked));
+        attached
+    }
+
+    /// The client has asked for its end.
+    pub(super) fn detaches(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn hand_on(
+    number: u32,
+    mut consumer: Consumer,
+    outbox: Arc<Outbox>,
+    mut ended: watch::Receiver<bool>,
+    asked: Arc<AtomicBool>,
+) {
+    loop {
+        let next = async {
+            outbox.has_room().await;
+            consumer.next(MESSAGES_MAX, BYTES_MAX).await
+        };
+        let event = tokio::select! {
+            biased;
+            // An error means that the session is gone, which is ended as well.
+            _ = ended.wait_for(|ended| *ended) => break,
+            event = next => event,
+        };
+        match event {
+            Ok(Event::Delivered(messages)) => {
+                let receipts = messages.iter().map(|message| message.delivery.receipt);
+                outbox.add_deliveries(number, receipts, |out| encode::deliveries(out, number, &messages));
+            }
+            Ok(Event::Cancelled(receipts)) => {
+                outbox.add(|out| encode::cancellations(out, number, &receipts));
+            }
+            Ok(Event::Detached(by)) => {
+                // Of draining the whole session hears.
+                if by != DetachedBy::Draining && !asked.load(Ordering::Relaxed) {
+                    outbox.add(|out| encode::detached(out, number));
+                }
+                // What it holds is the client's for its time of grace; what was not taken is not lost with this task.
+                let _ = ended.wait_for(|ended| *ended).await;
+                break;
+            }
+            Err(_) => {
+                outbox.add(|out| encode::detached(out, number));
+                break;
+            }
+        }
+    }
+    consumer.abandon(outbox.unsent(number));
+}

@@ -1,0 +1,16 @@
+//! A session: one stream of frames each way, as `proto/sluice/v1/session.proto` tells.
+//!
+//! One task reads the client's frames and gives their answers (`calls`, `decode`); each consumer that is attached has another,
+//! which hands its messages on (`delivering`); both write frames (`encode`) into what the connection takes from (`outbox`). No
+//! message has a task or channel of its own, and nothing waits in order to fill a frame: what gathers while the connection is
+//! busy goes with its next bytes, and acks that came together are settled together.
+
+mod calls;
+mod decode;
+mod delivering;
+mod encode;
+mod outbox;
+mod reading;
+
+pub(super) use decode::{Plain, as_json, send_as_json};
+pub(super) use reading::{PATH, open};

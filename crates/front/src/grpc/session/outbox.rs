@@ -1,0 +1,230 @@
+//! What a session has for its client, until the connection takes it. Whoever has something appends its frame; what has gathered
+//! by the time the connection can take more goes as one.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Waking, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http::header::HeaderMap;
+use http_body::{Body, Frame};
+use sluice_engine::id::Receipt;
+use sluice_proto::framing::frame_with;
+use tokio::sync::Notify;
+
+/// Bytes that wait above which no deliveries are added.
+const DELIVERIES_MAX: usize = 256 << 10;
+/// Bytes that wait above which nothing more is read from the client, since it would be answered.
+const ANSWERS_MAX: usize = 1 << 20;
+/// Most bytes that the connection gets at once: taking them is progress.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The sending side of a session.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    state: Mutex<State>,
+    /// Told when bytes were taken, and when the connection has gone.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    waiting: BytesMut,
+    /// Bytes that the connection has taken so far.
+    taken: u64,
+    /// Deliveries that it has not taken: where each begins, whose it is, and which.
+    unsent: VecDeque<(u64, u32, Receipt)>,
+    /// Ends the stream once all has been taken.
+    trailers: Option<HeaderMap>,
+    reader: Option<Waker>,
+    is_closed: bool,
+    added_at: Instant,
+}
+
+impl Outbox {
+    pub(super) fn new() -> Arc<Outbox> {
+        let state = State {
+            waiting: BytesMut::new(),
+            taken: 0,
+            unsent: VecDeque::new(),
+            trailers: None,
+            reader: None,
+            is_closed: false,
+            added_at: Instant::now(),
+        };
+        Arc::new(Outbox { state: Mutex::new(state), changed: Notify::new() })
+    }
+
+    /// Appends one frame.
+    pub(super) fn add(&self, encode: impl FnOnce(&mut BytesMut)) {
+        self.add_deliveries(0, std::iter::empty(), encode);
+    }
+
+    /// Appends one frame with deliveries for a consumer.
+    pub(super) fn add_deliveries(
+        &self,
+        consumer: u32,
+        receipts: impl Iterator<Item = Receipt>,
+        encode: impl FnOnce(&mut BytesMut),
+    ) {
+        let mut state = self.state();
+        let begins = state.taken + state.waiting.len() as u64;
+        state.unsent.extend(receipts.map(|receipt| (begins, consumer, receipt)));
+        frame_with(&mut state.waiting, encode);
+        state.added_at = Instant::now();
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Ends the stream when all that waits has been taken.
+    pub(super) fn end(&self, trailers: HeaderMap) {
+        let mut state = self.state();
+        state.trailers = Some(trailers);
+        if let Some(reader) = state.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Resolves when deliveries may be added, at once if the connection has gone.
+    pub(super) async fn has_room(&self) {
+        self.falls_below(DELIVERIES_MAX).await;
+    }
+
+    /// Resolves when more may be read from the client.
+    pub(super) async fn may_answer(&self) {
+        self.falls_below(ANSWERS_MAX).await;
+    }
+
+    async fn falls_below(&self, bytes: usize) {
+        self.until(|state| state.waiting.len() < bytes || state.is_closed).await;
+    }
+
+    /// Resolves when the connection has gone.
+    pub(super) async fn closed(&self) {
+        self.until(|state| state.is_closed).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Before the look, so that no change is missed after it.
+            changed.as_mut().enable();
+            if is_so(&self.state()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// For how long nothing was added.
+    pub(super) fn quiet_for(&self) -> Duration {
+        self.state().added_at.elapsed()
+    }
+
+    /// Deliveries of a consumer that the connection has not taken, not even in part.
+    pub(super) fn unsent(&self, consumer: u32) -> Vec<Receipt> {
+        let state = self.state();
+        let of_consumer = state.unsent.iter().filter(|(_, whose, _)| *whose == consumer);
+        of_consumer.map(|(_, _, receipt)| *receipt).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The stream of a session's frames, as the body of its answer.
+#[derive(Debug)]
+pub(super) struct Outgoing(pub(super) Arc<Outbox>);
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        waking: &mut Waking<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let mut state = self.0.state();
+        if state.waiting.is_empty() {
+            if let Some(trailers) = state.trailers.take() {
+                state.is_closed = true;
+                return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+            }
+            if state.is_closed {
+                return Poll::Ready(None);
+            }
+            state.reader = Some(waking.waker().clone());
+            return Poll::Pending;
+        }
+        let bytes = state.waiting.len().min(PIECE_BYTES);
+        let piece = state.waiting.split_to(bytes).freeze();
+        state.taken += bytes as u64;
+        let taken = state.taken;
+        while state.unsent.front().is_some_and(|(begins, ..)| *begins < taken) {
+            state.unsent.pop_front();
+        }
+        drop(state);
+        self.0.changed.notify_waiters();
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.0.state().is_closed = true;
+        self.0.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use sluice_engine::{MessageId, NamespaceId};
+
+    use super::*;
+
+    fn receipt(token: u64) -> Receipt {
+        Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token }
+    }
+
+    #[tokio::test]
+    async fn what_was_not_taken_is_known() {
+        let outbox = Outbox::new();
+        let mut outgoing = Outgoing(Arc::clone(&outbox));
+        outbox.add_deliveries(1, [receipt(1)].into_iter(), |out| out.resize(out.len() + PIECE_BYTES, 0));
+        outbox.add_deliveries(2, [receipt(2)].into_iter(), |out| out.extend_from_slice(b"b"));
+        outbox.add_deliveries(1, [receipt(3)].into_iter(), |out| out.extend_from_slice(b"c"));
+        assert_eq!(outbox.unsent(1), [receipt(1), receipt(3)]);
+        let _ = outgoing.frame().await;
+        assert_eq!((outbox.unsent(1), outbox.unsent(2)), (vec![receipt(3)], vec![receipt(2)]));
+        outbox.end(HeaderMap::new());
+        let _ = outgoing.frame().await;
+        assert!(outbox.unsent(1).is_empty() && outbox.unsent(2).is_empty());
+        assert!(outgoing.frame().await.unwrap().unwrap().is_trailers());
+        assert!(outgoing.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_room_hears_that_the_connection_has_gone() {
+        let outbox = Outbox::new();
+        let outgoing = Outgoing(Arc::clone(&outbox));
+        outbox.add(|out| out.resize(DELIVERIES_MAX, 0));
+        let waiting = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move {
+                outbox.has_room().await;
+                outbox.closed().await;
+            }
+        });
+        tokio::task::yield_now().await;
+        drop(outgoing);
+        waiting.await.unwrap();
+    }
+}

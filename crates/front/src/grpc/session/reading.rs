@@ -1,0 +1,348 @@
+//! The client's side of a session: its frames in order, and their answers.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Waking, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use http::header::CONTENT_TYPE;
+use http::response::Response;
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use prost::Message as _;
+use sluice_engine::Error;
+use sluice_engine::id::NamespaceId;
+use sluice_proto::framing::{Deframer, FramingError};
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::{ClientFrame, Detach, SetCredit};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::calls::{Acks, Answered, Answering, Calls, Done};
+use super::decode::text;
+use super::delivering::Attached;
+use super::encode;
+use super::outbox::{Outbox, Outgoing};
+use crate::grpc::status::{GRPC, failure, success};
+use crate::grpc::wire::INVALID;
+use crate::http::body::Body;
+use crate::http::context::Context;
+use crate::http::errors::ApiError;
+use crate::http::json::Fault;
+
+/// The path of the call.
+pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";
+/// Frames of a client that are not answered yet; more are read only when there are fewer.
+const UNANSWERED_MAX: usize = 1_024;
+/// Consumers of one session.
+const CONSUMERS_MAX: usize = 1_000;
+/// After so long without a frame of the server there is one that says that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// Bytes of a frame on its way that are not counted against the bodies of all requests.
+const FREE_BYTES: usize = 64 << 10;
+/// The code of frames whose numbers do not grow, and of such as come before or after their time.
+const OUT_OF_ORDER: &str = "frame_out_of_order";
+
+/// Begins a session; it runs until one of the sides ends it.
+pub(in crate::grpc) fn open(context: &Arc<Context>, incoming: Incoming) -> Response<Body> {
+    let outbox = Outbox::new();
+    let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    tokio::spawn(run(Arc::clone(context), incoming, outbox));
+    response
+}
+
+async fn run(context: Arc<Context>, incoming: Incoming, outbox: Arc<Outbox>) {
+    let (end, ended) = watch::channel(false);
+    let mut consumers = JoinSet::new();
+    let mut session = Session {
+        frames: Deframer::new(context.body_limits.send),
+        reserved: 0,
+        opened: None,
+        last_number: 0,
+        attached: HashMap::new(),
+        answers: FuturesUnordered::new(),
+        acks: Acks::default(),
+        consumers: &mut consumers,
+        ended,
+        outbox: &outbox,
+        context: &context,
+    };
+    let result = session.serve(incoming).await;
+    drop(session);
+    outbox.end(match &result {
+        Ok(()) => success(),
+        Err(error) => failure(error),
+    });
+    // Fails only when no consumer is there to hear it.
+    let _ = end.send(true);
+    while consumers.join_next().await.is_some() {}
+}
+
+struct Session<'s> {
+    context: &'s Arc<Context>,
+    outbox: &'s Arc<Outbox>,
+    frames: Deframer,
+    /// Bytes that the frame on its way has of the budget for bodies.
+    reserved: usize,
+    /// What the first frame has said.
+    opened: Option<Calls>,
+    last_number: u64,
+    attached: HashMap<u32, Attached>,
+    answers: FuturesUnordered<Answering>,
+    /// Of the frames that came together.
+    acks: Acks,
+    consumers: &'s mut JoinSet<()>,
+    ended: watch::Receiver<bool>,
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.context.body_budget.give_back(self.reserved);
+    }
+}
+
+impl Session<'_> {
+    /// Reads until the client has closed its side, and answers all that it has sent.
+    async fn serve(&mut self, mut incoming: Incoming) -> Result<(), ApiError> {
+        let opened = Instant::now();
+        let mut frame_since = opened;
+        let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
+        let (mut reading, mut draining) = (true, false);
+        let context = Arc::clone(self.context);
+        let mut stopping = std::pin::pin!(context.stopping());
+        while reading || !self.answers.is_empty() {
+            let waits = self.opened.is_none() || self.frames.pending() > 0;
+            let deadline = match self.opened {
+                None => opened + context.options.head_timeout,
+                Some(_) => frame_since + context.options.body_timeout,
+            };
+            let may_read = reading && self.answers.len() < UNANSWERED_MAX;
+            tokio::select! {
+                piece = next_piece(&mut incoming, self.outbox), if may_read => match piece {
+                    Some(piece) => {
+                        if self.frames.pending() == 0 {
+                            frame_since = Instant::now();
+                        }
+                        if self.take(piece?)? {
+                            frame_since = Instant::now();
+                        }
+                    }
+                    None if self.frames.pending() > 0 => {
+                        return Err(ApiError::new("incomplete_body", "the stream ends within a frame"));
+                    }
+                    None => reading = false,
+                },
+                Some(answered) = self.answers.next(), if !self.answers.is_empty() => self.tell_all(answered),
+                () = self.outbox.closed() => return Ok(()),
+                () = &mut stopping, if !draining => {
+                    draining = true;
+                    let grace_ms = context.options.shutdown_grace.as_millis() as u64;
+                    self.outbox.add(|out| encode::draining(out, grace_ms));
+                }
+                _ = keep_alive.tick() => {
+                    if self.outbox.quiet_for() >= KEEP_ALIVE {
+                        self.outbox.add(encode::keep_alive);
+                    }
+                }
+                () = sleep_until(deadline), if reading && waits => return Err(self.too_slow()),
+            }
+        }
+        Ok(())
+    }
+
+    fn too_slow(&self) -> ApiError {
+        let message = match self.opened {
+            None => "no Open came in time: it is the first frame of a session".to_owned(),
+            Some(_) => format!("a frame came too slowly: {} bytes of it are here", self.frames.pending()),
+        };
+        ApiError::new("request_timeout", message)
+    }
+
+    /// Takes in what has come. Tells whether a frame has come to its end.
+    fn take(&mut self, piece: Bytes) -> Result<bool, ApiError> {
+        self.frames.push(piece);
+        let before = self.last_number;
+        loop {
+            match self.frames.next() {
+                Ok(Some(bytes)) => self.frame(&bytes)?,
+                Ok(None) => break,
+                Err(error @ FramingError::Compressed) => {
+                    return Err(Fault::new(INVALID, error.to_string()).into());
+                }
+                Err(FramingError::TooLarge { limit, .. }) => return Err(ApiError::body_too_large(limit)),
+            }
+        }
+        self.settle_gathered();
+        self.reserve()?;
+        Ok(self.last_number > before)
+    }
+
+    /// A large frame on its way counts as the body of a request.
+    fn reserve(&mut self) -> Result<(), ApiError> {
+        let wanted = self.frames.pending().saturating_sub(FREE_BYTES);
+        let budget = &self.context.body_budget;
+        if wanted <= self.reserved {
+            budget.give_back(self.reserved - wanted);
+        } else if !budget.try_take(wanted - self.reserved) {
+            return Err(Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }.into());
+        }
+        self.reserved = wanted;
+        Ok(())
+    }
+
+    fn frame(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+        let frame =
+            ClientFrame::decode(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
+        let number = frame.number;
+        if number <= self.last_number {
+            let message = format!(
+                "the frame has number {number}, after {}: numbers begin at 1 and grow",
+                self.last_number
+            );
+            return Err(ApiError::new(OUT_OF_ORDER, message));
+        }
+        self.last_number = number;
+        let Some(frame) = frame.frame else {
+            return Err(
+                Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()
+            );
+        };
+        let Some(calls) = self.opened.clone() else { return self.open(number, frame) };
+        if let Frame::Settle(settle) = &frame
+            && Acks::fit(settle)
+        {
+            if self.acks.len() + settle.items.len() + settle.acks.len() > self.batch_items() {
+                self.settle_gathered();
+            }
+            self.acks.add(number, settle);
+            return Ok(());
+        }
+        // What comes behind others must not overtake them.
+        self.settle_gathered();
+        match frame {
+            Frame::Open(_) => Err(ApiError::new(OUT_OF_ORDER, "the session is open already")),
+            Frame::Send(send) => self.begin(calls.send(number, send)),
+            Frame::Settle(settle) => self.begin(calls.settle(number, settle)),
+            Frame::Extend(extend) => self.begin(calls.extend(number, extend)),
+            Frame::Attach(attach) if self.attached.contains_key(&attach.consumer) => {
+                let reason = format!("consumer {} is attached already in this session", attach.consumer);
+                self.refuse(number, Fault::invalid(reason).inside("consumer").into())
+            }
+            Frame::Attach(_) if self.consumers.len() >= CONSUMERS_MAX => {
+                let limit = CONSUMERS_MAX as u64;
+                self.refuse(number, Error::LimitExceeded { what: "consumers of a session", limit }.into())
+            }
+            Frame::Attach(attach) => self.begin(calls.attach(number, attach)),
+            Frame::Credit(SetCredit { consumer, credit }) => match self.attached.get(&consumer) {
+                Some(attached) => self.begin(calls.credit(number, attached.id, credit)),
+                None => self.refuse(number, not_attached(consumer)),
+            },
+            Frame::Detach(Detach { consumer, grace_ms }) => match self.attached.remove(&consumer) {
+                Some(attached) => {
+                    attached.detaches();
+                    self.begin(calls.detach(number, attached.id, grace_ms.unwrap_or(0)))
+                }
+                None => self.refuse(number, not_attached(consumer)),
+            },
+            Frame::Ping(_) => {
+                self.outbox.add(|out| encode::results(out, number, &[]));
+                Ok(())
+            }
+        }
+    }
+
+    fn open(&mut self, number: u64, frame: Frame) -> Result<(), ApiError> {
+        let Frame::Open(open) = frame else {
+            return Err(ApiError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
+        };
+        let namespace = match text(&open.namespace, "namespace")? {
+            "" => NamespaceId::DEFAULT,
+            name => self.context.node.namespace_id(name)?,
+        };
+        self.opened = Some(Calls { context: Arc::clone(self.context), namespace });
+        self.outbox.add(|out| encode::results(out, number, &[]));
+        Ok(())
+    }
+
+    fn batch_items(&self) -> usize {
+        self.context.node.limits().batch_items as usize
+    }
+
+    fn settle_gathered(&mut self) {
+        if !self.acks.is_empty()
+            && let Some(calls) = &self.opened
+        {
+            let answering = calls.ack(std::mem::take(&mut self.acks));
+            // Never an error: it only begins.
+            let _ = self.begin(answering);
+        }
+    }
+
+    /// Begins a call at once, so that calls reach the node in the order of their frames.
+    fn begin(&mut self, mut answering: Answering) -> Result<(), ApiError> {
+        match Pin::new(&mut answering).poll(&mut Waking::from_waker(Waker::noop())) {
+            Poll::Ready(answered) => self.tell_all(answered),
+            Poll::Pending => self.answers.push(answering),
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, number: u64, error: ApiError) -> Result<(), ApiError> {
+        self.tell(Answered { number, result: Err(error) });
+        Ok(())
+    }
+
+    fn tell_all(&mut self, answered: Vec<Answered>) {
+        answered.into_iter().for_each(|answered| self.tell(answered));
+    }
+
+    fn tell(&mut self, answered: Answered) {
+        let Answered { number, result } = answered;
+        match result {
+            Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
+            Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
+            Ok(Done::Attached(consumer, _, _)) if self.attached.contains_key(&consumer) => {
+                let reason = format!("consumer {consumer} is attached already in this session");
+                let error = ApiError::from(Fault::invalid(reason).inside("consumer"));
+                self.outbox.add(|out| encode::refused(out, number, &error));
+            }
+            Ok(Done::Attached(number_of, consumer, items)) => {
+                // Before any of its deliveries.
+                self.outbox.add(|out| encode::results(out, number, &items));
+                let attached =
+                    Attached::begin(number_of, *consumer, self.outbox, self.ended.clone(), self.consumers);
+                self.attached.insert(number_of, attached);
+            }
+            Err(error) => self.outbox.add(|out| encode::refused(out, number, &error)),
+        }
+    }
+}
+
+fn not_attached(consumer: u32) -> ApiError {
+    Error::ConsumerNotFound { consumer: consumer.to_string() }.into()
+}
+
+/// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.
+async fn next_piece(incoming: &mut Incoming, outbox: &Outbox) -> Option<Result<Bytes, ApiError>> {
+    outbox.may_answer().await;
+    while !incoming.is_end_stream() {
+        match incoming.frame().await? {
+            Ok(frame) => {
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            }
+            Err(error) => {
+                return Some(Err(ApiError::new("incomplete_body", format!("the stream broke off: {error}"))));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,423 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message as _;
+use serde_json::json;
+use sluice_proto::framing::{Deframer, frame};
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::server_frame::Frame as Told;
+use sluice_proto::v1::*;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::support::{Client, start, start_until};
+use crate::http::body::Body;
+
+/// Long enough for a busy machine, short enough for a test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A session as a client sees it.
+struct Session {
+    connection: SendRequest<Body>,
+    address: SocketAddr,
+    to: mpsc::Sender<std::io::Result<Bytes>>,
+    from: Option<Incoming>,
+    deframer: Deframer,
+    number: u64,
+}
+
+impl Session {
+    async fn start(address: SocketAddr) -> Session {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(driver);
+        let (to, _) = mpsc::channel(1);
+        let mut session =
+            Session { connection, address, to, from: None, deframer: Deframer::new(usize::MAX), number: 0 };
+        session.restart().await;
+        session
+    }
+
+    /// Another session on the same connection; the one before breaks off.
+    async fn restart(&mut self) {
+        let (to, frames) = mpsc::channel(64);
+        let request = Request::post(format!("http://{}/sluice.v1.Sessions/Session", self.address))
+            .header("content-type", "application/grpc+proto")
+            .body(Body::stream(frames))
+            .unwrap();
+        let response = self.connection.send_request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        (self.to, self.from) = (to, Some(response.into_body()));
+        (self.deframer, self.number) = (Deframer::new(usize::MAX), 0);
+    }
+
+    /// The same, opened in a namespace.
+    async fn open(address: SocketAddr) -> Session {
+        let mut session = Session::start(address).await;
+        session.ok(Frame::Open(Open::default())).await;
+        session
+    }
+
+    async fn bytes(&self, bytes: Bytes) {
+        self.to.send(Ok(bytes)).await.unwrap();
+    }
+
+    /// Sends a frame; tells its number.
+    async fn send(&mut self, told: Frame) -> u64 {
+        self.number += 1;
+        let mut out = BytesMut::new();
+        frame(&ClientFrame { number: self.number, frame: Some(told) }, &mut out);
+        self.bytes(out.freeze()).await;
+        self.number
+    }
+
+    /// The next frame of the server; or how it ended.
+    async fn next(&mut self) -> Result<Told, HeaderMap> {
+        loop {
+            if let Some(bytes) = self.deframer.next().unwrap() {
+                return Ok(ServerFrame::decode(bytes).unwrap().frame.unwrap());
+            }
+            let next = timeout(PATIENCE, self.from.as_mut().unwrap().frame()).await.expect("nothing came");
+            match next.unwrap().unwrap().into_data() {
+                Ok(data) => self.deframer.push(data),
+                Err(trailers) => return Err(trailers.into_trailers().unwrap()),
+            }
+        }
+    }
+
+    async fn result(&mut self) -> FrameResult {
+        match self.next().await.unwrap() {
+            Told::Result(result) => result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn deliveries(&mut self) -> Vec<Delivered> {
+        match self.next().await.unwrap() {
+            Told::Deliveries(deliveries) => deliveries.messages,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a frame that has to go well, and whose result has to come next.
+    async fn ok(&mut self, told: Frame) -> FrameResult {
+        let number = self.send(told).await;
+        let result = self.result().await;
+        assert_eq!((result.number, &result.error, &result.failures), (number, &None, &vec![]));
+        result
+    }
+
+    /// Sends so many messages.
+    async fn fill(&mut self, queue: &str, count: u8) -> Vec<Bytes> {
+        let messages =
+            (0..count).map(|at| Message { payload: vec![at].into(), ..Message::default() }).collect();
+        let queue = queue.to_owned().into();
+        let number = self.send(Frame::Send(SendMany { queue, messages, ..SendMany::default() })).await;
+        loop {
+            if let Told::Result(result) = self.next().await.unwrap()
+                && result.number == number
+            {
+                assert_eq!(result.error, None);
+                return result.ids;
+            }
+        }
+    }
+
+    /// How it ends: the error's code.
+    async fn code(&mut self) -> String {
+        loop {
+            if let Err(trailers) = self.next().await {
+                assert_ne!(trailers["grpc-status"], "0");
+                return trailers["sluice-code"].to_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    async fn is_quiet(&mut self) -> bool {
+        let mut next = std::pin::pin!(self.from.as_mut().unwrap().frame());
+        timeout(Duration::from_millis(150), &mut next).await.is_err()
+    }
+}
+
+fn attach(queue: &str, credit: u32) -> Attach {
+    let queues = vec![queue.to_owned().into()];
+    Attach { consumer: 7, queues, credit, name: "w".into(), ..Attach::default() }
+}
+
+fn ack(receipts: &[&Delivered]) -> Frame {
+    let acks = receipts.iter().map(|message| message.receipt.clone()).collect();
+    Frame::Settle(SettleMany { items: vec![], acks })
+}
+
+#[tokio::test]
+async fn credit_bounds_what_is_in_flight_and_an_ack_gives_it_back() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    let ids = session.fill("q", 5).await;
+    session.ok(Frame::Attach(attach("q", 2))).await;
+    let mut held = session.deliveries().await;
+    while held.len() < 2 {
+        held.extend(session.deliveries().await);
+    }
+    assert_eq!((&held[0].id, &held[1].id), (&ids[0], &ids[1]));
+    assert_eq!((&held[0].queue[..], &held[0].payload[..], held[0].attempt), (&b"q"[..], &[0][..], 1));
+    assert!(session.is_quiet().await, "two is all that it may hold");
+
+    let first = session.send(ack(&[&held[0]])).await;
+    let (mut more, mut done) = (Vec::new(), false);
+    while more.is_empty() || !done {
+        match session.next().await.unwrap() {
+            Told::Deliveries(deliveries) => more.extend(deliveries.messages),
+            Told::Result(result) => done = result.number == first && result.failures.is_empty(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((more.len(), &more[0].id), (1, &ids[2]));
+    session.ok(Frame::Credit(SetCredit { consumer: 7, credit: 0 })).await;
+    session.ok(ack(&[&held[1], &more[0]])).await;
+    assert!(session.is_quiet().await, "no credit, no message");
+    session.send(Frame::Credit(SetCredit { consumer: 7, credit: 10 })).await;
+    let mut rest = Vec::new();
+    while rest.len() < 2 {
+        if let Told::Deliveries(deliveries) = session.next().await.unwrap() {
+            rest.extend(deliveries.messages);
+        }
+    }
+    assert_eq!((&rest[0].id, &rest[1].id), (&ids[3], &ids[4]));
+}
+
+#[tokio::test]
+async fn items_fail_alone_and_frames_are_answered_by_their_numbers() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    session.fill("q", 3).await;
+    session.ok(Frame::Attach(attach("q", 10))).await;
+    let mut held = session.deliveries().await;
+    while held.len() < 3 {
+        held.extend(session.deliveries().await);
+    }
+    // Three frames in one piece, two of them acks.
+    let mut out = BytesMut::new();
+    let nonsense = Frame::Settle(SettleMany { items: vec![], acks: vec!["nonsense".into()] });
+    let nack = Settlement {
+        receipt: held[1].receipt.clone(),
+        outcome: "nack".into(),
+        error: Some("no".into()),
+        delay_ms: Some(60_000),
+        ..Settlement::default()
+    };
+    let nack = Frame::Settle(SettleMany { items: vec![nack], acks: vec![held[0].receipt.clone()] });
+    for told in [ack(&[&held[0]]), nonsense, nack] {
+        session.number += 1;
+        frame(&ClientFrame { number: session.number, frame: Some(told) }, &mut out);
+    }
+    let last = session.number;
+    session.bytes(out.freeze()).await;
+    let mut results = [session.result().await, session.result().await, session.result().await];
+    results.sort_by_key(|result| result.number);
+    assert_eq!(results.each_ref().map(|result| result.number), [last - 2, last - 1, last]);
+    assert_eq!(results[0].failures, []);
+    assert_eq!(&results[1].failures[0].error.as_ref().unwrap().code[..], b"invalid_receipt");
+    assert_eq!((results[2].failures[0].item, results[2].failures[0].already_settled), (1, true));
+    assert_eq!(results[2].failures.len(), 1);
+
+    let extension = |receipt: &Bytes, percent| Extension {
+        receipt: receipt.clone(),
+        lease_ms: Some(60_000),
+        progress: Some(Report { percent: Some(percent), note: None }),
+        ..Extension::default()
+    };
+    session.ok(Frame::Extend(ExtendMany { items: vec![extension(&held[2].receipt, 50)] })).await;
+    let number =
+        session.send(Frame::Extend(ExtendMany { items: vec![extension(&held[2].receipt, 101)] })).await;
+    let refused = session.result().await;
+    assert_eq!(
+        (refused.number, &refused.error.as_ref().unwrap().code[..]),
+        (number, &b"invalid_argument"[..])
+    );
+    assert!(refused.error.unwrap().message.starts_with(b"items[0].progress.percent: "));
+    session.ok(Frame::Ping(Ping {})).await;
+    let number = session.send(Frame::Credit(SetCredit { consumer: 9, credit: 1 })).await;
+    let refused = session.result().await;
+    assert_eq!((refused.number, &refused.error.unwrap().code[..]), (number, &b"consumer_not_found"[..]));
+}
+
+#[tokio::test]
+async fn sends_of_every_kind_are_answered() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    let unique = Unique { key: "k".into(), ..Unique::default() };
+    let header = Header { name: "a".into(), value: "b".into() };
+    let plain = Message {
+        payload: "a".into(),
+        headers: vec![header],
+        tags: vec!["t".into()],
+        ordering_key: "o".into(),
+        ..Message::default()
+    };
+    let ruled =
+        Message { payload: "b".into(), unique: Some(unique), max_attempts: Some(2), ..Message::default() };
+    let send = |messages: Vec<Message>, key: &'static str| {
+        Frame::Send(SendMany { queue: "q".into(), messages, idempotency_key: key.into() })
+    };
+    let first = session.ok(send(vec![plain.clone(), plain.clone()], "key")).await;
+    let again = session.ok(send(vec![plain.clone(), plain], "key")).await;
+    assert_eq!((&first.ids, first.duplicate, again.duplicate), (&again.ids, false, true));
+    session.ok(send(vec![ruled.clone()], "")).await;
+    assert_eq!(session.ok(send(vec![ruled], "")).await.duplicates, [0]);
+    session.send(send(vec![Message { priority: Some(11), ..Message::default() }], "")).await;
+    let refused = session.result().await.error.unwrap();
+    assert!(refused.message.starts_with(b"messages[0].priority: "), "{refused:?}");
+    session.send(send(vec![], "")).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"invalid_argument");
+
+    session.ok(Frame::Attach(attach("q", 1))).await;
+    let message = &session.deliveries().await[0];
+    assert_eq!((&message.headers[0].name[..], &message.tags[0][..]), (&b"a"[..], &b"t"[..]));
+}
+
+#[tokio::test]
+async fn a_session_that_breaks_is_resumed_with_its_receipts() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    session.fill("q", 1).await;
+    session.ok(Frame::Attach(attach("q", 1))).await;
+    let held = session.deliveries().await;
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    let resume = vec![held[0].receipt.clone(), "nonsense".into()];
+    session.send(Frame::Attach(Attach { resume, ..attach("q", 1) })).await;
+    let result = session.result().await;
+    assert_eq!(result.error, None);
+    assert_eq!((result.failures.len(), result.failures[0].item), (1, 1));
+    session.ok(ack(&[&held[0]])).await;
+}
+
+#[tokio::test]
+async fn what_is_held_goes_back_at_once_if_the_client_wants_it_so() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    session.fill("q", 1).await;
+    session.ok(Frame::Attach(Attach { grace_ms: Some(0), ..attach("q", 1) })).await;
+    session.deliveries().await;
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    session.ok(Frame::Attach(attach("q", 1))).await;
+    let held = session.deliveries().await;
+    assert_eq!((held[0].attempt, held[0].deliveries), (1, 2), "the attempt did not count");
+    session.ok(Frame::Detach(Detach { consumer: 7, grace_ms: None })).await;
+    session.ok(Frame::Attach(Attach { consumer: 8, ..attach("q", 1) })).await;
+    assert_eq!(session.deliveries().await[0].deliveries, 3);
+}
+
+#[tokio::test]
+async fn cancelled_work_and_a_stop_of_the_server_are_told() {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let address = start_until(|_| {}, async move {
+        let _ = stopped.await;
+    })
+    .await;
+    let mut session = Session::open(address).await;
+    session.fill("q", 1).await;
+    session.ok(Frame::Attach(attach("q", 1))).await;
+    let held = session.deliveries().await;
+    let id = String::from_utf8(held[0].id.to_vec()).unwrap();
+    Client::connect(address).await.call("Messages/Cancel", json!({"id": id})).await.unwrap();
+    match session.next().await.unwrap() {
+        Told::Cancellations(told) => assert_eq!((told.consumer, &told.receipts[0]), (7, &held[0].receipt)),
+        other => panic!("{other:?}"),
+    }
+    stop.send(()).unwrap();
+    match session.next().await.unwrap() {
+        Told::Draining(draining) => assert_eq!(draining.grace_ms, 5_000),
+        other => panic!("{other:?}"),
+    }
+    session.ok(ack(&[&held[0]])).await;
+    let (closed, _) = mpsc::channel(1);
+    session.to = closed;
+    assert_eq!(session.next().await.unwrap_err()["grpc-status"], "0");
+}
+
+#[tokio::test]
+async fn what_breaks_the_rules_ends_the_session_and_nothing_else() {
+    let address = start(|http| http.head_timeout = Duration::from_millis(300)).await;
+    let mut other = Session::open(address).await;
+    let mut session = Session::start(address).await;
+    session.send(Frame::Ping(Ping {})).await;
+    assert_eq!(session.code().await, "frame_out_of_order");
+
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    session.number = 0;
+    session.send(Frame::Ping(Ping {})).await;
+    assert_eq!(session.code().await, "frame_out_of_order");
+
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    session.send(Frame::Open(Open::default())).await;
+    assert_eq!(session.code().await, "frame_out_of_order");
+
+    for (bytes, code) in [
+        (&b"\x00\x00\x00\x00\x02\xff\xff"[..], "invalid_protobuf"),
+        (b"\x00\x00\x00\x00\x02\x08\x01", "invalid_protobuf"),
+        (b"\x01\x00\x00\x00\x00", "invalid_protobuf"),
+        (b"\x00\xff\xff\xff\xff", "body_too_large"),
+    ] {
+        session.restart().await;
+        session.bytes(Bytes::copy_from_slice(bytes)).await;
+        assert_eq!(session.code().await, code);
+    }
+    // One that never writes.
+    session.restart().await;
+    assert_eq!(session.code().await, "request_timeout");
+    // One that ends within a frame.
+    session.restart().await;
+    session.bytes(Bytes::from_static(b"\x00\x00")).await;
+    let (closed, _) = mpsc::channel(1);
+    session.to = closed;
+    assert_eq!(session.code().await, "incomplete_body");
+
+    session.restart().await;
+    session.send(Frame::Open(Open { namespace: "nowhere".into() })).await;
+    assert_eq!(session.code().await, "namespace_not_found");
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    session.send(Frame::Attach(attach("q", 10_001))).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"invalid_argument");
+    session.ok(Frame::Attach(attach("q", 1))).await;
+    session.send(Frame::Attach(attach("q", 1))).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"invalid_argument");
+    other.ok(Frame::Ping(Ping {})).await;
+}
+
+#[tokio::test]
+async fn one_that_does_not_read_holds_back_only_itself() {
+    let address = start(|_| {}).await;
+    let mut slow = Session::open(address).await;
+    let mut other = Session::open(address).await;
+    slow.send(Frame::Attach(attach("big", 1_000))).await;
+    let payload = Bytes::from(vec![7; 500_000]);
+    for _ in 0..20 {
+        let message = Message { payload: payload.clone(), ..Message::default() };
+        let send = SendMany { queue: "big".into(), messages: vec![message], ..SendMany::default() };
+        other.ok(Frame::Send(send)).await;
+    }
+    other.fill("q", 1).await;
+    other.ok(Frame::Attach(attach("q", 1))).await;
+    assert_eq!(other.deliveries().await.len(), 1);
+    sleep(Duration::from_millis(50)).await;
+    // It gets all of it when it reads.
+    let mut got = 0;
+    while got < 20 {
+        if let Told::Deliveries(deliveries) = slow.next().await.unwrap() {
+            got += deliveries.messages.len();
+        }
+    }
+}
