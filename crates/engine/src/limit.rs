@@ -61,6 +61,15 @@ impl Rate {
         last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns() + 1)
     }
 
+    /// Whether one more delivery is allowed at once, after so many others: without a division for their number.
+    #[inline]
+    pub(crate) fn allows_after(&self, others: u32, arrival_ns: u64, now_us: u64) -> bool {
+        let (now_ns, interval_ns) = (now_us * 1_000, self.interval_ns());
+        let reach_ns = interval_ns.saturating_mul(u64::from(self.burst.max(1) - 1));
+        let room_ns = (now_ns + reach_ns).checked_sub(arrival_ns.max(now_ns));
+        room_ns.is_some_and(|room_ns| room_ns >= interval_ns.saturating_mul(others.into()))
+    }
+
     /// The arrival time after one more delivery.
     pub(crate) fn deliver(&self, arrival_ns: u64, now_us: u64) -> u64 {
         arrival_ns.max(now_us * 1_000) + self.interval_ns()
@@ -136,6 +145,9 @@ mod tests {
         for left in [1, 0] {
             arrival = rate.deliver(arrival, now);
             assert_eq!(rate.allowed(arrival, now), left);
+            assert!(
+                (0..4).all(|others| rate.allows_after(others, arrival, now) == (u64::from(others) < left))
+            );
         }
         let next = rate.next_us(arrival);
         assert_eq!(next, now + 333_334);

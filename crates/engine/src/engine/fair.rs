@@ -18,9 +18,9 @@ impl Engine {
     pub(super) fn push_ready(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
-        let extras = message.extras;
-        self.limit_ready(queue_slot, extras);
-        let lane = self.fair_lane(extras);
+        let keys = self.extras.options(message.extras);
+        let (line, lane) = keys.map_or((NIL, NIL), |options| (options.limit, options.fair));
+        self.limit_ready(queue_slot, line);
         if lane != NIL {
             self.begin_fairness(queue_slot);
         }
@@ -37,6 +37,7 @@ impl Engine {
     }
 
     /// The lane of a message's fair key; `NIL`: it has none.
+    #[inline]
     pub(super) fn fair_lane(&self, extras: u32) -> u32 {
         self.extras.options(extras).map_or(NIL, |options| options.fair)
     }

@@ -154,7 +154,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn has_ready(&self, queue_slot: u32) -> bool {
         let queue = self.queues.get(queue_slot);
-        queue.ready.occupied != 0 && self.room_to_begin(queue) > 0
+        queue.ready.occupied != 0 && self.has_room_to_begin(queue)
     }
 
     /// Leases the first in line; false when the budget does not allow it.

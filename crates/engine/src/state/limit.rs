@@ -42,6 +42,13 @@ impl Limit {
         Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(NIL) }
     }
 
+    /// Whether its queues may begin any message now.
+    #[inline]
+    pub(crate) fn has_room(&self, now_us: u64) -> bool {
+        self.rules.in_flight.is_none_or(|most| u64::from(most) > self.in_flight)
+            && self.rules.rate.is_none_or(|rate| rate.allows_after(0, self.arrival_ns, now_us))
+    }
+
     /// How many messages its queues may begin now.
     pub(crate) fn room(&self, now_us: u64) -> u64 {
         let places =
@@ -129,6 +136,7 @@ pub(crate) struct AllLimits {
 
 impl AllLimits {
     /// Lists a limit among those to look at when the record has been applied; `freed`: there may be room again.
+    #[inline]
     pub(crate) fn touch(&mut self, slot: u32, freed: bool) {
         let limit = self.slots.get_mut(slot);
         limit.freed |= freed;
@@ -138,6 +146,7 @@ impl AllLimits {
     }
 
     /// The same for a key.
+    #[inline]
     pub(crate) fn touch_key(&mut self, slot: u32) {
         if !std::mem::replace(&mut self.keys.slots.get_mut(slot).touched, true) {
             self.touched.push(Timed::Key(slot));
@@ -145,20 +154,22 @@ impl AllLimits {
     }
 
     /// Sets the time of a limit or key anew; 0: none.
+    #[inline]
     pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {
+        let known_us = match timed {
+            Timed::Limit(slot) => self.slots.get(slot).timer_us,
+            Timed::Key(slot) => self.keys.slots.get(slot).timer_us,
+        };
+        if known_us != time_us {
+            self.change_timer(timed, time_us);
+        }
+    }
+
+    #[inline(never)]
+    fn change_timer(&mut self, timed: Timed, time_us: u64) {
         let place = match timed {
-            Timed::Limit(slot) => {
-                if self.slots.get(slot).timer_us == time_us {
-                    return;
-                }
-                &mut self.slots.get_mut(slot).timer_us
-            }
-            Timed::Key(slot) => {
-                if self.keys.slots.get(slot).timer_us == time_us {
-                    return;
-                }
-                &mut self.keys.slots.get_mut(slot).timer_us
-            }
+            Timed::Limit(slot) => &mut self.slots.get_mut(slot).timer_us,
+            Timed::Key(slot) => &mut self.keys.slots.get_mut(slot).timer_us,
         };
         let before = std::mem::replace(place, time_us);
         if before != 0 {

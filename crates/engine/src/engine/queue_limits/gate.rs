@@ -1,6 +1,7 @@
 //! Whether a message may begin, and what its beginning and end do to the figures.
 
 use crate::engine::Engine;
+use crate::limit::Rate;
 use crate::plant::{self, Plant};
 use crate::state::message::BlockedBy;
 use crate::state::queue::Queue;
@@ -19,7 +20,15 @@ impl Engine {
         }
     }
 
+    /// Whether any message of a queue may begin now, as far as the queue itself and its limit are concerned.
+    #[inline(always)]
+    pub(in crate::engine) fn has_room_to_begin(&self, queue: &Queue) -> bool {
+        let open = !queue.settings.paused;
+        open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(self.now_us))
+    }
+
     /// The line of a message's limit key; `NIL`: it has none.
+    #[inline]
     pub(in crate::engine) fn key_line(&self, extras: u32) -> u32 {
         self.extras.options(extras).map_or(NIL, |options| options.limit)
     }
@@ -28,29 +37,29 @@ impl Engine {
     pub(in crate::engine) fn pass_limit(&mut self, slot: u32, line: u32) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
-        if known.waiting.is_empty() && u64::from(known.ready) < self.key_room(known.of) {
+        if known.waiting.is_empty() && self.key_has_room(known.of, known.ready) {
             return true;
         }
         self.block_by_limit(slot, line, false);
         false
     }
 
-    /// How many messages of a key may begin now.
-    pub(in crate::engine) fn key_room(&self, key: u32) -> u64 {
+    /// Whether one more message of a key may begin now, after so many others.
+    #[inline]
+    pub(in crate::engine) fn key_has_room(&self, key: u32, others: u32) -> bool {
         if key == NIL {
-            return u64::MAX;
+            return true;
         }
         let known = self.queue_limits.keys.slots.get(key);
         let rules = &self.queue_limits.slots.get(known.limit).rules;
         let more = u32::from(plant::is(Plant::ExceedLimit));
-        let free = |most: u32| u64::from((most + more).saturating_sub(known.in_flight));
-        let places = rules.in_flight_per_key.map_or(u64::MAX, free);
-        let rate =
-            rules.rate_per_key.map_or(u64::MAX, |rate| rate.allowed(self.key_arrival(key), self.now_us));
-        places.min(rate)
+        let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others;
+        let allows = |rate: Rate| rate.allows_after(others, self.key_arrival(key), self.now_us);
+        rules.in_flight_per_key.is_none_or(has_place) && rules.rate_per_key.is_none_or(allows)
     }
 
     /// The theoretical arrival time of a key's next delivery, under the rules in force.
+    #[inline]
     pub(super) fn key_arrival(&self, key: u32) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
@@ -69,7 +78,7 @@ impl Engine {
             return true;
         }
         self.freshen_line(line);
-        self.key_room(self.queue_limits.lines.slots.get(line).of) > 0
+        self.key_has_room(self.queue_limits.lines.slots.get(line).of, 0)
     }
 
     /// Sends a ready message that may not begin after all to the front of its line.
@@ -105,13 +114,13 @@ impl Engine {
         known.waiting.unlink(&mut self.messages, slot);
     }
 
-    /// A message becomes ready.
-    pub(in crate::engine) fn limit_ready(&mut self, queue_slot: u32, extras: u32) {
+    /// A message with this line, if any, becomes ready.
+    #[inline]
+    pub(in crate::engine) fn limit_ready(&mut self, queue_slot: u32, line: u32) {
         let limit = self.queues.get(queue_slot).limit;
         if limit != NIL && self.queue_limits.slots.get(limit).rules.rate.is_some() {
-            self.queue_limits.touch(limit, false);
+            self.touch_used_up(limit);
         }
-        let line = self.key_line(extras);
         if line != NIL {
             self.freshen_line(line);
             self.queue_limits.lines.slots.get_mut(line).ready += 1;
@@ -141,7 +150,7 @@ impl Engine {
             limit.in_flight += 1;
             if let Some(rate) = limit.rules.rate {
                 limit.arrival_ns = rate.deliver(limit.arrival_ns, now_us);
-                self.queue_limits.touch(slot, false);
+                self.touch_used_up(slot);
             }
         }
         let line = self.key_line(extras);
@@ -162,8 +171,29 @@ impl Engine {
         if let Some(rate) = limit.rules.rate_per_key {
             known.arrival_ns = rate.deliver(arrival_ns, now_us);
             known.version = limit.version;
-            self.queue_limits.touch_key(key);
+            self.touch_waited_for(key);
         }
+    }
+
+    /// Has a limit looked at when the record has been applied, unless nothing would come of it: there is room, and it waits
+    /// for no time.
+    fn touch_used_up(&mut self, slot: u32) {
+        let limit = self.queue_limits.slots.get(slot);
+        if limit.timer_us != 0 || !limit.has_room(self.now_us) {
+            self.queue_limits.touch(slot, false);
+        }
+    }
+
+    /// The same for a key: nothing comes of a look at one whose only line is as its queue is, and empty.
+    fn touch_waited_for(&mut self, key: u32) {
+        let known = self.queue_limits.keys.slots.get(key);
+        if known.lines != NIL && known.timer_us == 0 {
+            let line = self.queue_limits.lines.slots.get(known.lines);
+            if line.next == NIL && line.waiting.is_empty() && self.is_fresh(known.lines) {
+                return;
+            }
+        }
+        self.queue_limits.touch_key(key);
     }
 
     /// A leased message of a queue that is not deleted is no longer.
@@ -189,7 +219,7 @@ impl Engine {
         let key = known.of;
         if key != NIL {
             self.queue_limits.keys.slots.get_mut(key).in_flight -= 1;
-            self.queue_limits.touch_key(key);
+            self.touch_waited_for(key);
         }
     }
 }

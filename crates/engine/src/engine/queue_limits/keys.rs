@@ -9,10 +9,33 @@ use crate::store::NIL;
 
 impl Engine {
     /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
+    #[inline]
     pub(super) fn freshen_line(&mut self, line: u32) {
+        if !self.is_fresh(line) {
+            self.freshen_stale_line(line);
+        }
+    }
+
+    /// Whether a line is of its queue's generation, and belongs to its limit.
+    #[inline]
+    pub(super) fn is_fresh(&self, line: u32) -> bool {
         let known = self.queue_limits.lines.slots.get(line);
         let queue = self.queues.get(known.queue);
-        let bound = if known.of == NIL { NIL } else { self.queue_limits.keys.slots.get(known.of).limit };
+        let current = known.generation == queue.waiting_generation && !queue.deleted;
+        current && self.limit_of(known.of) == queue.limit
+    }
+
+    /// The limit of a key, if that is any.
+    #[inline]
+    fn limit_of(&self, key: u32) -> u32 {
+        if key == NIL { NIL } else { self.queue_limits.keys.slots.get(key).limit }
+    }
+
+    #[inline(never)]
+    fn freshen_stale_line(&mut self, line: u32) {
+        let known = self.queue_limits.lines.slots.get(line);
+        let queue = self.queues.get(known.queue);
+        let bound = self.limit_of(known.of);
         if known.generation != queue.waiting_generation || queue.deleted {
             let known = self.queue_limits.lines.slots.get_mut(line);
             known.generation = queue.waiting_generation;
@@ -96,6 +119,7 @@ impl Engine {
     }
 
     /// A key without messages is kept as long as its rate remembers their deliveries.
+    #[inline(never)]
     fn keep_or_forget_key(&mut self, key: u32) {
         let known = self.queue_limits.keys.slots.get(key);
         let slot = known.limit;
@@ -119,7 +143,9 @@ impl Engine {
         while line != NIL {
             let next = self.queue_limits.lines.slots.get(line).next;
             self.freshen_line(line);
-            if self.queue_limits.lines.slots.get(line).of == key && !self.admit_from_line(line, budget, out) {
+            let known = self.queue_limits.lines.slots.get(line);
+            let waits = known.of == key && !known.waiting.is_empty();
+            if waits && !self.admit_from_line(line, budget, out) {
                 return false;
             }
             line = next;
@@ -132,7 +158,7 @@ impl Engine {
         loop {
             let known = self.queue_limits.lines.slots.get(line);
             let head = known.waiting.head;
-            if head == NIL || u64::from(known.ready) >= self.key_room(known.of) {
+            if head == NIL || !self.key_has_room(known.of, known.ready) {
                 return true;
             }
             if *budget == 0 {

@@ -11,7 +11,7 @@ use crate::store::slab::Slot as _;
 
 impl Engine {
     /// Looks at the limits and keys that something has happened to.
-    #[cold]
+    #[inline(never)]
     pub(in crate::engine) fn look_at_touched(&mut self, out: &mut Outcome) {
         let mut budget = ADMIT_AT_ONCE;
         // What is looked at may touch others: they come behind.
@@ -57,13 +57,13 @@ impl Engine {
         let limit = self.queue_limits.slots.get(slot);
         let has_ready = |queue: &&u32| self.queues.get(**queue).ready.occupied != 0;
         let mut due_us = 0;
-        if limit.room(self.now_us) > 0 {
+        if limit.has_room(self.now_us) {
             if freed {
                 let ready = limit.queues.iter().filter(has_ready);
                 out.ready.extend(ready.map(|queue| QueueId(self.queues.get(*queue).number)));
             }
         } else if let Some(rate) = limit.rules.rate
-            && rate.allowed(limit.arrival_ns, self.now_us) == 0
+            && !rate.allows_after(0, limit.arrival_ns, self.now_us)
             && limit.queues.iter().any(|queue| has_ready(&queue))
         {
             due_us = rate.next_us(limit.arrival_ns);

@@ -87,15 +87,15 @@ impl Engine {
                 leased += u64::from(line.leased);
                 let queue = self.queues.get(line.queue);
                 let fresh = line.generation == queue.waiting_generation && queue.limit == key.limit;
-                let room = self.key_room(slot);
+                let (room, room_at_all) = (self.key_has_room(slot, line.ready), self.key_has_room(slot, 0));
                 if fresh && line.waiting_count > 0 && line.ready == 0 && !key.working {
                     let look_comes = self.queue_limits.slots.get(key.limit).cursor <= slot;
                     let by_time = rules.rate_per_key.is_some() && key.timer_us != 0;
                     let in_flight = rules.in_flight_per_key.is_some_and(|most| key.in_flight >= most);
-                    if room > u64::from(line.ready) && !by_time && !look_comes {
+                    if room && !by_time && !look_comes {
                         return Err(format!("nothing goes on of limit key {slot}, and messages wait"));
                     }
-                    if room == 0 && !in_flight && !by_time && !look_comes {
+                    if !room_at_all && !in_flight && !by_time && !look_comes {
                         return Err(format!(
                             "limit key {slot} is used up, messages wait, and no time is set"
                         ));
