@@ -48,6 +48,7 @@ impl Engine {
     }
 
     /// The end of a message that has one.
+    #[inline]
     fn expiry(&self, slot: u32) -> u32 {
         self.extras.options(self.messages.get(slot).extras).map_or(NIL, |options| options.expiry)
     }

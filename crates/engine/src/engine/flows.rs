@@ -86,6 +86,7 @@ impl Engine {
     }
 
     /// What a message has to do with others, if anything.
+    #[inline]
     pub(super) fn flow_of(&self, slot: u32) -> Option<u32> {
         let options = self.extras.options(self.messages.get(slot).extras)?;
         Some(options.flow).filter(|&flow| flow != NIL)

@@ -224,6 +224,7 @@ impl Engine {
     }
 
     /// Checks the options of an item, and returns them. Apart from the plain fields, since they are many bytes to hand on.
+    #[inline(always)]
     fn admit_options<'a>(
         &self,
         namespace_slot: u32,

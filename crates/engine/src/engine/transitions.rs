@@ -234,7 +234,7 @@ impl Engine {
         if extras != NIL {
             self.free_extras(extras, out);
         }
-        self.messages.remove(slot);
+        self.messages.free(slot);
     }
 
     #[inline(never)]
@@ -245,7 +245,7 @@ impl Engine {
                 self.flows.leave(options.flow);
             }
             if options.expiry != NIL {
-                self.expiry.slots.remove(options.expiry);
+                self.expiry.slots.free(options.expiry);
             }
         }
         let shared = &mut self.shared_blobs;

@@ -16,7 +16,7 @@ use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, read_options};
+use crate::record::{SendItemRecord, SendRecord, unique_of};
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
@@ -87,7 +87,7 @@ impl Engine {
         let mut needs = Needs::default();
         let mut seen = BTreeMap::new();
         for (n, item) in (0u32..).zip(send.items()) {
-            let unique = item.options.and_then(read_options).and_then(|options| options.unique);
+            let unique = item.options.and_then(unique_of);
             let earlier = unique.and_then(|unique| {
                 let here = seen.get(unique.key).map(|&sequence| Holder { sequence, slot: NIL });
                 here.or_else(|| self.holder_of_name(found?, unique.key))
@@ -193,7 +193,7 @@ impl Engine {
             let waiting = matches!(state, Some(State::Delayed | State::Ready | State::Blocked | State::Held));
             waiting && !self.is_stale(*slot)
         };
-        let unique = item.options.and_then(read_options).and_then(|options| options.unique);
+        let unique = item.options.and_then(unique_of);
         match (first.filter(waits), unique.map(|unique| unique.on_duplicate)) {
             (Some(slot), Some(OnDuplicate::ReplacePayload)) => self.replace_blob(slot, blob, out),
             (Some(slot), Some(OnDuplicate::Debounce)) => {

@@ -30,7 +30,7 @@ pub(crate) use group::GroupRecord;
 pub(crate) use known::check_behaviour;
 pub use known::check_known;
 use options::are_options;
-pub(crate) use options::read_options;
+pub(crate) use options::{read_options, unique_of};
 pub(crate) use report::{ReportItemRecord, ReportRecord};
 pub(crate) use schedule::{SchedulePutRecord, read_template};
 

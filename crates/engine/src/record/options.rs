@@ -73,11 +73,24 @@ fn write_field(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
 /// Whether [`read_options`] can read them.
 #[inline(never)]
 pub(super) fn are_options(bytes: &[u8]) -> bool {
-    read_options(bytes).is_some()
+    read(bytes).is_some()
+}
+
+/// The unique key among what [`write_options`] wrote.
+#[inline(never)]
+pub(crate) fn unique_of(bytes: &[u8]) -> Option<Unique<'_>> {
+    read(bytes)?.unique
 }
 
 /// Reads what [`write_options`] wrote, its length taken off before.
+#[inline(never)]
 pub(crate) fn read_options(bytes: &[u8]) -> Option<SendOptions<'_>> {
+    read(bytes)
+}
+
+/// A part of each of its callers, so that none makes what it does not need.
+#[inline(always)]
+fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
     let mut options = SendOptions::default();
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {

@@ -265,20 +265,22 @@ impl AllExtras {
 
     /// Removes the optional fields of a message; gives the blobs that they refer to to `release`.
     pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
-        let gone = self.slots.remove(extras);
-        if gone.options != NIL {
-            let options = self.options.remove(gone.options);
+        let &Extras { head, options: slot, .. } = self.slots.get(extras);
+        self.slots.free(extras);
+        if slot != NIL {
+            let options = *self.options.get(slot);
+            self.options.free(slot);
             if options.results != NIL {
                 self.results.remove(options.results).blobs().for_each(&mut release);
             }
             if options.origin != NIL {
-                self.origins.remove(options.origin);
+                self.origins.free(options.origin);
             }
             if options.changed != NIL {
                 self.changed.remove(options.changed).blobs().for_each(&mut release);
             }
         }
-        let mut at = gone.head;
+        let mut at = head;
         while at != NIL {
             let entry = self.entries.remove(at);
             at = entry.next;

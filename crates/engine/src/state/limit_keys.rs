@@ -115,9 +115,9 @@ impl LimitKeys {
     }
 
     /// Forgets a key that has no lines.
-    pub(crate) fn remove(&mut self, slot: u32) -> LimitKey {
+    pub(crate) fn remove(&mut self, slot: u32) {
         self.idle -= 1;
-        self.index.remove(&mut self.slots, slot)
+        self.index.remove(&mut self.slots, slot);
     }
 
     pub(crate) fn rebuild(&mut self) {

@@ -61,20 +61,18 @@ impl HashIndex {
         if self.len as usize >= self.heads.len() {
             self.split();
         }
+        let is_new = self.vacant == NIL;
+        let at = if is_new { self.nodes.len() as u32 } else { self.vacant };
         let bucket = self.bucket(hash);
-        let next = *self.heads.get(bucket);
+        let next = std::mem::replace(self.heads.get_mut(bucket), at);
         let node = Node { hash, value, next };
-        let at = if self.vacant == NIL {
+        if is_new {
             self.nodes.push(node);
-            self.nodes.len() as u32 - 1
         } else {
-            let at = self.vacant;
             let place = self.nodes.get_mut(at);
             self.vacant = place.next;
             *place = node;
-            at
-        };
-        *self.heads.get_mut(bucket) = at;
+        }
         self.len += 1;
     }
 
@@ -102,6 +100,7 @@ impl HashIndex {
         false
     }
 
+    #[inline]
     fn bucket(&self, hash: u32) -> u32 {
         let buckets = self.heads.len() as u32;
         let mask = buckets.next_power_of_two() - 1;

@@ -40,6 +40,7 @@ impl KeyIndex {
     }
 
     /// The slot of a key, which is what `new` gives if it is not known; then the second is true.
+    #[inline]
     pub(crate) fn enter<T: Keyed, const CHUNK: usize>(
         &mut self,
         slots: &mut Slab<T, CHUNK>,
@@ -57,16 +58,12 @@ impl KeyIndex {
     }
 
     /// Empties the slot of a key, which is forgotten.
-    pub(crate) fn remove<T: Keyed, const CHUNK: usize>(
-        &mut self,
-        slots: &mut Slab<T, CHUNK>,
-        slot: u32,
-    ) -> T {
-        let gone = slots.remove(slot);
-        if gone.is_indexed() {
-            self.0.remove(hash(gone.scope(), gone.key()), slot);
+    pub(crate) fn remove<T: Keyed, const CHUNK: usize>(&mut self, slots: &mut Slab<T, CHUNK>, slot: u32) {
+        let known = slots.get(slot);
+        if known.is_indexed() {
+            self.0.remove(hash(known.scope(), known.key()), slot);
         }
-        gone
+        slots.free(slot);
     }
 
     /// Derives the index after all slots were read.

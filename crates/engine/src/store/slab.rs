@@ -148,6 +148,15 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
         std::mem::replace(self.get_mut(slot), T::vacant(next))
     }
 
+    /// Empties a slot, of which nothing is needed any more.
+    #[inline]
+    pub(crate) fn free(&mut self, slot: u32) {
+        let next = self.vacant;
+        self.vacant = slot;
+        self.used -= 1;
+        *self.get_mut(slot) = T::vacant(next);
+    }
+
     /// All items in use, by slot.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0u32..).zip(self.slots.iter()).filter(|(_, item)| item.next_vacant().is_none())
