@@ -18,7 +18,7 @@ impl Engine {
     }
 
     /// A leased message is no longer: its holder has one fewer.
-    #[cold]
+    #[inline(never)]
     pub(in crate::engine) fn end_hold(&mut self, hold: u32) {
         let slot = self.consumers.let_go(hold);
         let consumer = self.consumers.slots.get(slot);
@@ -27,20 +27,27 @@ impl Engine {
     }
 
     /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
-    #[cold]
+    #[inline(never)]
     pub(in crate::engine) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
+        if out.deliveries.is_empty() {
+            return;
+        }
+        let consumer = match self.consumers.find_puller(namespace.0, name) {
+            Some(slot) => slot,
+            None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
+            None => {
+                let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
+                self.consumers.add(puller)
+            }
+        };
+        let mut held = 0;
         for delivery in &out.deliveries {
             let Some(message) = self.find_message(delivery.receipt.id) else { continue };
-            let consumer = match self.consumers.find_puller(namespace.0, name) {
-                Some(slot) => slot,
-                None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
-                None => {
-                    let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
-                    self.consumers.add(puller)
-                }
-            };
-            self.hold_by(consumer, message);
+            self.messages.get_mut(message).generation = self.consumers.hold(consumer, message);
+            held += 1;
         }
+        // It has no credit, so nobody's turn depends on what it holds.
+        self.consumers.slots.get_mut(consumer).in_flight += held;
     }
 
     /// A consumer goes on with what others hold, or held before it.
