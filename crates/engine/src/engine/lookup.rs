@@ -40,7 +40,13 @@ impl Engine {
     }
 
     /// Like `live_namespace`, for reads.
+    #[inline]
     pub(super) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
+        if let Some((last, slot)) = self.last_namespace
+            && last == namespace
+        {
+            return Some(slot);
+        }
         let slot = self.namespace_numbers.get(u64::from(namespace.0))?;
         (!self.namespaces.get(slot).deleted).then_some(slot)
     }
@@ -48,13 +54,26 @@ impl Engine {
     /// Like `find_queue`, for a name as bytes, on the hot path.
     #[inline(always)]
     pub(super) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
-        if self.last_queue < self.queues.slots() {
-            let queue = self.queues.get(self.last_queue);
-            if queue.namespace == namespace_slot && queue.name.as_bytes() == name && !queue.deleted {
-                return Some(self.last_queue);
-            }
+        if self.was_last_queue(namespace_slot, name) {
+            return Some(self.last_queue);
         }
         self.look_up_queue(namespace_slot, name)
+    }
+
+    /// The same for reads.
+    pub(super) fn peek_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
+        if self.was_last_queue(namespace_slot, name.as_bytes()) {
+            return Some(self.last_queue);
+        }
+        self.find_queue(namespace_slot, name)
+    }
+
+    #[inline(always)]
+    fn was_last_queue(&self, namespace_slot: u32, name: &[u8]) -> bool {
+        self.last_queue < self.queues.slots() && {
+            let queue = self.queues.get(self.last_queue);
+            queue.namespace == namespace_slot && queue.name.as_bytes() == name && !queue.deleted
+        }
     }
 
     #[inline(never)]

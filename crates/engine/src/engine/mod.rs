@@ -282,11 +282,24 @@ impl Engine {
         if !self.work.is_empty() {
             return Some(self.now_us);
         }
-        let beside = self.unique.wheel.next_us(&self.unique.slots);
-        let ends = self.expiry.wheel.next_us(&self.expiry.slots);
+        let others = self.unique.wheel.len() | self.expiry.wheel.len();
+        if others > 0 || !self.redrives.is_empty() || !self.queue_limits.timers.is_empty() {
+            return self.next_of_all();
+        }
+        self.wheel.next_us(&self.messages)
+    }
+
+    #[inline(never)]
+    fn next_of_all(&self) -> Option<u64> {
         let redrive = self.redrives.first().map(|(due_us, _)| *due_us);
-        let others = self.next_limit_us().into_iter().chain(beside).chain(ends).chain(redrive);
-        self.wheel.next_us(&self.messages).into_iter().chain(others).min()
+        let deadlines = [
+            self.wheel.next_us(&self.messages),
+            self.unique.wheel.next_us(&self.unique.slots),
+            self.expiry.wheel.next_us(&self.expiry.slots),
+            self.next_limit_us(),
+            redrive,
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Index of the latest record applied.

@@ -78,7 +78,7 @@ impl Engine {
 
     /// The number behind a queue's name.
     pub fn queue_id(&self, namespace: NamespaceId, name: &str) -> Option<QueueId> {
-        let slot = self.find_queue(self.namespace_slot(namespace)?, name)?;
+        let slot = self.peek_queue(self.namespace_slot(namespace)?, name)?;
         Some(QueueId(self.queues.get(slot).number))
     }
 
@@ -124,8 +124,11 @@ impl Engine {
     }
 
     /// Slot of a queue that exists.
+    #[inline]
     pub(super) fn queue_slot(&self, queue: QueueId) -> Option<u32> {
-        let slot = self.queue_numbers.get(u64::from(queue.0))?;
+        let last = self.last_queue;
+        let is_last = last < self.queues.slots() && self.queues.get(last).number == queue.0;
+        let slot = if is_last { last } else { self.queue_numbers.get(u64::from(queue.0))? };
         let queue = self.queues.get(slot);
         (!queue.deleted && !self.namespaces.get(queue.namespace).deleted).then_some(slot)
     }

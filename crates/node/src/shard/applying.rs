@@ -5,7 +5,7 @@ use sluice_engine::Error;
 use sluice_journal::{BlobKey, Committed, Event};
 
 use super::proposing::refusal;
-use super::request::Answer;
+use super::request::{Answer, ReplyTo};
 use super::store::Store;
 use super::{Pending, Shard};
 use crate::api::Duplicates;
@@ -115,7 +115,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn complete(&mut self, pending: Pending) {
         match pending {
-            Pending::Internal | Pending::Owed(_) => {}
+            Pending::Internal | Pending::Owed(_) | Pending::Reply(ReplyTo::Nobody) => {}
             Pending::Tick => self.tick_in_flight = false,
             Pending::Firing(number) => self.schedules.done(number),
             Pending::Reply(reply) => reply.send(self.answer()),
