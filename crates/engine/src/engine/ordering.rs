@@ -10,13 +10,11 @@ use super::sweep::Work;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::settings::OrderingRetry;
-use crate::state::message::{BlockedBy, PLACE};
+use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 /// Purged messages that are freed at once where one is looked for that can go on.
 const STALE_AT_ONCE: usize = 8;
-/// Messages that a message which comes back is compared with, to find its place among them.
-const LOOK_AHEAD_MAX: usize = 64;
 
 impl Engine {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
@@ -30,7 +28,7 @@ impl Engine {
             return true;
         }
         self.enter_blocked(slot, BlockedBy::OrderingKey, time_us);
-        self.wait_in_order(slot, key);
+        self.ordering.slots.get_mut(key).wait(&mut self.messages, slot);
         false
     }
 
@@ -42,7 +40,7 @@ impl Engine {
             return;
         }
         let known = self.ordering.slots.get(key);
-        if known.waiting.is_empty() && (known.active == NIL || self.is_stale(known.active)) {
+        if known.is_free() && (known.active == NIL || self.is_stale(known.active)) {
             self.ordering.slots.get_mut(key).active = slot;
         }
     }
@@ -51,24 +49,6 @@ impl Engine {
     pub(super) fn steps_aside(&self, slot: u32) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         queue.settings.ordering_retry == OrderingRetry::StepAside
-    }
-
-    /// Lines a message up in the order of sending: at the end, unless it comes back from a delay or from the dead letters.
-    fn wait_in_order(&mut self, slot: u32, key: u32) {
-        let sequence = self.messages.get(slot).sequence;
-        let waiting = &mut self.ordering.slots.get_mut(key).waiting;
-        let is_earlier = |other: u32| other != NIL && self.messages.get(other).sequence < sequence;
-        if waiting.tail == NIL || is_earlier(waiting.tail) {
-            return waiting.push_back(&mut self.messages, slot);
-        }
-        let mut before = waiting.head;
-        for _ in 0..LOOK_AHEAD_MAX {
-            if !is_earlier(before) {
-                break;
-            }
-            before = self.messages.get(before).links[PLACE].next;
-        }
-        waiting.insert_before(&mut self.messages, slot, before);
     }
 
     /// A message is gone or dead: if it was the active one of its key, the next goes on.
@@ -89,7 +69,7 @@ impl Engine {
     pub(super) fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let ordering = self.ordering.slots.get(key);
-            let head = ordering.waiting.head;
+            let head = ordering.first(&self.messages);
             if ordering.active != NIL || head == NIL {
                 return true;
             }

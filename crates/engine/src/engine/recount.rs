@@ -208,14 +208,14 @@ impl Engine {
         let all = || self.messages.iter().map(|(_, message)| message);
         let mut listed = 0;
         for (key, ordering) in self.ordering.slots.iter() {
-            for at in ordering.waiting.iter(&self.messages) {
+            for at in ordering.all_waiting(&self.messages) {
                 let message = self.messages.get(at);
                 if key_of(message) != key || !by_ordering(&message) {
                     return Err(format!("message {} does not wait for its ordering key", message.sequence));
                 }
                 listed += 1;
             }
-            if ordering.active == NIL && !ordering.waiting.is_empty() && !ordering.working {
+            if ordering.active == NIL && !ordering.is_free() && !ordering.working {
                 return Err(format!("nothing goes on of ordering key {key}, and messages wait"));
             }
         }

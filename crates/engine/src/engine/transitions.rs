@@ -416,7 +416,7 @@ impl Engine {
         let Some(options) = self.extras.options(message.extras) else { return };
         match message.blocked_by() {
             Some(BlockedBy::OrderingKey) => {
-                self.ordering.slots.get_mut(options.ordering).waiting.unlink(&mut self.messages, slot);
+                self.ordering.slots.get_mut(options.ordering).stop_waiting(&mut self.messages, slot);
             }
             Some(BlockedBy::Limit) => self.leave_line(slot),
             // Nothing but its parents leads to it.

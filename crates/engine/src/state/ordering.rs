@@ -1,5 +1,8 @@
 //! Ordering keys: which message of a key may go on, and which wait for it.
 
+use std::collections::BTreeMap;
+
+use super::Messages;
 use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
@@ -18,8 +21,11 @@ pub(crate) struct OrderingKey {
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
     pub(crate) active: u32,
-    /// Those that wait for it, in the order of sending.
-    pub(crate) waiting: List<PLACE>,
+    /// Those that wait for it, in the order of sending, but for those in `returned`.
+    waiting: List<PLACE>,
+    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held, moved or
+    /// redriven. Slots by sequence.
+    returned: BTreeMap<u64, u32>,
     /// Whether sliced work on it is listed.
     pub(crate) working: bool,
     next_vacant: Option<u32>,
@@ -35,6 +41,7 @@ impl PlainSlot for OrderingKey {
             messages: 0,
             active: NIL,
             waiting: List::default(),
+            returned: BTreeMap::new(),
             working: false,
             next_vacant: Some(next),
         }
@@ -51,18 +58,28 @@ impl PlainSlot for OrderingKey {
         out.u32(self.active);
         self.waiting.write(out);
         out.bool(self.working);
+        out.u32(self.returned.len() as u32);
+        for (sequence, slot) in &self.returned {
+            out.u64(*sequence);
+            out.u32(*slot);
+        }
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(OrderingKey {
+        let mut key = OrderingKey {
             queue: reader.u32()?,
             key: Key::read(reader)?,
             messages: reader.u32()?,
             active: reader.u32()?,
             waiting: List::read(reader)?,
+            returned: BTreeMap::new(),
             working: reader.bool()?,
             next_vacant: None,
-        })
+        };
+        for _ in 0..reader.u32()? {
+            key.returned.insert(reader.u64()?, reader.u32()?);
+        }
+        Some(key)
     }
 }
 
@@ -80,6 +97,44 @@ impl OrderingKey {
     /// Messages that have it, in whichever state.
     pub(crate) fn members(&self) -> u32 {
         self.messages
+    }
+
+    /// Whether none waits.
+    pub(crate) fn is_free(&self) -> bool {
+        self.waiting.is_empty() && self.returned.is_empty()
+    }
+
+    /// One more waits, at its place in the order of sending.
+    pub(crate) fn wait(&mut self, messages: &mut Messages, slot: u32) {
+        let sequence = messages.get(slot).sequence;
+        let last = self.waiting.tail;
+        if last == NIL || messages.get(last).sequence < sequence {
+            self.waiting.push_back(messages, slot);
+        } else {
+            self.returned.insert(sequence, slot);
+        }
+    }
+
+    /// One waits no more.
+    pub(crate) fn stop_waiting(&mut self, messages: &mut Messages, slot: u32) {
+        let sequence = messages.get(slot).sequence;
+        if self.returned.remove(&sequence).is_none() {
+            self.waiting.unlink(messages, slot);
+        }
+    }
+
+    /// The one that was sent first of those that wait; `NIL`: none does.
+    pub(crate) fn first(&self, messages: &Messages) -> u32 {
+        let head = self.waiting.head;
+        match self.returned.first_key_value() {
+            Some((sequence, slot)) if head == NIL || *sequence < messages.get(head).sequence => *slot,
+            _ => head,
+        }
+    }
+
+    /// All that wait, in no order that means anything.
+    pub(crate) fn all_waiting(&self, messages: &Messages) -> impl Iterator<Item = u32> {
+        self.waiting.iter(messages).chain(self.returned.values().copied())
     }
 }
 
