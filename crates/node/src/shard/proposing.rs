@@ -118,7 +118,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.room_at_us = self.monotonic_us + RETRY_US;
             }
             Pending::Firing(number) => {
-                self.schedules.done(number);
+                self.schedules.refused(number);
                 self.room_at_us = self.monotonic_us + RETRY_US;
             }
             Pending::Owed(record) => {

@@ -25,9 +25,15 @@ pub(super) struct Schedules {
 }
 
 impl Schedules {
-    /// A firing was applied, or was not taken.
+    /// A firing was applied.
     pub(super) fn done(&mut self, number: u64) {
         self.firing.remove(&number);
+    }
+
+    /// A firing was not taken: what is to be caught up is chosen anew when there is room, since by then more was missed.
+    pub(super) fn refused(&mut self, number: u64) {
+        self.firing.remove(&number);
+        self.catching_up.remove(&number);
     }
 }
 

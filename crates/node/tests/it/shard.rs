@@ -381,3 +381,14 @@ fn firings_that_a_full_disk_refused_come_when_there_is_room_and_once_each() {
     rig.pass(SECOND_US);
     assert_eq!(rig.fired(), 61);
 }
+
+#[test]
+fn of_firings_that_a_full_disk_refused_for_long_the_latest_thousand_come() {
+    let mut rig = Rig::new(16);
+    rig.schedule();
+    rig.full.store(true, Relaxed);
+    rig.pass(2_500 * SECOND_US);
+    rig.full.store(false, Relaxed);
+    rig.pass(SECOND_US / 2);
+    assert_eq!(rig.fired(), 1_000);
+}
