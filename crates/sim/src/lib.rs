@@ -36,7 +36,8 @@
 //! # What must be true
 //!
 //! - After every record the [`model`], which is written independently and naively, agrees with the outcome: who got
-//!   which message in which order, attempts, deadlines, dead letters, refusals, ids and tokens that only grow. A second
+//!   which message in which order and in whose turn, attempts, deadlines, dead letters and where they go, refusals, ids and
+//!   tokens that only grow; each instant of a schedule fires once, none too early, and what was missed as was wanted. A second
 //!   engine that applies the same log has the same state to the bit, counters equal recounts, and everything that can
 //!   be read of the state is what the model has.
 //! - A client is answered only what the log says, once, and only after it is there for good. No id and no token is ever

@@ -6,8 +6,9 @@ use sluice_engine::command::Command;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::Counters;
-use sluice_engine::settings::{QueuePatch, QueueSettings, Quotas};
+use sluice_engine::settings::{QueuePatch, Quotas};
 
+use super::queues::change;
 use super::send::valid_name;
 use super::state::{Message, Namespace, Place, Queue};
 use super::{Apply, Checked, ensure};
@@ -90,6 +91,7 @@ impl Apply<'_> {
         }
         self.world.queue_limits.retain(|(of, _), _| *of != namespace);
         self.world.schedules.retain(|(of, _), _| *of != namespace);
+        self.world.queue_defaults.retain(|(of, _), _| *of != namespace);
         self.world.namespaces.remove(&namespace);
         self.world.deleted_namespaces.insert(namespace);
         // Should it be made anew under its number, nobody remembers what its receipts were worth.
@@ -105,9 +107,12 @@ impl Apply<'_> {
         if !valid_name(name) {
             return self.fails("invalid_name");
         }
-        let limit = patch.limit.as_deref().filter(|limit| !limit.is_empty());
-        if limit.is_some_and(|limit| !self.world.queue_limits.contains_key(&(namespace, limit.to_owned()))) {
+        if self.names_no_limit(namespace, patch) {
             return self.fails("limit_not_found");
+        }
+        let target = patch.dead_letter_queue.as_deref().filter(|target| !target.is_empty());
+        if target.is_some_and(|target| self.world.leads_back(namespace, name, target)) {
+            return self.fails("invalid_argument");
         }
         let existing = self.world.queue_named(namespace, name);
         if existing.is_none() && !create {
@@ -128,10 +133,11 @@ impl Apply<'_> {
         if let Some(queue) = self.world.queues.get_mut(&queue) {
             change(&mut queue.settings, patch);
         }
+        self.world.let_step_aside(queue, patch);
         Ok(())
     }
 
-    fn queue_quota_is_full(&self, namespace: NamespaceId) -> bool {
+    pub(super) fn queue_quota_is_full(&self, namespace: NamespaceId) -> bool {
         let quota = self.world.namespaces.get(&namespace).map_or(0, |ns| ns.quotas.queues);
         let queues = self.world.queues.values().filter(|q| q.namespace == namespace).count() as u64;
         quota > 0 && queues >= quota
@@ -155,17 +161,18 @@ impl Apply<'_> {
         let queue = Queue {
             namespace,
             name: name.to_owned(),
-            settings: QueueSettings::default(),
+            settings: self.world.settings_of_new(namespace, name),
             totals: Counters::default(),
             created_us: self.now_us,
             keyed: false,
+            blocks: false,
         };
         self.world.queues.insert(id, queue);
         Ok(())
     }
 
     /// The queue of this name, unless the engine has to refuse because there is none.
-    fn existing(&self, namespace: NamespaceId, name: &str) -> Result<Option<QueueId>, String> {
+    pub(super) fn existing(&self, namespace: NamespaceId, name: &str) -> Result<Option<QueueId>, String> {
         if !self.world.namespaces.contains_key(&namespace) {
             return self.fails("namespace_not_found").map(|()| None);
         }
@@ -197,7 +204,7 @@ impl Apply<'_> {
         }
     }
 
-    fn counted(&self, messages: usize) -> Checked {
+    pub(super) fn counted(&self, messages: usize) -> Checked {
         let expected = Reply::Count { messages: messages as u64 };
         ensure!(self.outcome.reply == expected, "got {:?}, not {expected:?}", self.outcome.reply);
         Ok(())
@@ -214,6 +221,7 @@ impl Apply<'_> {
         let messages: Vec<MessageId> = self.world.messages_of(queue).map(|(id, _)| *id).collect();
         messages.iter().for_each(|id| self.remove(*id));
         self.world.queues.remove(&queue);
+        self.world.redrives.remove(&queue);
         messages.len()
     }
 
@@ -239,14 +247,13 @@ impl Apply<'_> {
     fn dead_redrive(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
         let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
         let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
+        if ids.is_empty() {
+            self.world.redrives.remove(&queue);
+        }
         let line = self.next_line();
         for id in &dead {
-            self.total(*id, |totals| totals.redriven += 1);
-            if let Some(message) = self.world.messages.get_mut(id) {
-                message.attempts = 0;
-                message.deliveries = 0;
-                message.place = Place::Ready { line };
-            }
+            self.redrive(*id);
+            self.put(*id, Place::Ready { line });
         }
         self.counted(dead.len())
     }
@@ -254,8 +261,20 @@ impl Apply<'_> {
     fn dead_delete(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
         let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
         let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
+        if ids.is_empty() {
+            self.world.redrives.remove(&queue);
+        }
         self.drop_all(&dead);
         self.counted(dead.len())
+    }
+
+    /// It stays for the operator to see, unless it was to be gone by now.
+    fn hold_as_damaged(&mut self, id: MessageId) {
+        if self.is_cancelled(id) {
+            self.remove_cancelled(id);
+        } else {
+            self.put(id, Place::Held { reason: "payload_damaged" });
+        }
     }
 
     fn hold_damaged(&mut self, id: MessageId, blob: BlobRef) -> Checked {
@@ -264,25 +283,10 @@ impl Apply<'_> {
             None => self.fails("namespace_not_found"),
             Some(message) => {
                 if message.blob == blob && !matches!(message.place, Place::Held { .. } | Place::Done { .. }) {
-                    self.put(id, Place::Held { reason: "payload_damaged" });
+                    self.hold_as_damaged(id);
                 }
                 self.succeeds()
             }
         }
-    }
-}
-
-fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
-    settings.lease_ms = patch.lease_ms.unwrap_or(settings.lease_ms);
-    settings.max_attempts = patch.max_attempts.unwrap_or(settings.max_attempts);
-    settings.max_deliveries = patch.max_deliveries.unwrap_or(settings.max_deliveries);
-    settings.backoff = patch.backoff.unwrap_or(settings.backoff);
-    settings.retain_done_ms = patch.retain_done_ms.unwrap_or(settings.retain_done_ms);
-    settings.retain_done_count = patch.retain_done_count.unwrap_or(settings.retain_done_count);
-    if let Some(limit) = &patch.limit {
-        settings.limit.clone_from(limit);
-    }
-    if let Some(weights) = &patch.fair_weights {
-        settings.fair_weights.clone_from(weights);
     }
 }

@@ -5,6 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::limits::HISTORY_ATTEMPTS_MAX;
 use sluice_engine::query::{MessageView, State};
 
+use super::queues::compare_defaults;
 use super::schedules::compare_schedules;
 use super::state::{Message, Place, World};
 use super::time::TICK_US;
@@ -29,6 +30,7 @@ impl Model {
         compare_namespaces(world, engine)?;
         compare_deadline(world, engine)?;
         compare_schedules(world, engine)?;
+        compare_defaults(world, engine)?;
         engine.recount().map_err(|difference| format!("counters are not what a recount gives: {difference}"))
     }
 }
@@ -49,7 +51,7 @@ fn compare_queue(world: &World, id: QueueId, engine: &Engine) -> Checked {
     ensure!(view.created_at_us == queue.created_us, "{:?} was created at {}", queue.name, view.created_at_us);
     let counters = world.counters(id);
     let (mut shown, mut counters) = (view.counters, counters);
-    if queue.keyed {
+    if queue.blocks {
         // Which of them are blocked is the engine's choice.
         for counters in [&mut shown, &mut counters] {
             for state in [State::Delayed, State::Blocked] {
@@ -59,8 +61,19 @@ fn compare_queue(world: &World, id: QueueId, engine: &Engine) -> Checked {
         }
     }
     ensure!(shown == counters, "{:?} counts {:?}, the model {counters:?}", queue.name, view.counters);
+    world.compare_redrive(id, &view)?;
     compare_listing(world, id, engine)?;
-    if world.is_plain(id) { compare_peek(world, id, engine) } else { Ok(()) }
+    if world.is_plain(id) {
+        return compare_peek(world, id, engine);
+    }
+    if !world.is_fair(id) {
+        return Ok(());
+    }
+    let (next, first) = (world.next_in_turn(id), engine.peek(id, 1));
+    let known = first.first().and_then(|view| world.messages.get(&view.id));
+    let same = known.map_or(next.is_empty(), |known| next.contains(&known));
+    ensure!(same, "{id:?}: {first:?} stands first in line, and should be one of {next:?}");
+    Ok(())
 }
 
 fn compare_listing(world: &World, id: QueueId, engine: &Engine) -> Checked {
@@ -118,6 +131,7 @@ fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Eng
     ensure!(same, "the engine shows {view:?}, the model has {message:?}");
     compare_place(&view, message)?;
     message.compare_results(&view)?;
+    message.changes.compare(&view)?;
     compare_history(&view, message)
 }
 
@@ -125,10 +139,15 @@ fn compare_place(view: &MessageView, message: &Message) -> Checked {
     if view.state == State::Blocked {
         return Ok(());
     }
+    ensure!(
+        *view.from_queue == *message.origin_queue(),
+        "the engine shows {view:?}, the model has {message:?}"
+    );
+    let origin = message.origin.as_ref().map(|origin| origin.reason);
     let (deadline, token, reason) = match message.place {
-        Place::Delayed { until_us } => (Some(until_us), None, None),
-        Place::Ready { .. } | Place::Done { .. } => (None, None, None),
-        Place::Leased { token, until_us, .. } => (Some(until_us), Some(token), None),
+        Place::Delayed { until_us } => (Some(until_us), None, origin),
+        Place::Ready { .. } | Place::Done { .. } => (None, None, origin),
+        Place::Leased { token, until_us, .. } => (Some(until_us), Some(token), origin),
         Place::Held { reason } | Place::Dead { reason } => (None, None, Some(reason)),
     };
     let shown = (view.deadline_us, view.receipt.map(|receipt| receipt.token), view.reason);

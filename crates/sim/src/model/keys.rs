@@ -12,8 +12,9 @@ use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
+use sluice_engine::settings::{OrderingRetry, QueuePatch};
 
-use super::state::{Message, Place, World};
+use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, ensure};
 
 /// Deliveries under a rate that are remembered.
@@ -47,6 +48,39 @@ impl Keys {
     }
 }
 
+impl Queue {
+    /// A message with these keys comes to it.
+    pub(super) fn knows(&mut self, keys: &Keys) {
+        self.keyed |= keys.any();
+        self.blocks |= keys.may_block();
+    }
+}
+
+/// Whether it is a message's turn among those with its ordering key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Turn {
+    /// It has begun: the others wait until it ends.
+    active: bool,
+    /// Others may have gone past it: it was held, moved, redriven, or has stepped aside.
+    strayed: bool,
+}
+
+impl Turn {
+    pub(super) fn begins(&mut self, keys: &Keys) {
+        self.active = !keys.ordering.is_empty();
+    }
+
+    /// It is over, and the message has no place in the order of sending any more.
+    pub(super) fn ends(&mut self) {
+        *self = Turn { active: false, strayed: true };
+    }
+
+    /// It may have lost its place in the order of sending, unless it is its turn.
+    pub(super) fn strays(&mut self) {
+        self.strayed = true;
+    }
+}
+
 /// A limit, and when deliveries under its present rates began.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Limited {
@@ -59,6 +93,15 @@ impl World {
     /// Whether the order in a queue is that of priorities and becoming ready alone.
     pub(super) fn is_plain(&self, queue: QueueId) -> bool {
         self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
+    }
+
+    /// From here on messages of a queue that are delayed step aside, also those that are to be when their turn comes.
+    pub(super) fn let_step_aside(&mut self, queue: QueueId, patch: &QueuePatch) {
+        if patch.ordering_retry == Some(OrderingRetry::StepAside) {
+            let here = self.messages.values_mut().filter(|message| message.queue == queue);
+            let delayed = here.filter(|message| matches!(message.place, Place::Delayed { .. }));
+            delayed.for_each(|message| message.turn.strays());
+        }
     }
 
     /// Whether a message waits behind one with its ordering key that only a person can let go.
@@ -107,8 +150,7 @@ impl Apply<'_> {
         if !self.world.queue_limits.contains_key(&key) {
             return self.fails("limit_not_found");
         }
-        let follows =
-            |queue: &super::state::Queue| queue.namespace == namespace && *queue.settings.limit == *name;
+        let follows = |queue: &Queue| queue.namespace == namespace && *queue.settings.limit == *name;
         if self.world.queues.values().any(follows) {
             return self.fails("limit_in_use");
         }
@@ -126,22 +168,26 @@ impl Apply<'_> {
             if *other_id == id || other.keys.ordering != message.keys.ordering {
                 continue;
             }
-            let goes_on = match other.place {
-                Place::Leased { .. } => true,
-                // It waits for another attempt.
-                Place::Delayed { .. } => !other.history.is_empty(),
-                Place::Held { .. } | Place::Dead { .. } | Place::Done { .. } | Place::Ready { .. } => false,
-            };
+            let ended = matches!(other.place, Place::Dead { .. } | Place::Done { .. });
             ensure!(
-                !goes_on,
+                ended || !other.turn.active,
                 "message {id} was delivered while {other_id} with its ordering key goes on: {other:?}"
             );
             let was_first = other_id < &id
                 && other.history.is_empty()
+                && !other.turn.strayed
                 && matches!(other.place, Place::Ready { .. } | Place::Delayed { .. });
             ensure!(!was_first, "message {id} was delivered before {other_id} with its ordering key");
         }
         Ok(())
+    }
+
+    /// A message that is delayed lets the others of its ordering key go on, if its queue says so.
+    pub(super) fn step_aside(&mut self, id: MessageId) {
+        let Some(message) = self.world.messages.get_mut(&id) else { return };
+        if self.world.queues[&message.queue].settings.ordering_retry == OrderingRetry::StepAside {
+            message.turn.ends();
+        }
     }
 
     /// Whether the limit of its queue lets a message begin, which is being delivered.

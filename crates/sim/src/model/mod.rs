@@ -9,10 +9,13 @@
 //! was proposed, and the model is led along that prefix again.
 
 mod admin;
+mod change;
 mod compare;
+mod fair;
 mod keys;
 mod own_sends;
 mod places;
+mod queues;
 mod receive;
 mod results;
 mod schedules;
@@ -24,6 +27,7 @@ mod time;
 use sluice_engine::command::Command;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Outcome;
+use sluice_engine::query::State;
 use sluice_engine::{Engine, Error};
 
 pub use state::Holder;
@@ -59,6 +63,12 @@ struct Apply<'a> {
     unsure: Vec<(MessageId, u64, u64)>,
     /// Places given in this apply's line.
     place: u64,
+    /// The place of what the timer that fires now brings about.
+    firing: Option<u64>,
+    /// Replies that were lost for want of a queue: each may have used up an id.
+    lost: u64,
+    /// What was seen to be wrong where there was nobody to tell.
+    broken: Option<String>,
 }
 
 impl Model {
@@ -83,7 +93,18 @@ impl Model {
         self.world.now_us = now_us;
         self.world.step += 1;
         let world = &mut self.world;
-        let mut apply = Apply { world, index, now_us, outcome, engine, unsure: Vec::new(), place: 0 };
+        let mut apply = Apply {
+            world,
+            index,
+            now_us,
+            outcome,
+            engine,
+            unsure: Vec::new(),
+            place: 0,
+            firing: None,
+            lost: 0,
+            broken: None,
+        };
         apply.run(command)
     }
 
@@ -96,6 +117,12 @@ impl Model {
     /// Where a namespace lives; `None`: this shard does not know it.
     pub fn shard_of(&self, namespace: NamespaceId) -> Option<u32> {
         self.world.namespaces.get(&namespace).map(|namespace| namespace.shard)
+    }
+
+    /// Messages in one of these states.
+    pub fn messages_in(&self, states: &[State]) -> Vec<MessageId> {
+        let there = self.world.messages.iter().filter(|(_, message)| states.contains(&message.place.state()));
+        there.map(|(id, _)| *id).collect()
     }
 
     /// All dead letters, with namespace and queue.
@@ -130,10 +157,14 @@ impl Model {
     }
 
     fn open(&self) -> impl Iterator<Item = (&MessageId, &Message)> {
-        let open =
-            |place: Place| !matches!(place, Place::Dead { .. } | Place::Held { .. } | Place::Done { .. });
-        let open = move |message: &Message| open(message.place) && !self.world.waits_for_a_person(message);
-        self.world.messages.iter().filter(move |(_, message)| open(message))
+        let open = |id: &MessageId, place: Place| match place {
+            Place::Dead { .. } => self.world.is_being_redriven(*id),
+            Place::Held { .. } | Place::Done { .. } => false,
+            Place::Delayed { .. } | Place::Ready { .. } | Place::Leased { .. } => true,
+        };
+        let messages = self.world.messages.iter();
+        messages
+            .filter(move |(id, message)| open(id, message.place) && !self.world.waits_for_a_person(message))
     }
 }
 
@@ -157,6 +188,10 @@ impl Apply<'_> {
             Command::Settle { namespace, items } => self.settle(*namespace, items)?,
             Command::Extend { namespace, items } => self.extend(*namespace, items)?,
             Command::Report { namespace, items } => self.report(*namespace, items)?,
+            Command::Change(change) => self.change(change)?,
+            Command::DefaultsSet { .. }
+            | Command::DefaultsDelete { .. }
+            | Command::DeadRedriveRate { .. } => self.queues(command)?,
             Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
             Command::SchedulePut(_)
             | Command::ScheduleDelete { .. }
@@ -167,7 +202,11 @@ impl Apply<'_> {
         }
         self.follow_timers(matches!(command, Command::Tick))?;
         self.follow_finished(matches!(command, Command::Tick))?;
+        self.follow_redrives()?;
         self.resolve_unsure()?;
+        self.follow_ids()?;
+        self.follow_lanes();
+        self.broken.take().map_or(Ok(()), Err)?;
         self.check_released()
     }
 
@@ -178,10 +217,27 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The next place in the line of what this apply makes ready.
+    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier deadline stands
+    /// first.
     fn next_line(&mut self) -> Line {
         self.place += 1;
-        Line { step: self.world.step, place: self.place }
+        Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }
+    }
+
+    /// The same, behind all that timers bring about.
+    fn late_line(&mut self) -> Line {
+        self.place += 1;
+        Line { step: self.world.step, place: u64::MAX / 2 + self.place }
+    }
+
+    /// A send that was refused may have used up ids.
+    fn follow_ids(&mut self) -> Checked {
+        for (id, namespace) in &mut self.world.namespaces {
+            let last = self.engine.last_sequence(*id).unwrap_or(0);
+            ensure!(last >= namespace.last_sequence, "the ids of {id:?} go back to {last}");
+            namespace.last_sequence = last;
+        }
+        Ok(())
     }
 
     /// The command as a whole must have gone well.

@@ -1,7 +1,7 @@
 //! How a message comes, goes from place to place, and leaves: one function each, through which every command goes, so
 //! that what heeds such a step is told of it in one place.
 
-use sluice_engine::id::MessageId;
+use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
 
 use super::Apply;
@@ -12,9 +12,41 @@ impl Apply<'_> {
     pub(super) fn add(&mut self, id: MessageId, message: Message) {
         if let Some(queue) = self.world.queues.get_mut(&message.queue) {
             queue.totals.sent += 1;
-            queue.keyed |= message.keys.any();
+            queue.knows(&message.keys);
         }
         self.world.messages.insert(id, message);
+    }
+
+    /// Delayed until its time, or ready if that has come.
+    pub(super) fn admit(&mut self, id: MessageId, due_us: u64) {
+        if due_us <= self.now_us {
+            return self.make_ready(id);
+        }
+        self.put(id, Place::Delayed { until_us: due_us });
+        self.step_aside(id);
+    }
+
+    /// A dead letter is ready again.
+    pub(super) fn redrive(&mut self, id: MessageId) {
+        self.total(id, |totals| totals.redriven += 1);
+        if let Some(message) = self.world.messages.get_mut(&id) {
+            message.attempts = 0;
+            message.deliveries = 0;
+            message.turn.strays();
+        }
+        self.make_ready(id);
+    }
+
+    /// To another queue; its place there is the caller's to give.
+    pub(super) fn move_to(&mut self, id: MessageId, to: QueueId) {
+        self.total(id, |totals| totals.moved_out += 1);
+        let Some(message) = self.world.messages.get_mut(&id) else { return };
+        message.queue = to;
+        message.turn.ends();
+        if let Some(queue) = self.world.queues.get_mut(&to) {
+            queue.totals.moved_in += 1;
+            queue.knows(&message.keys);
+        }
     }
 
     pub(super) fn make_ready(&mut self, id: MessageId) {
@@ -28,10 +60,18 @@ impl Apply<'_> {
         }
     }
 
-    /// A dead letter.
+    /// A dead letter, in its own queue or in that which takes them.
     pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
-        self.put(id, Place::Dead { reason });
         self.total(id, |totals| totals.died += 1);
+        if self.forward(id, reason) {
+            return;
+        }
+        let line = self.next_line();
+        self.put(id, Place::Dead { reason });
+        if let Some(message) = self.world.messages.get_mut(&id) {
+            message.died = line;
+            message.turn.ends();
+        }
     }
 
     /// Gone for good.

@@ -57,7 +57,8 @@ impl Apply<'_> {
         let heads: Vec<&Message> = queues.iter().flat_map(|queue| self.heads(*queue)).collect();
         let too_many = |message: &&Message| bytes + u64::from(message.blob.len) > u64::from(max_bytes);
         // What stands first where keys have a say, and may be too large, is not known here.
-        let unsure = queues.iter().any(|queue| !self.world.is_plain(*queue));
+        let known = |queue: &QueueId| self.world.is_plain(*queue) || self.world.is_fair(*queue);
+        let unsure = !queues.iter().all(known);
         ensure!(
             heads.is_empty()
                 || (!self.outcome.deliveries.is_empty() && (unsure || heads.iter().any(too_many))),
@@ -67,16 +68,23 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The messages of which one must be next: those of the highest priority that stand first.
-    /// Where keys or limits have a say, none must be.
+    /// The messages of which one must be next: those of the highest priority that stand first, where turns are taken those
+    /// of the keys whose turn it may be. Where ordering keys or limits have a say, none must be.
     fn heads(&self, queue: QueueId) -> Vec<&Message> {
-        let plain = self.world.is_plain(queue);
+        let world = &self.world;
+        if world.queues.get(&queue).is_some_and(|queue| queue.settings.paused) {
+            return Vec::new();
+        }
+        if world.is_fair(queue) {
+            return world.next_in_turn(queue);
+        }
+        let plain = world.is_plain(queue);
         let ready = |message: &Message| match message.place {
             Place::Ready { line } if plain => Some((std::cmp::Reverse(message.priority), line)),
             _ => None,
         };
-        let first = self.world.messages_of(queue).filter_map(|(_, message)| ready(message)).min();
-        self.world
+        let first = world.messages_of(queue).filter_map(|(_, message)| ready(message)).min();
+        world
             .messages_of(queue)
             .map(|(_, message)| message)
             .filter(|message| first.is_some() && ready(message) == first)
@@ -93,7 +101,9 @@ impl Apply<'_> {
             "message {id} was delivered while it is {:?}",
             message.place
         );
-        if self.world.is_plain(message.queue) {
+        let queue = &self.world.queues[&message.queue];
+        ensure!(!queue.settings.paused, "message {id} was delivered by {:?}, which is paused", queue.name);
+        if self.world.is_plain(message.queue) || self.world.is_fair(message.queue) {
             self.stands_first(delivery)?;
         }
         self.keeps_order(id)?;
@@ -106,7 +116,9 @@ impl Apply<'_> {
         );
         self.world.last_token = token;
         self.world.given.insert(delivery.receipt);
-        self.lease(delivery, lease_ms)
+        self.lease(delivery, lease_ms)?;
+        self.gave(id);
+        Ok(())
     }
 
     fn stands_first(&self, delivery: &Delivery) -> Checked {
@@ -129,6 +141,7 @@ impl Apply<'_> {
         let lease_ms = if lease_ms == 0 { settings.lease_ms } else { lease_ms };
         message.attempts += 1;
         message.deliveries += 1;
+        message.turn.begins(&message.keys);
         let until_us = self.now_us + lease_ms * 1_000;
         message.place = Place::Leased { token: delivery.receipt.token, until_us, since_us: self.now_us };
         let expected = Delivery {

@@ -50,6 +50,7 @@ impl Message {
         [Some(self.blob), self.told.checkpoint, note, result]
             .into_iter()
             .flatten()
+            .chain(self.changes.blobs())
             .filter(|blob| *blob != BlobRef::EMPTY)
     }
 
@@ -104,18 +105,24 @@ impl Apply<'_> {
         let Some(id) = self.next_id(namespace) else { return Ok(()) };
         let quotas = self.world.namespaces[&namespace].quotas;
         let existing = self.world.queue_named(namespace, to);
-        let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed)
-            || (existing.is_none() && !self.world.limits.auto_create);
+        let closed = match existing {
+            Some(queue) => self.world.queues[&queue].settings.closed,
+            None => self.cannot_be_made(namespace, to).is_some(),
+        };
         // Where this reply was lost, the id is that of the next one of the record, to another queue or with another blob.
-        let sent = self.engine.message(id).ok();
-        let sent = sent.filter(|view| view.blob == blob && self.engine.queue_name(view.queue) == Some(to));
-        if sent.is_none() {
+        let is_sent = |id: &MessageId| {
+            let sent = self.engine.message(*id).ok();
+            sent.is_some_and(|view| view.blob == blob && self.engine.queue_name(view.queue) == Some(to))
+        };
+        let ids = (0..=self.lost).map(|skipped| MessageId { sequence: id.sequence + skipped, ..id });
+        let Some(id) = ids.into_iter().find(is_sent) else {
             ensure!(closed || quotas != Default::default(), "no reply was sent to {to:?} from {from:?}");
+            self.lost += u64::from(existing.is_none());
             if let Some(queue) = self.world.queues.get_mut(&from) {
                 queue.totals.replies_lost += 1;
             }
             return Ok(());
-        }
+        };
         ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
         let queue = self.queue_for(namespace, to)?;
         let mut reply = Message { queue, ..Message::new(blob) };
@@ -164,10 +171,13 @@ impl Apply<'_> {
         let message = &self.world.messages[&delivery.receipt.id];
         let details = self.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
         let same = details.checkpoint == message.told.checkpoint
+            && message.changes.has_tags(details.tags)
             && *details.correlation_id == *message.asked.correlation_id
-            && *details.reply_to == *message.asked.reply_to;
+            && *details.reply_to == *message.asked.reply_to
+            && *details.from_queue == *message.origin_queue();
         ensure!(same, "{delivery:?} carries {details:?}, the model has {message:?}");
-        let plain = message.told == Told::default() && message.asked == Asked::default();
+        let plain =
+            message.told == Told::default() && message.asked == Asked::default() && details.tags.is_none();
         ensure!(delivery.has_details || plain, "{delivery:?} hides that {message:?} carries more");
         Ok(())
     }

@@ -6,9 +6,10 @@ use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::outcome::Reply;
 
+use super::change::Changes;
 use super::keys::Keys;
 use super::results::Asked;
-use super::state::{Keyed, Message, Place};
+use super::state::{Keyed, Message};
 use super::{Apply, Checked, ensure};
 
 impl Apply<'_> {
@@ -75,17 +76,16 @@ impl Apply<'_> {
         bytes: u64,
     ) -> Option<&'static str> {
         let quotas = self.world.namespaces.get(&namespace)?.quotas;
-        let exists = self.world.queue_named(namespace, queue).is_some();
-        if !exists && !self.world.limits.auto_create {
-            return Some("queue_not_found");
+        let existing = self.world.queue_named(namespace, queue);
+        if existing.is_some_and(|queue| self.world.queues[&queue].settings.closed) {
+            return Some("queue_closed");
         }
         let (messages, used) = self.world.usage(namespace);
-        let queues = self.world.queues.values().filter(|q| q.namespace == namespace).count() as u64;
         let over = |quota: u64, need: u64| quota > 0 && need > quota;
-        let full = over(quotas.messages, messages + count as u64)
-            || over(quotas.bytes, used + bytes)
-            || (!exists && over(quotas.queues, queues + 1));
-        full.then_some("quota_exceeded")
+        if over(quotas.messages, messages + count as u64) || over(quotas.bytes, used + bytes) {
+            return Some("quota_exceeded");
+        }
+        if existing.is_some() { None } else { self.cannot_be_made(namespace, queue) }
     }
 
     fn sends(
@@ -119,17 +119,12 @@ impl Apply<'_> {
 
     /// Puts a message that is sent now where it begins.
     pub(super) fn place_sent(&mut self, id: MessageId, message: Message, deliver: Deliver) {
-        let due_us = match deliver {
-            Deliver::Now => 0,
-            Deliver::AfterMs(ms) => self.now_us + ms * 1_000,
-            Deliver::AtUs(us) => us,
-        };
-        let place = if due_us > self.now_us {
-            Place::Delayed { until_us: due_us }
-        } else {
-            Place::Ready { line: self.next_line() }
-        };
-        self.add(id, Message { sent_us: self.now_us, place, ..message });
+        let (due_us, held) = (self.due_us(deliver), message.changes.hold);
+        self.add(id, Message { sent_us: self.now_us, ..message });
+        self.admit(id, due_us);
+        if held {
+            self.hold(id, "hold");
+        }
     }
 }
 
@@ -142,6 +137,7 @@ impl Message {
             backoff: item.backoff,
             keys: Keys::of(item.options),
             asked: Asked::of(item.options),
+            changes: Changes::of(item.options),
             ..Message::new(blob)
         }
     }
@@ -158,7 +154,7 @@ fn blobs_len(items: &[SendItem<'_>]) -> u64 {
 
 /// Length of a message's blob.
 pub(super) fn blob_len(item: &SendItem<'_>) -> u32 {
-    (BlobHead::len(item.content_type, item.headers) + item.payload.len()) as u32
+    (BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len()) as u32
 }
 
 /// Whether clients may use this name.

@@ -62,7 +62,13 @@ impl Apply<'_> {
         namespace: NamespaceId,
         receipt: Receipt,
     ) -> Result<bool, String> {
-        self.expect_result(number, namespace, receipt)
+        let holds = self.standing(namespace, receipt) == ["ok"];
+        if !holds || !self.is_cancelled(receipt.id) {
+            return self.expect_result(number, namespace, receipt);
+        }
+        let got = code(&self.outcome.results[number]);
+        ensure!(got == "cancelled", "receipt {receipt} of a cancelled message got {got}");
+        Ok(false)
     }
 
     /// What this receipt is worth now; more than one answer where it was forged from parts of others.
@@ -86,6 +92,10 @@ impl Apply<'_> {
         let id = item.receipt.id;
         let error_len = item.error.len() as u32;
         self.world.settled.insert(item.receipt);
+        if self.is_cancelled(id) {
+            self.remove_cancelled(id);
+            return Ok(());
+        }
         match item.settlement {
             Settlement::Ack => self.finish(id, result)?,
             Settlement::Nack { delay_ms } => {

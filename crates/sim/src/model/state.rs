@@ -5,15 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::query::{AttemptEnd, Counters, State};
-use sluice_engine::settings::{Backoff, QueueSettings, Quotas};
+use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
-use super::keys::{Keys, Limited};
+use super::change::Changes;
+use super::fair::{Lane, LaneKey};
+use super::keys::{Keys, Limited, Turn};
+use super::queues::{Origin, Redrive};
 use super::results::{Asked, Told};
 use super::schedules::Schedule;
 
 /// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
 /// being sent has no order among itself that a client could rely on, except by the time that it was due.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Line {
     /// Which apply made it ready.
     pub(super) step: u64,
@@ -88,6 +91,11 @@ pub(super) struct Message {
     pub(super) keys: Keys,
     pub(super) asked: Asked,
     pub(super) told: Told,
+    pub(super) changes: Changes,
+    pub(super) turn: Turn,
+    pub(super) origin: Option<Origin>,
+    /// Its place among the dead, by the order of dying.
+    pub(super) died: Line,
 }
 
 impl Message {
@@ -107,7 +115,16 @@ impl Message {
             keys: Keys::default(),
             asked: Asked::default(),
             told: Told::default(),
+            changes: Changes::default(),
+            turn: Turn::default(),
+            origin: None,
+            died: Line::default(),
         }
+    }
+
+    /// Name of the queue in which it died, if that was another one; else empty.
+    pub(super) fn origin_queue(&self) -> &str {
+        self.origin.as_ref().map_or("", |origin| &origin.queue)
     }
 
     /// Attempts that it may have in a queue with these settings.
@@ -125,8 +142,10 @@ pub(super) struct Queue {
     /// The totals only: states and bytes are counted from the messages.
     pub(super) totals: Counters,
     pub(super) created_us: u64,
-    /// Whether a message with a key was ever sent to it.
+    /// Whether a message with a key ever came to it.
     pub(super) keyed: bool,
+    /// Whether one that may be blocked did.
+    pub(super) blocks: bool,
 }
 
 /// One namespace.
@@ -177,9 +196,15 @@ pub(super) struct World {
     pub(super) messages: BTreeMap<MessageId, Message>,
     pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
     pub(super) queue_limits: BTreeMap<(NamespaceId, String), Limited>,
+    /// What queues begin with, by pattern.
+    pub(super) queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
+    pub(super) redrives: BTreeMap<QueueId, Redrive>,
+    pub(super) lanes: BTreeMap<LaneKey, Lane>,
     pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,
     /// The largest number of a schedule given so far.
     pub(super) last_schedule: u64,
+    /// Versions of the messages that the next record changes, as they are before it.
+    pub(super) versions: BTreeMap<MessageId, u64>,
     /// Receipts that have settled their message.
     pub(super) settled: BTreeSet<Receipt>,
     /// All receipts ever given.
@@ -209,8 +234,12 @@ impl World {
             messages: BTreeMap::new(),
             keys: BTreeMap::new(),
             queue_limits: BTreeMap::new(),
+            queue_defaults: BTreeMap::new(),
+            redrives: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             schedules: BTreeMap::new(),
             last_schedule: 0,
+            versions: BTreeMap::new(),
             settled: BTreeSet::new(),
             given: BTreeSet::new(),
             last_token: 0,

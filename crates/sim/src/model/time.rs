@@ -4,7 +4,7 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::state::{Ended, Line, Place};
+use super::state::{Ended, Place};
 use super::{Apply, Checked, ensure};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
@@ -18,16 +18,19 @@ impl Apply<'_> {
         let must = ticked && !goes_on;
         for (tick, id) in self.due() {
             let place = self.world.messages[&id].place;
-            let Ok(view) = self.view(id) else {
-                return Err(format!("message {id} is lost: it was {place:?}"));
-            };
-            let fired = match place {
-                Place::Leased { token, .. } => view.receipt.is_none_or(|receipt| receipt.token != token),
-                _ => view.state != place.state(),
+            let fired = match (self.view(id), place) {
+                (Err(_), _) if self.is_cancelled(id) => true,
+                (Err(_), _) => return Err(format!("message {id} is lost: it was {place:?}")),
+                (Ok(view), Place::Leased { token, .. }) => {
+                    view.receipt.is_none_or(|receipt| receipt.token != token)
+                }
+                (Ok(view), _) => view.state != place.state(),
             };
             ensure!(fired || !must, "the timer of message {id} did not fire: {place:?} at {}", self.now_us);
             if fired {
-                self.fire(id, tick);
+                self.firing = Some(tick);
+                self.fire(id);
+                self.firing = None;
             }
         }
         Ok(())
@@ -47,17 +50,19 @@ impl Apply<'_> {
         due
     }
 
-    /// The timer of this message fires. Among those of one apply the earlier deadline stands first in line.
-    fn fire(&mut self, id: MessageId, tick: u64) {
-        let line = Line { step: self.world.step, place: tick };
+    /// The timer of this message fires.
+    fn fire(&mut self, id: MessageId) {
         if let Place::Leased { .. } = self.world.messages[&id].place {
+            if self.is_cancelled(id) {
+                return self.remove_cancelled(id);
+            }
             self.total(id, |totals| totals.expired += 1);
             self.end_attempt(id, AttemptEnd::Expired, 0);
             if self.is_spent(id) {
                 return self.die(id, "max_attempts");
             }
         }
-        self.put(id, Place::Ready { line });
+        self.make_ready(id);
     }
 
     fn is_spent(&self, id: MessageId) -> bool {
@@ -109,12 +114,10 @@ impl Apply<'_> {
                         bounds.contains(&until_us),
                         "message {id} is delayed until {until_us}, which is not in {bounds:?}"
                     );
-                    self.put(id, Place::Delayed { until_us });
+                    self.admit(id, until_us);
                 }
                 (State::Ready | State::Blocked, None) if least_us == 0 => {}
-                (State::Blocked, Some(until_us)) => {
-                    self.put(id, Place::Delayed { until_us });
-                }
+                (State::Blocked, Some(until_us)) => self.admit(id, until_us),
                 (state, deadline) => {
                     return Err(format!(
                         "message {id} is {state:?} ({deadline:?}), and should wait {least_us} to {most_us} us"

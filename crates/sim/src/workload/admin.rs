@@ -48,7 +48,7 @@ impl Generator {
     }
 
     /// A queue, and some of its dead letters, or none by name, which means all.
-    fn some_dead(&mut self, model: &Model) -> (NamespaceId, String, Vec<MessageId>) {
+    pub(super) fn some_dead(&mut self, model: &Model) -> (NamespaceId, String, Vec<MessageId>) {
         let dead = model.dead_letters();
         if dead.is_empty() || self.rng.chance(1, 8) {
             return (self.a_namespace(model), self.a_queue(), Vec::new());

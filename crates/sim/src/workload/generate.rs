@@ -51,12 +51,15 @@ pub struct Generator {
     keyed: VecDeque<Op>,
     pub(super) payloads: u64,
     payload_bytes_max: u64,
+    /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose turn it is.
+    pub(super) fair_only: bool,
 }
 
 impl Generator {
     /// Clients with empty hands.
     pub fn new(shard: u32, mut rng: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
+        let fair_only = rng.chance(1, 3);
         Generator {
             shard,
             rng,
@@ -65,6 +68,7 @@ impl Generator {
             keyed: VecDeque::new(),
             payloads: 0,
             payload_bytes_max,
+            fair_only,
         }
     }
 
@@ -99,6 +103,10 @@ impl Generator {
             (1, Generator::namespace),
             (2, Generator::limit),
             (2, Generator::schedule),
+            (5, Generator::change),
+            (2, Generator::rule_queue),
+            (1, Generator::queue_defaults),
+            (2, Generator::redrive_rate),
         ];
         self.rng.weighted(kinds)(self, model)
     }
@@ -176,6 +184,7 @@ impl Generator {
             payload,
             content_type: if headed { "text/plain" } else { "" },
             headers: if headed { vec![("traceparent", "00-aa-bb-01")] } else { Vec::new() },
+            tags: if self.rng.chance(1, 6) { self.tags() } else { Vec::new() },
             priority: if self.rng.chance(1, 100) { 10 } else { self.rng.weighted(&[(5, 0), (2, 1), (1, 9)]) },
             deliver: self.rng.weighted(&[
                 (8, Deliver::Now),
@@ -196,6 +205,7 @@ impl Generator {
             self.give_keys(&mut options);
         }
         self.ask_for_result(&mut options);
+        self.ask_for_hold(&mut options);
         options
     }
 

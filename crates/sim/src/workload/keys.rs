@@ -4,7 +4,7 @@ use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
-use sluice_engine::settings::{FairWeights, QueuePatch};
+use sluice_engine::settings::{FairWeights, OrderingRetry, QueuePatch};
 
 use super::generate::Generator;
 use super::op::{Lend, Op};
@@ -39,7 +39,9 @@ impl Lend for LimitOp {
 impl Generator {
     /// Most messages of queues with keys have some.
     pub(super) fn give_keys(&mut self, options: &mut SendOptions<'static>) {
-        if self.rng.chance(3, 4) {
+        if self.fair_only {
+            options.fair_key = *self.rng.pick::<&[u8]>(&[b"", b"k0", b"k0", b"k1", b"k2"]);
+        } else if self.rng.chance(3, 4) {
             let keys: [&[u8]; 4] = [b"", b"", b"k0", b"k1"];
             let mut key = || keys[self.rng.index(keys.len())];
             *options = SendOptions { ordering_key: key(), fair_key: key(), limit_key: key(), ..*options };
@@ -70,8 +72,9 @@ impl Generator {
             _ => {
                 let weights = [(Box::from(&b"k0"[..]), rng.between(1, 3) as u16)];
                 let patch = QueuePatch {
-                    limit: Some(if rng.chance(1, 4) { "".into() } else { limit.into() }),
+                    limit: Some(if self.fair_only || rng.chance(1, 4) { "".into() } else { limit.into() }),
                     fair_weights: Some(FairWeights::new(weights.into())),
+                    ordering_retry: Some(*rng.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
                     ..QueuePatch::default()
                 };
                 let queue = (*self.rng.pick(&KEYED_QUEUES)).to_owned();

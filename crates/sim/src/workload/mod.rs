@@ -4,15 +4,19 @@
 //! receipts, name queues that are not there, and go away while the answer is on its way.
 
 mod admin;
+mod change;
 mod decode;
 mod generate;
 mod keys;
 mod op;
+mod queues;
 mod results;
 mod schedules;
 
+pub use change::ChangeOp;
 pub use decode::decode;
 pub use generate::{Generator, QUEUES, Wanted};
 pub use keys::LimitOp;
 pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
+pub use queues::QueueOp;
 pub use schedules::{Missed, ScheduleOp, Times};

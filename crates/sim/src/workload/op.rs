@@ -1,5 +1,6 @@
 //! What a simulated client asks: a command with everything it borrows.
 
+use sluice_engine::Engine;
 use sluice_engine::command::{
     Command, Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, Send, SendItem, SettleItem,
     Settlement,
@@ -9,7 +10,9 @@ use sluice_engine::limits::{Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
+use super::change::ChangeOp;
 use super::keys::LimitOp;
+use super::queues::QueueOp;
 use super::schedules::ScheduleOp;
 
 /// One message to send.
@@ -21,6 +24,8 @@ pub struct Item {
     pub content_type: &'static str,
     /// May be empty.
     pub headers: Vec<(&'static str, &'static str)>,
+    /// May be empty.
+    pub tags: Vec<&'static str>,
     /// 0 to 9; beyond that the send must be refused.
     pub priority: u8,
     /// When it becomes ready.
@@ -62,10 +67,28 @@ pub struct Told {
 /// A blob as a client has sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SentBlob<'a> {
-    /// Laid out as a payload: content type, headers, bytes.
-    Message(&'a str, &'a [(&'static str, &'static str)], &'a [u8]),
+    /// Laid out as a payload.
+    #[allow(missing_docs)] // The fields are those of a message of the same name.
+    Message {
+        content_type: &'a str,
+        headers: &'a [(&'static str, &'static str)],
+        tags: &'a [&'static str],
+        payload: &'a [u8],
+    },
     /// Nothing but text.
     Text(&'a str),
+}
+
+impl<'a> SentBlob<'a> {
+    /// Bytes alone, laid out as a payload.
+    pub const fn payload(payload: &'a [u8]) -> SentBlob<'a> {
+        SentBlob::Message { content_type: "", headers: &[], tags: &[], payload }
+    }
+
+    /// Headers and tags alone.
+    pub fn head(headers: &'a [(&'static str, &'static str)], tags: &'a [&'static str]) -> SentBlob<'a> {
+        SentBlob::Message { content_type: "", headers, tags, payload: &[] }
+    }
 }
 
 /// The commands of one feature, as a type of their own: see [`Op::feature`].
@@ -103,6 +126,8 @@ pub enum Op {
     Node(NodeOp),
     Limit(LimitOp),
     Schedule(ScheduleOp),
+    Change(ChangeOp),
+    Queue(QueueOp),
 }
 
 /// A command that the node makes by itself.
@@ -135,6 +160,8 @@ impl Op {
         match self {
             Op::Limit(op) => Some(op),
             Op::Schedule(op) => Some(op),
+            Op::Change(op) => Some(op),
+            Op::Queue(op) => Some(op),
             _ => None,
         }
     }
@@ -149,6 +176,13 @@ impl Op {
             | Op::DeadRedrive { queue, .. }
             | Op::DeadDelete { queue, .. } => wrong_name(queue),
             _ => self.feature().is_some_and(Lend::is_wrong),
+        }
+    }
+
+    /// Whoever asks looks first, if what he asks depends on what he sees.
+    pub fn look(&mut self, engine: &Engine) {
+        if let Op::Change(op) = self {
+            op.look(engine);
         }
     }
 
@@ -220,7 +254,7 @@ impl Op {
             }
             Op::Node(op) => op.with(f),
             Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
-            Op::Limit(_) | Op::Schedule(_) => self.with_feature(f),
+            Op::Limit(_) | Op::Schedule(_) | Op::Change(_) | Op::Queue(_) => self.with_feature(f),
         }
     }
 
@@ -277,7 +311,7 @@ impl Settled {
 
     fn blobs(&self) -> impl Iterator<Item = SentBlob<'_>> {
         let error = (!self.error.is_empty()).then_some(SentBlob::Text(&self.error));
-        let result = self.result.as_deref().map(|bytes| SentBlob::Message("", &[], bytes));
+        let result = self.result.as_deref().map(SentBlob::payload);
         error.into_iter().chain(result)
     }
 }
@@ -294,7 +328,7 @@ impl Told {
 
     fn blobs(&self) -> impl Iterator<Item = SentBlob<'_>> {
         let note = self.progress.as_ref().map(|(_, note)| note.as_str()).filter(|note| !note.is_empty());
-        let checkpoint = self.checkpoint.as_deref().map(|bytes| SentBlob::Message("", &[], bytes));
+        let checkpoint = self.checkpoint.as_deref().map(SentBlob::payload);
         note.map(SentBlob::Text).into_iter().chain(checkpoint)
     }
 }
@@ -306,7 +340,12 @@ impl Item {
     }
 
     pub(super) fn blob(&self) -> SentBlob<'_> {
-        SentBlob::Message(self.content_type, &self.headers, &self.payload)
+        SentBlob::Message {
+            content_type: self.content_type,
+            headers: &self.headers,
+            tags: &self.tags,
+            payload: &self.payload,
+        }
     }
 
     pub(super) fn is_wrong(&self) -> bool {
@@ -319,7 +358,7 @@ impl Item {
             payload: &self.payload,
             content_type: self.content_type,
             headers: &self.headers,
-            tags: &[],
+            tags: &self.tags,
             priority: self.priority,
             deliver: self.deliver,
             max_attempts: self.max_attempts,

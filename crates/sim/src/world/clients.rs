@@ -92,7 +92,8 @@ impl World {
             self.tend_namespaces()?;
         }
         let lane = &mut self.lanes[self.at];
-        let op = lane.generator.op(lane.history.model());
+        let mut op = lane.generator.op(lane.history.model());
+        op.look(lane.history.witness());
         if several && op.is_of_namespaces() {
             return self.change_namespace(op);
         }

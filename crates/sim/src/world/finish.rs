@@ -3,6 +3,7 @@
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
+use sluice_engine::settings::QueuePatch;
 use sluice_node::shard::Step;
 
 use super::World;
@@ -91,6 +92,7 @@ impl World {
             if self.lanes[self.at].history.model().open_messages() == 0 {
                 return self.compare();
             }
+            self.resume_queues()?;
             self.pull_everything();
             self.settle_down()?;
             while !self.lanes[self.at].clients.reads.is_empty() {
@@ -102,6 +104,16 @@ impl World {
         }
         let model = self.lanes[self.at].history.model();
         Err(format!("{} messages are stuck: {}", model.open_messages(), model.describe_open()))
+    }
+
+    /// A queue that delivers nothing would keep its messages.
+    fn resume_queues(&mut self) -> Checked {
+        for (namespace, queue) in self.lanes[self.at].history.model().paused_queues() {
+            let patch = QueuePatch { paused: Some(false), ..QueuePatch::default() };
+            self.ask(Op::QueueSet { namespace, queue, patch, create: false })?;
+            self.settle_down()?;
+        }
+        Ok(())
     }
 
     /// Maintenance still does its work: a snapshot that is asked for comes.
@@ -181,6 +193,7 @@ fn probe() -> Op {
         payload: Vec::new(),
         content_type: "",
         headers: Vec::new(),
+        tags: Vec::new(),
         priority: 0,
         deliver: Deliver::Now,
         max_attempts: 0,

@@ -30,6 +30,7 @@ impl Entry {
         let Some(record) = Records::new(&self.record).next() else {
             return Err(format!("record {index} cannot be read"));
         };
+        self.op.with(|command| model.look(command, witness));
         witness.apply(self.time_us, index, record.body, outcome);
         self.op
             .with(|command| model.apply(self.time_us, index, command, outcome, witness))
@@ -255,7 +256,7 @@ impl History {
     /// Whether these are the bytes that were sent as this blob.
     pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
         let sent = match blob {
-            BlobRef::EMPTY => Some(SentBlob::Message("", &[], &[])),
+            BlobRef::EMPTY => Some(SentBlob::payload(&[])),
             _ => self.entry(blob.index).and_then(|entry| entry.op.blob(blob.item)),
         };
         let Some(sent) = sent else {
@@ -263,13 +264,14 @@ impl History {
         };
         let same = match sent {
             SentBlob::Text(text) => bytes == text.as_bytes(),
-            SentBlob::Message(content_type, headers, payload) => {
+            SentBlob::Message { content_type, headers, tags, payload } => {
                 let Some(read) = MessageBlob::parse(bytes) else {
                     return Err(format!("{blob:?} cannot be read"));
                 };
                 read.payload == payload
                     && read.content_type == content_type
                     && read.headers().eq(headers.iter().copied())
+                    && read.tags().eq(tags.iter().copied())
             }
         };
         if same { Ok(()) } else { Err(format!("{blob:?} does not hold what was sent")) }

@@ -39,11 +39,11 @@ impl Lane {
         }
     }
 
-    /// All that was applied is durable now.
-    pub(super) fn all_is_durable(&mut self) {
+    /// The first records of a start are durable now, though nothing in the log tells that yet.
+    pub(super) fn has_begun(&mut self) {
+        self.last_write = self.durable;
         self.durable = self.history.applied();
         self.written = self.durable;
-        self.last_write = self.durable;
         self.must_have = self.durable;
     }
 }

@@ -93,7 +93,7 @@ impl World {
             }
             self.look()?;
             match begun {
-                Ok(()) => self.lanes[at].all_is_durable(),
+                Ok(()) => self.lanes[at].has_begun(),
                 Err(_) if self.disk.is_halted() => return Err(Hitch::Halted),
                 Err(NotBegun::Failed(why)) => return Err(Hitch::Failed(why)),
                 Err(NotBegun::NoRoom) => {
@@ -164,11 +164,11 @@ impl World {
 }
 
 /// A flipped bit in what was written, before anything was written that tells that it was synced, cannot be told from a
-/// torn write: recovery may cut there. Where each write is synced, that is the last one.
+/// torn write: recovery may cut there. Where each write is synced, that is the last one; the last one of a start always is.
 fn may_miss_from(lane: &Lane, damaged: bool, always: bool) -> u64 {
     match (damaged, always) {
         (false, _) => lane.must_have,
         (true, true) => lane.must_have.min(lane.last_write),
-        (true, false) => lane.must_have.min(lane.durable),
+        (true, false) => lane.must_have.min(lane.durable).min(lane.last_write),
     }
 }

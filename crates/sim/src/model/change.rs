@@ -1,0 +1,265 @@
+//! What people change of messages that are there: each of a record for itself.
+
+use sluice_engine::Engine;
+use sluice_engine::blob::BlobHead;
+use sluice_engine::change::{CHANGES_REMEMBERED_MAX, Change, ChangeAction, NewFields, Verb};
+use sluice_engine::command::{Command, Deliver};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
+use sluice_engine::options::SendOptions;
+use sluice_engine::query::{Changed, MessageView};
+
+use super::state::Place;
+use super::{Apply, Checked, Model, code, ensure};
+
+/// What people have changed of one message, and what they want of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Changes {
+    /// It was sent held.
+    pub(super) hold: bool,
+    /// Held: when it may be ready at the earliest.
+    pub(super) due_us: u64,
+    /// Leased: gone when the lease ends, however it ends.
+    pub(super) cancelled: bool,
+    tags: Option<BlobRef>,
+    log: Vec<Changed>,
+}
+
+impl Changes {
+    pub(super) fn of(options: Option<&SendOptions<'_>>) -> Changes {
+        Changes { hold: options.is_some_and(|options| options.hold), ..Changes::default() }
+    }
+
+    /// What lies in the log for them.
+    pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
+        self.tags.into_iter().chain(self.log.iter().map(|changed| changed.note))
+    }
+
+    /// Whether these are the tags that replace those it was sent with.
+    pub(super) fn has_tags(&self, tags: Option<BlobRef>) -> bool {
+        tags == self.tags
+    }
+
+    fn remember(&mut self, changed: Changed) {
+        self.log.push(changed);
+        if self.log.len() > CHANGES_REMEMBERED_MAX {
+            self.log.remove(1);
+        }
+    }
+
+    /// Whether the engine shows the same.
+    pub(super) fn compare(&self, view: &MessageView) -> Checked {
+        let same = view.cancelled == self.cancelled && view.tags == self.tags && view.changes == self.log;
+        ensure!(same, "the engine shows {view:?}, the model has {self:?}");
+        Ok(())
+    }
+}
+
+impl Model {
+    /// Looks at the messages that a record is about to change: the version of each tells whether a change that depends on
+    /// it may be made.
+    pub fn look(&mut self, command: &Command<'_>, engine: &Engine) {
+        self.world.versions.clear();
+        let Command::Change(change) = command else { return };
+        for (id, _) in change.items {
+            if let Ok(view) = engine.message(*id) {
+                self.world.versions.insert(*id, view.version);
+            }
+        }
+    }
+}
+
+impl Apply<'_> {
+    pub(super) fn change(&mut self, change: &Change<'_>) -> Checked {
+        if !self.world.namespaces.contains_key(&change.namespace) {
+            return self.fails("namespace_not_found");
+        }
+        let to = match change.action {
+            ChangeAction::Move { to } => match self.move_target(change.namespace, to)? {
+                Some(queue) => Some(queue),
+                None => return Ok(()),
+            },
+            _ => None,
+        };
+        self.succeeds()?;
+        self.one_result_each(change.items.len())?;
+        let mut blobs = 0;
+        let named = !change.by.is_empty() || !change.why.is_empty();
+        let headers = [("by", change.by), ("why", change.why)];
+        let note = named.then(|| self.blob_of_record(&mut blobs, BlobHead::len("", &headers)));
+        let tags = self.tags_of(change, &mut blobs);
+        for (number, (id, version)) in change.items.iter().enumerate() {
+            let got = code(&self.outcome.results[number]);
+            let expected = self.may_change(*id, *version, change.action.verb(), to);
+            ensure!(expected.contains(&got), "message {id} got {got}, not {}", expected.join(" or "));
+            if got == "ok" {
+                self.change_one(*id, change, to, tags)?;
+                self.remember(*id, change.action.verb(), note);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where messages are to go; `None`: it was rightly refused.
+    fn move_target(&self, namespace: NamespaceId, to: &str) -> Result<Option<QueueId>, String> {
+        match self.world.queue_named(namespace, to) {
+            None => self.fails("queue_not_found").map(|()| None),
+            Some(queue) if self.world.queues[&queue].settings.closed => {
+                self.fails("queue_closed").map(|()| None)
+            }
+            queue => Ok(queue),
+        }
+    }
+
+    fn tags_of(&self, change: &Change<'_>, blobs: &mut u32) -> Option<BlobRef> {
+        let ChangeAction::Set(NewFields { tags: Some(tags), .. }) = change.action else { return None };
+        if tags.is_empty() {
+            return Some(BlobRef::EMPTY);
+        }
+        Some(self.blob_of_record(blobs, BlobHead::len_tagged("", &[], tags)))
+    }
+
+    /// What the change of one message may come to. Where keys have a say the engine knows more than the model.
+    fn may_change(
+        &self,
+        id: MessageId,
+        version: u64,
+        verb: Verb,
+        to: Option<QueueId>,
+    ) -> &'static [&'static str] {
+        let Some(message) = self.world.messages.get(&id) else { return &["message_not_found"] };
+        let may_block = message.keys.may_block();
+        if version != 0 && self.world.versions.get(&id) != Some(&version) {
+            return &["version_mismatch"];
+        }
+        let damaged = matches!(message.place, Place::Held { reason: "payload_damaged" });
+        if !verb.states().contains(&message.place.state()) || (verb == Verb::Approve && damaged) {
+            // An earlier message of the same record may have let it go on.
+            return if version != 0 && may_block {
+                &["wrong_state", "version_mismatch"]
+            } else {
+                &["wrong_state"]
+            };
+        }
+        if to == Some(message.queue) {
+            return &["invalid_argument"];
+        }
+        match (may_block, verb) {
+            (true, Verb::Retry) => &["ok", "wrong_state", "version_mismatch"],
+            (true, _) if version != 0 => &["ok", "version_mismatch"],
+            _ => &["ok"],
+        }
+    }
+
+    fn change_one(
+        &mut self,
+        id: MessageId,
+        change: &Change<'_>,
+        to: Option<QueueId>,
+        tags: Option<BlobRef>,
+    ) -> Checked {
+        let place = self.world.messages[&id].place;
+        match change.action {
+            ChangeAction::Cancel => self.cancel(id),
+            ChangeAction::Hold => self.hold(id, "hold"),
+            ChangeAction::Approve => {
+                let due_us = self.changes(id).map_or(0, |changes| std::mem::take(&mut changes.due_us));
+                self.admit(id, due_us);
+            }
+            ChangeAction::Deny => {
+                self.changes(id).into_iter().for_each(|changes| changes.due_us = 0);
+                self.die(id, "denied");
+            }
+            ChangeAction::Retry if matches!(place, Place::Dead { .. }) => self.redrive(id),
+            ChangeAction::Retry => self.make_ready(id),
+            ChangeAction::Move { .. } => {
+                if let Some(to) = to {
+                    self.move_to(id, to);
+                    self.go_on(id, place);
+                }
+            }
+            ChangeAction::Set(fields) => self.set(id, &fields, tags),
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self, id: MessageId) -> Option<&mut Changes> {
+        self.world.messages.get_mut(&id).map(|message| &mut message.changes)
+    }
+
+    /// Who and why are remembered with the message, if it is still there.
+    fn remember(&mut self, id: MessageId, verb: Verb, note: Option<BlobRef>) {
+        let at_us = self.now_us;
+        if let (Some(note), Some(changes)) = (note, self.changes(id)) {
+            changes.remember(Changed { verb, at_us, note });
+        }
+    }
+
+    fn cancel(&mut self, id: MessageId) {
+        match self.world.messages.get_mut(&id) {
+            Some(message) if matches!(message.place, Place::Leased { .. }) => {
+                message.changes.cancelled = true;
+            }
+            _ => self.remove_cancelled(id),
+        }
+    }
+
+    /// Gone, and counted as cancelled.
+    pub(super) fn remove_cancelled(&mut self, id: MessageId) {
+        self.total(id, |totals| totals.cancelled += 1);
+        self.remove(id);
+    }
+
+    pub(super) fn is_cancelled(&self, id: MessageId) -> bool {
+        self.world.messages.get(&id).is_some_and(|message| message.changes.cancelled)
+    }
+
+    /// Waits for a person; what is left of its delay is kept.
+    pub(super) fn hold(&mut self, id: MessageId, reason: &'static str) {
+        let now_us = self.now_us;
+        let Some(message) = self.world.messages.get_mut(&id) else { return };
+        if let Place::Delayed { until_us } = message.place
+            && until_us > now_us
+        {
+            message.changes.due_us = until_us;
+        }
+        message.place = Place::Held { reason };
+        message.turn.strays();
+    }
+
+    /// In its new queue a message is where it was, as far as that may be.
+    fn go_on(&mut self, id: MessageId, place: Place) {
+        match place {
+            Place::Delayed { until_us } => self.admit(id, until_us),
+            Place::Held { .. } => {}
+            Place::Dead { .. } => {
+                let line = self.next_line();
+                self.world.messages.entry(id).and_modify(|message| message.died = line);
+            }
+            _ => self.make_ready(id),
+        }
+    }
+
+    fn set(&mut self, id: MessageId, fields: &NewFields<'_>, tags: Option<BlobRef>) {
+        let due_us = fields.deliver.map(|deliver| self.due_us(deliver));
+        let Some(message) = self.world.messages.get_mut(&id) else { return };
+        message.max_attempts = fields.max_attempts.unwrap_or(message.max_attempts);
+        message.changes.tags = tags.or(message.changes.tags);
+        let priority = fields.priority.filter(|priority| *priority != message.priority);
+        message.priority = priority.unwrap_or(message.priority);
+        match message.place {
+            _ if priority.is_none() && due_us.is_none() => {}
+            Place::Held { .. } => message.changes.due_us = due_us.unwrap_or(message.changes.due_us),
+            Place::Delayed { until_us } => self.admit(id, due_us.unwrap_or(until_us)),
+            _ => self.admit(id, due_us.unwrap_or(0)),
+        }
+    }
+
+    /// When a message that is sent or changed now may be ready.
+    pub(super) fn due_us(&self, deliver: Deliver) -> u64 {
+        match deliver {
+            Deliver::Now => 0,
+            Deliver::AfterMs(ms) => self.now_us + ms * 1_000,
+            Deliver::AtUs(us) => us,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Fair keys: messages of one priority and different keys are served in turn.
+//!
+//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an ordering or limit
+//! key has come. There each key that has ready messages has a place in the ring of its priority. The first gives as many
+//! as its weight, and goes to the end; a key whose first message becomes ready begins at the end. So nobody is passed over
+//! for more than a round, however many wait.
+
+use std::collections::BTreeMap;
+
+use sluice_engine::id::{MessageId, QueueId};
+
+use super::Apply;
+use super::state::{Line, Message, Place, World};
+
+/// The ready messages of one queue, priority and key.
+pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
+
+/// Its place in the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lane {
+    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record has emptied
+    /// and filled it, or because something else had a say before.
+    since: Option<Line>,
+    /// Messages that it may still give in this turn.
+    left: u16,
+}
+
+impl Message {
+    fn lane(&self) -> LaneKey {
+        (self.queue, self.priority, self.keys.fair.clone())
+    }
+}
+
+impl World {
+    /// Whether turns alone decide who is next in a queue.
+    pub(super) fn is_fair(&self, queue: QueueId) -> bool {
+        self.takes_turns(queue) && self.queues[&queue].keyed
+    }
+
+    /// Whether nothing but priorities and turns ever had a say in a queue.
+    fn takes_turns(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_some_and(|queue| !queue.blocks && queue.settings.limit.is_empty())
+    }
+
+    /// The first in line of each lane of the highest priority, and since when it waits for its turn.
+    fn first_of_lanes(&self, queue: QueueId) -> Vec<(LaneKey, Line, Option<Line>)> {
+        let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
+        for (_, message) in self.messages_of(queue) {
+            if let Place::Ready { line } = message.place {
+                let first = firsts.entry(message.lane()).or_insert(line);
+                *first = line.min(*first);
+            }
+        }
+        let highest = firsts.keys().map(|(_, priority, _)| *priority).max();
+        firsts.retain(|(_, priority, _), _| Some(*priority) == highest);
+        let since = |key: &LaneKey| self.lanes.get(key).and_then(|lane| lane.since);
+        firsts.into_iter().map(|(key, line)| (key.clone(), line, since(&key))).collect()
+    }
+
+    /// The messages of which one must be next.
+    pub(super) fn next_in_turn(&self, queue: QueueId) -> Vec<&Message> {
+        let lanes = self.first_of_lanes(queue);
+        let longest = lanes.iter().filter_map(|(_, _, since)| *since).min();
+        let may = |message: &&Message| {
+            lanes.iter().any(|(key, line, since)| {
+                message.place == Place::Ready { line: *line }
+                    && message.lane() == *key
+                    && (since.is_none() || *since == longest)
+            })
+        };
+        self.messages_of(queue).map(|(_, message)| message).filter(may).collect()
+    }
+
+    fn turn_of(&self, (queue, _, key): &LaneKey) -> u16 {
+        self.queues[queue].settings.fair_weights.of(key)
+    }
+}
+
+impl Apply<'_> {
+    /// A message has been delivered, and its lane has given it.
+    pub(super) fn gave(&mut self, id: MessageId) {
+        let message = &self.world.messages[&id];
+        if !self.world.takes_turns(message.queue) {
+            return;
+        }
+        let key = message.lane();
+        let lanes = self.world.first_of_lanes(message.queue);
+        let has_more = lanes.iter().any(|(other, _, _)| *other == key);
+        let (turn, end) = (self.world.turn_of(&key), self.next_line());
+        let Some(lane) = self.world.lanes.get_mut(&key) else { return };
+        lane.left = lane.left.saturating_sub(1);
+        if !has_more {
+            self.world.lanes.remove(&key);
+        } else if lane.since.is_some() && lane.left == 0 {
+            *lane = Lane { since: Some(end), left: turn };
+        } else if lane.since.is_some() {
+            lane.since = Some(Line::default());
+        }
+    }
+
+    /// Lanes that have messages now, and had none before, are at the end of their ring.
+    pub(super) fn follow_lanes(&mut self) {
+        let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
+        for message in self.world.messages.values() {
+            if let Place::Ready { line } = message.place
+                && self.world.takes_turns(message.queue)
+            {
+                let first = firsts.entry(message.lane()).or_insert(line);
+                *first = line.min(*first);
+            }
+        }
+        let step = self.world.step;
+        let before = std::mem::take(&mut self.world.lanes);
+        for (key, first) in firsts {
+            let left = self.world.turn_of(&key);
+            let lane = match before.get(&key) {
+                Some(lane) if first.step < step => *lane,
+                None if first.step == step => Lane { since: Some(first), left },
+                _ => Lane { since: None, left },
+            };
+            self.world.lanes.insert(key, lane);
+        }
+    }
+}

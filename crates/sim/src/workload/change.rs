@@ -1,0 +1,155 @@
+//! Draws what people change of messages, one by one or many at once.
+
+use sluice_engine::Engine;
+use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
+use sluice_engine::command::{Command, Deliver};
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::options::SendOptions;
+
+use super::generate::Generator;
+use super::op::{Lend, Op, SentBlob};
+use crate::model::Model;
+
+/// Tags that messages are sent with or get later.
+const TAGS: [&str; 3] = ["red", "blue", "invoice"];
+/// Most messages of a change of many.
+const MANY: u64 = 40;
+
+/// A change of some messages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChangeOp {
+    namespace: NamespaceId,
+    items: Vec<(MessageId, u64)>,
+    /// Whether the one who asks has looked at the messages before, and changes only what he saw.
+    seen: bool,
+    action: Action,
+    note: [(&'static str, &'static str); 2],
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Action {
+    Plain(Verb),
+    Move(String),
+    Set {
+        priority: Option<u8>,
+        deliver: Option<Deliver>,
+        max_attempts: Option<u16>,
+        tags: Option<Vec<&'static str>>,
+    },
+}
+
+impl Action {
+    fn lend(&self) -> ChangeAction<'_> {
+        match self {
+            Action::Plain(Verb::Cancel) => ChangeAction::Cancel,
+            Action::Plain(Verb::Hold) => ChangeAction::Hold,
+            Action::Plain(Verb::Approve) => ChangeAction::Approve,
+            Action::Plain(Verb::Deny) => ChangeAction::Deny,
+            Action::Plain(_) => ChangeAction::Retry,
+            Action::Move(to) => ChangeAction::Move { to },
+            Action::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
+                priority: *priority,
+                deliver: *deliver,
+                max_attempts: *max_attempts,
+                tags: tags.as_deref(),
+            }),
+        }
+    }
+}
+
+impl ChangeOp {
+    /// Looks at the messages, and asks for their change as they are now.
+    pub(super) fn look(&mut self, engine: &Engine) {
+        if self.seen {
+            for (id, version) in &mut self.items {
+                *version = engine.message(*id).map_or(1, |view| view.version);
+            }
+        }
+    }
+}
+
+impl Lend for ChangeOp {
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
+        let [(_, by), (_, why)] = self.note;
+        let (namespace, items) = (self.namespace, &*self.items);
+        f(&Command::Change(Change { namespace, items, action: self.action.lend(), by, why }));
+    }
+
+    fn blob(&self, number: usize) -> Option<SentBlob<'_>> {
+        let noted = self.note.iter().any(|(_, text)| !text.is_empty());
+        let note = noted.then(|| SentBlob::head(&self.note, &[]));
+        let tags = match &self.action {
+            Action::Set { tags: Some(tags), .. } if !tags.is_empty() => Some(SentBlob::head(&[], tags)),
+            _ => None,
+        };
+        note.into_iter().chain(tags).nth(number)
+    }
+
+    fn is_wrong(&self) -> bool {
+        matches!(&self.action, Action::Move(to) if super::op::wrong_name(to))
+    }
+}
+
+impl Generator {
+    /// Somebody changes a message, or many.
+    pub(super) fn change(&mut self, model: &Model) -> Op {
+        let action = self.action();
+        let mut ids = if self.rng.chance(9, 10) {
+            model.messages_in(action.lend().verb().states())
+        } else {
+            model.messages_in(&sluice_engine::query::State::ALL)
+        };
+        let namespace = ids.first().map_or_else(|| self.a_namespace(model), |id| id.namespace);
+        ids.retain(|id| id.namespace == namespace);
+        let count = if self.rng.chance(1, 6) { self.rng.between(2, MANY) as usize } else { 1 };
+        let first = self.rng.index(ids.len().max(1));
+        let mut items: Vec<(MessageId, u64)> =
+            ids.iter().skip(first).take(count).map(|id| (*id, 0)).collect();
+        if items.is_empty() {
+            items.push((MessageId { namespace, sequence: 12_345 }, 0));
+        }
+        let note = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
+        let note = [("by", note[0]), ("why", note[1])];
+        Op::Change(ChangeOp { namespace, items, seen: self.rng.chance(1, 3), action, note })
+    }
+
+    fn action(&mut self) -> Action {
+        let verbs = [
+            (3, Some(Verb::Cancel)),
+            (3, Some(Verb::Hold)),
+            (4, Some(Verb::Approve)),
+            (1, Some(Verb::Deny)),
+            (2, Some(Verb::Retry)),
+            (3, Some(Verb::Move)),
+            (3, None),
+        ];
+        match self.rng.weighted(&verbs) {
+            Some(Verb::Move) => Action::Move(self.a_queue()),
+            Some(verb) => Action::Plain(verb),
+            None => self.new_fields(),
+        }
+    }
+
+    fn new_fields(&mut self) -> Action {
+        let rng = &mut self.rng;
+        let max_attempts = rng.chance(1, 3).then(|| rng.below(4) as u16);
+        let deliver = [Deliver::Now, Deliver::AfterMs(400), Deliver::AfterMs(20_000), Deliver::AtUs(1)];
+        let deliver = rng.chance(1, 2).then(|| *rng.pick(&deliver));
+        let mut priority = rng.chance(1, 2).then(|| rng.between(0, 2) as u8);
+        let tags = self.rng.chance(1, 3).then(|| self.tags());
+        if max_attempts.is_none() && deliver.is_none() && tags.is_none() {
+            priority = priority.or(Some(1));
+        }
+        Action::Set { priority, deliver, max_attempts, tags }
+    }
+
+    /// Some tags, each once; perhaps none.
+    pub(super) fn tags(&mut self) -> Vec<&'static str> {
+        TAGS.into_iter().filter(|_| self.rng.chance(1, 3)).collect()
+    }
+
+    /// Now and then a message waits for a person first.
+    pub(super) fn ask_for_hold(&mut self, options: &mut SendOptions<'static>) {
+        options.hold = self.rng.chance(1, 30);
+    }
+}

@@ -1,0 +1,83 @@
+//! Draws what operators do to how queues work.
+
+use sluice_engine::command::Command;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::settings::QueuePatch;
+
+use super::generate::{Generator, QUEUES};
+use super::op::{Lend, Op};
+use crate::model::Model;
+
+const PATTERNS: [&str; 5] = ["*", "al*", "*ta", "*a*", "gamma"];
+
+/// What is done to settings of queues to come, and to dead letters bit by bit.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)] // The fields are those of the command of the same name.
+pub enum QueueOp {
+    DefaultsSet { namespace: NamespaceId, pattern: String, patch: QueuePatch },
+    DefaultsDelete { namespace: NamespaceId, pattern: String },
+    RedriveRate { namespace: NamespaceId, queue: String, per_second: u32 },
+}
+
+impl Lend for QueueOp {
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
+        match self {
+            QueueOp::DefaultsSet { namespace, pattern, patch } => {
+                f(&Command::DefaultsSet { namespace: *namespace, pattern, patch: patch.clone() });
+            }
+            QueueOp::DefaultsDelete { namespace, pattern } => {
+                f(&Command::DefaultsDelete { namespace: *namespace, pattern });
+            }
+            QueueOp::RedriveRate { namespace, queue, per_second } => {
+                f(&Command::DeadRedriveRate { namespace: *namespace, queue, per_second: *per_second })
+            }
+        }
+    }
+
+    fn is_wrong(&self) -> bool {
+        matches!(self, QueueOp::RedriveRate { queue, .. } if super::op::wrong_name(queue))
+    }
+}
+
+impl Generator {
+    /// Queues are paused and resumed, closed and opened, and get a queue for their dead letters.
+    pub(super) fn rule_queue(&mut self, model: &Model) -> Op {
+        let namespace = self.a_namespace(model);
+        let patch = self.rules();
+        Op::QueueSet { namespace, queue: self.a_queue(), patch, create: self.rng.chance(1, 2) }
+    }
+
+    fn rules(&mut self) -> QueuePatch {
+        let mut patch = QueuePatch::default();
+        match self.rng.below(4) {
+            0 => patch.paused = Some(self.rng.chance(1, 3)),
+            1 => patch.closed = Some(self.rng.chance(1, 4)),
+            _ => {
+                let target = if self.rng.chance(1, 4) { "" } else { *self.rng.pick(&QUEUES) };
+                patch.dead_letter_queue = Some(target.into());
+            }
+        }
+        patch
+    }
+
+    /// What queues begin with that are not made yet.
+    pub(super) fn queue_defaults(&mut self, model: &Model) -> Op {
+        let (namespace, pattern) = (self.a_namespace(model), (*self.rng.pick(&PATTERNS)).to_owned());
+        if self.rng.chance(1, 4) {
+            return Op::Queue(QueueOp::DefaultsDelete { namespace, pattern });
+        }
+        let mut patch = self.rules();
+        patch.lease_ms = Some(self.rng.between(100, 5_000));
+        if !self.fair_only && self.rng.chance(1, 3) {
+            patch.limit = Some("narrow".into());
+        }
+        Op::Queue(QueueOp::DefaultsSet { namespace, pattern, patch })
+    }
+
+    /// Dead letters get another chance, a few at a time.
+    pub(super) fn redrive_rate(&mut self, model: &Model) -> Op {
+        let (namespace, queue, _) = self.some_dead(model);
+        let per_second = self.rng.weighted(&[(1, 0), (2, 1), (2, 20), (1, 500)]);
+        Op::Queue(QueueOp::RedriveRate { namespace, queue, per_second })
+    }
+}
