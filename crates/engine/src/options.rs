@@ -1,5 +1,6 @@
 //! What a send may say of a message beyond the plain fields: keys, an expiry, where results go.
 
+use crate::chain::Chain;
 use crate::id::MessageId;
 use crate::limits::DELAY_MS_MAX;
 
@@ -9,7 +10,7 @@ pub const KEY_BYTES_MAX: usize = 128;
 pub const WINDOW_MS_MAX: u64 = DELAY_MS_MAX;
 
 /// The optional fields of one message to send. Empty and 0 mean: not given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SendOptions<'a> {
     /// First in, first out among messages with the same key, and at most one of them in flight.
     pub ordering_key: &'a [u8],
@@ -31,6 +32,8 @@ pub struct SendOptions<'a> {
     pub hold: bool,
     /// The messages that it waits for first.
     pub depends_on: Option<DependsOn<'a>>,
+    /// What follows when it is done, and when it fails.
+    pub chain: Chain<'a>,
 }
 
 /// The messages that another one waits for: its parents.

@@ -121,6 +121,11 @@ impl<'a> Reader<'a> {
         Some(BlobRef { index: self.u64()?, item: self.u32()?, len: self.u32()? })
     }
 
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "random/chains.rs"]
+mod chains;
 #[path = "random/change.rs"]
 mod change;
 mod common;
@@ -142,6 +144,10 @@ impl Run {
         let keyed = self.numbers.one_in(2);
         let parents = self.parents(namespace);
         let mut options: Vec<SendOptions<'_>> = (0..4).map(|_| self.options()).collect();
+        let step_options = self.step_options();
+        let steps = self.steps(&step_options);
+        let chain = self.chain(&steps);
+        self.put_chain(&chain, &mut options);
         for options in options.iter_mut().skip(2) {
             options.depends_on = self.depends_on(&parents);
         }
@@ -206,13 +212,17 @@ impl Run {
     fn group(&mut self) {
         let namespace = self.numbers.pick(&self.namespaces.clone());
         let parents = self.parents(namespace);
-        let options: Vec<SendOptions<'_>> = (0..3)
+        let step_options = self.step_options();
+        let steps = self.steps(&step_options);
+        let chain = self.chain(&steps);
+        let mut options: Vec<SendOptions<'_>> = (0..3)
             .map(|at| SendOptions {
                 unique: None,
                 depends_on: if at > 0 { self.depends_on(&parents) } else { None },
                 ..self.options()
             })
             .collect();
+        self.put_chain(&chain, &mut options);
         let members: Vec<QueueItem<'_>> = (0..self.numbers.below(6))
             .map(|_| QueueItem {
                 queue: self.numbers.pick(&QUEUES),

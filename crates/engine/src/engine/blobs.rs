@@ -25,7 +25,9 @@ impl Engine {
     pub(super) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let of_messages = self.messages.iter().map(|(_, message)| message.blob());
         let of_schedules = self.schedules.slots.iter().map(|(_, schedule)| schedule.blob);
-        of_messages.chain(self.extras.blobs()).chain(of_schedules).filter(|blob| *blob != BlobRef::EMPTY)
+        let of_chains = self.flows.chains.iter().flat_map(|(_, chain)| chain.blobs());
+        let all = of_messages.chain(self.extras.blobs()).chain(of_schedules).chain(of_chains);
+        all.filter(|blob| *blob != BlobRef::EMPTY)
     }
 
     /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after a restart.

@@ -202,6 +202,7 @@ impl Engine {
     /// Out of its queue for good, counted as cancelled.
     pub(super) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
+        self.fail_chain(slot, Reason::Cancelled, out);
         self.remove(slot, out);
     }
 

@@ -79,6 +79,7 @@ impl Engine {
             OnExpire::DeadLetter => self.make_dead(slot, reason, out),
             OnExpire::Drop => {
                 self.count_each(slot, |counters| counters.dropped += 1);
+                self.fail_chain(slot, reason, out);
                 self.remove(slot, out);
             }
         }

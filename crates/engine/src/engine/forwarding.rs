@@ -76,7 +76,7 @@ impl Engine {
             return false;
         }
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
-        self.forward_in_flows(slot);
+        self.forward_in_flows(slot, out);
         self.give_up_keys(slot, out);
         self.disarm(slot);
         self.forget_end(slot);

@@ -10,9 +10,10 @@ use super::Engine;
 use super::length::trim_budget;
 use super::lookup::queue_not_found;
 use super::send::Place;
+use crate::chain::Chain;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
-use crate::options::{DependsMode, OnParentFailed};
+use crate::options::{DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
 use crate::record::{GroupRecord, SendItemRecord, read_options};
@@ -42,7 +43,7 @@ impl Engine {
         self.admit_to_namespace(namespace_slot, group.count.into(), bytes)?;
         let first = self.next_sequence(namespace_slot, group.count)?;
         let queues = self.queues_of_group(namespace_slot, group)?;
-        self.flows.first = first;
+        (self.flows.first, self.flows.next_blob) = (first, group.count);
         let index = self.applied_index;
         for ((n, (_, item)), &queue_slot) in (0u32..).zip(group.items()).zip(&queues) {
             let blob = BlobRef { index, item: n, len: item.blob_len };
@@ -131,6 +132,9 @@ impl Engine {
         let slot = self.place_message(place, blob, item);
         let options = item.options.and_then(read_options);
         self.add_extras(slot, item.backoff, options.as_ref());
+        if let Some(SendOptions { chain: Chain::Laid(laid), .. }) = options {
+            self.enter_chain(slot, laid);
+        }
         let flow = self.enter_flow(slot);
         let of_callback = self.flows.slots.get_mut(flow);
         of_callback.group = true;

@@ -3,7 +3,8 @@
 //! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead letters, as many as it
 //! takes, after the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
 //! is refused in any case. What comes otherwise, moved, redriven or as a dead letter of another queue, needs room
-//! and makes none: it would often be the oldest itself.
+//! and makes none: it would often be the oldest itself. So does a step of a chain: what follows the failure of the oldest must
+//! not be the end of the next one.
 
 use std::ops::Range;
 
@@ -92,6 +93,24 @@ impl Engine {
         self.admit_to_bounded(namespace_slot, queue_slot, send.queue, size, delays)
     }
 
+    /// The same for one message that makes no room, whatever the queue says.
+    #[cold]
+    pub(super) fn admit_step_to_bounded(
+        &self,
+        namespace_slot: u32,
+        queue_slot: Option<u32>,
+        name: &[u8],
+        bytes: u64,
+        deliver: Deliver,
+    ) -> Result<(), Error> {
+        let delay = std::iter::once((None, deliver));
+        let Some(slot) = queue_slot else {
+            return self.admit_to_bounded(namespace_slot, queue_slot, name, (1, bytes), delay);
+        };
+        self.admit_delays(self.queues.get(slot).settings.max_age_ms, delay)?;
+        self.admit_room(slot, 1, bytes)
+    }
+
     /// Refuses messages that would be too old before they may be delivered.
     fn admit_delays(
         &self,
@@ -147,19 +166,25 @@ impl Engine {
         sequences: Range<u64>,
         out: &mut Outcome,
     ) {
-        let namespace = self.queues.get(queue_slot).namespace;
-        if self.queues.get(queue_slot).settings.max_age_ms > 0 {
-            for sequence in sequences {
-                let found = self.namespaces.get(namespace).directory.get(sequence);
-                let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
-                if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
-                    self.begin_age(slot);
-                }
-            }
-        }
+        self.begin_ages(queue_slot, sequences);
         if self.makes_room(queue_slot) && !self.trim(queue_slot, budget, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
+        }
+    }
+
+    /// Messages have come to a bounded queue: their ages begin.
+    pub(super) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>) {
+        let namespace = self.queues.get(queue_slot).namespace;
+        if self.queues.get(queue_slot).settings.max_age_ms == 0 {
+            return;
+        }
+        for sequence in sequences {
+            let found = self.namespaces.get(namespace).directory.get(sequence);
+            let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
+            if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
+                self.begin_age(slot);
+            }
         }
     }
 

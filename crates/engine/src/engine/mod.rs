@@ -3,8 +3,9 @@
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
-//! long, `length` for queues that hold too much, `flows` and `groups` for what waits for what, `schedules` for what is sent at instants, `timers` and `sweep` for what
-//! goes on by itself, `lookup` from names to slots, `read` and `damage` for those who look, `snapshot` and `restore`, and `recount`
+//! long, `length` for queues that hold too much, `flows`, `groups` and `chains` for what waits for what, or follows, `schedules` for what is
+//! sent at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
+//! those who look, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -18,12 +19,14 @@
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 mod blobs;
+mod chains;
 mod change;
 mod consumers;
 mod damage;
 mod dead;
 mod expiry;
 mod fair;
+mod flow_view;
 mod flows;
 mod forwarding;
 mod groups;

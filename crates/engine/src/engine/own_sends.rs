@@ -1,4 +1,5 @@
-//! Messages that the engine itself sends, as a consequence of another record: replies, and what schedules send.
+//! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and what schedules
+//! send.
 
 use super::Engine;
 use super::send::Place;
@@ -8,6 +9,8 @@ use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
 use crate::record::{SendItemRecord, read_options};
+use crate::state::chains::Chain;
+use crate::state::origin::Origin;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]
@@ -28,6 +31,14 @@ pub(super) struct OwnSent {
     pub(super) id: MessageId,
     /// Whether that message was there already, with the same unique key.
     pub(super) duplicate: bool,
+}
+
+/// What the step of a chain has beside what a send can say.
+pub(super) struct Beside {
+    /// The steps that it carries on.
+    pub(super) chain: Chain,
+    /// Which failure it follows.
+    pub(super) origin: Option<Origin>,
 }
 
 impl<'a> OwnSend<'a> {
@@ -59,6 +70,7 @@ impl Engine {
         &mut self,
         namespace: NamespaceId,
         send: &OwnSend<'_>,
+        beside: Option<Beside>,
         out: &mut Outcome,
     ) -> Result<OwnSent, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
@@ -76,9 +88,13 @@ impl Engine {
         self.admit_messages(1)?;
         self.admit_to_namespace(namespace_slot, 1, bytes)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue.as_bytes());
-        if bounded {
-            let delays = std::iter::once((None, send.item.deliver));
-            self.admit_to_bounded(namespace_slot, found, send.queue.as_bytes(), (1, bytes), delays)?;
+        let is_step = beside.is_some();
+        let (name, deliver) = (send.queue.as_bytes(), send.item.deliver);
+        if bounded && is_step {
+            self.admit_step_to_bounded(namespace_slot, found, name, bytes, deliver)?;
+        } else if bounded {
+            let delays = std::iter::once((None, deliver));
+            self.admit_to_bounded(namespace_slot, found, name, (1, bytes), delays)?;
         }
         let sequence = self.next_sequence(namespace_slot, 1)?;
         let queue_slot = match found {
@@ -86,19 +102,35 @@ impl Engine {
             None => self.create_by_use(namespace_slot, send.queue.as_bytes())?,
         };
         self.count_sent(namespace_slot, queue_slot, 1, bytes);
-        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, out);
-        if bounded {
+        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, beside, out);
+        if bounded && is_step {
+            self.begin_ages(queue_slot, sequence..sequence + 1);
+        } else if bounded {
             self.keep_bounds(queue_slot, sequence..sequence + 1, out);
         }
         Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: false })
     }
 
-    fn insert_own(&mut self, place: Place, send: &OwnSend<'_>, options: &SendOptions<'_>, out: &mut Outcome) {
+    fn insert_own(
+        &mut self,
+        place: Place,
+        send: &OwnSend<'_>,
+        options: &SendOptions<'_>,
+        beside: Option<Beside>,
+        out: &mut Outcome,
+    ) {
         let item = &send.item;
         let slot = self.place_message(place, send.blob, item);
         let given = options.given();
         if given.is_some() || item.backoff.is_some() {
             self.add_extras(slot, item.backoff, given);
+        }
+        if let Some(beside) = beside {
+            self.attach_chain(slot, beside.chain);
+            if let Some(origin) = beside.origin {
+                let extras = self.extras_slot(slot);
+                self.extras.set_origin(extras, origin);
+            }
         }
         let due_us = self.due_us(item.deliver);
         if options.hold {

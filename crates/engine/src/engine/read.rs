@@ -189,6 +189,7 @@ impl Engine {
             details.reason = origin.reason.name();
         }
         let flow = self.extras.options(extras).map_or(NIL, |options| options.flow);
+        details.headers = self.headers_of_step(flow);
         if let Some((done, dead)) = self.group_counts(flow) {
             details.headers = [("sluice-done", done), ("sluice-dead", dead)]
                 .map(|(name, count)| (name.into(), count.to_string().into()))

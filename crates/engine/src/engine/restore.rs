@@ -204,6 +204,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.flows.slots = Slab::read_head(reader)?;
         engine.flows.parents = Slab::read_head(reader)?;
         engine.flows.edges = Slab::read_head(reader)?;
+        engine.flows.chains = Slab::read_head(reader)?;
         engine.queue_defaults = Slab::read_head(reader)?;
     }
     Some(engine)

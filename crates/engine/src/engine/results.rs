@@ -49,11 +49,9 @@ impl Engine {
     fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
         let queue_slot = self.messages.get(slot).queue;
         let id = self.id_of_slot(slot);
-        if let Some(flow) = self.flow_of(slot) {
-            self.end_in_flows(flow, End::Done);
-        }
         let asked = self.extras.results(self.messages.get(slot).extras);
         let ttl_ms = asked.map_or(0, |asked| asked.ttl_ms);
+        let stays = ttl_ms > 0 || retained;
         let reply = asked.filter(|asked| !asked.reply_to.is_empty()).map(|asked| Reply {
             to: asked.reply_to.clone(),
             correlation_id: match &*asked.correlation_id {
@@ -61,7 +59,13 @@ impl Engine {
                 given => given.into(),
             },
         });
-        if ttl_ms > 0 || retained {
+        if let Some(flow) = self.flow_of(slot) {
+            if !self.go_on(slot, stays, result, out) {
+                return;
+            }
+            self.end_in_flows(flow, End::Done);
+        }
+        if stays {
             if let Some(result) = result {
                 let results = self.results_slot(slot);
                 self.extras.results.get_mut(results).result = Some(result);
@@ -93,7 +97,7 @@ impl Engine {
         out: &mut Outcome,
     ) {
         let send = OwnSend::plain(&reply.to, blob, &reply.correlation_id);
-        if self.send_of_engine(namespace, &send, out).is_err() {
+        if self.send_of_engine(namespace, &send, None, out).is_err() {
             self.queues.get_mut(from).counters.replies_lost += 1;
             self.totals.replies_lost += 1;
             self.release_blob(blob, out);
@@ -208,7 +212,7 @@ impl Engine {
         self.extras.enter_results(extras)
     }
 
-    fn id_of_slot(&self, slot: u32) -> MessageId {
+    pub(super) fn id_of_slot(&self, slot: u32) -> MessageId {
         let message = self.messages.get(slot);
         self.id_of(message, self.queues.get(message.queue))
     }

@@ -173,7 +173,7 @@ impl Engine {
         let item = read_template(&template).ok_or_else(unreadable)?;
         let send = OwnSend { queue: &queue, blob, item, correlation_id: instant.as_bytes() };
         self.share_blob(blob);
-        let sent = self.send_of_engine(namespace, &send, out);
+        let sent = self.send_of_engine(namespace, &send, None, out);
         if sent.is_err() {
             self.release_blob(blob, out);
         }

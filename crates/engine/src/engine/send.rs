@@ -2,6 +2,7 @@
 
 use super::lookup::{namespace_not_found, queue_closed, queue_not_found};
 use super::{Engine, internal};
+use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::error::Error;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, QueueId};
@@ -31,8 +32,8 @@ struct Admitted {
     bytes: u64,
     /// Whether one has a unique key.
     unique: bool,
-    /// Whether one waits for others.
-    parents: bool,
+    /// Whether one waits for others, or carries steps.
+    linked: bool,
 }
 
 impl Engine {
@@ -49,8 +50,8 @@ impl Engine {
             return Ok(());
         }
         self.admit_to_queue(found)?;
-        let Admitted { bytes, unique, parents } = if send.are_plain {
-            Admitted { bytes: send.bytes, unique: false, parents: false }
+        let Admitted { bytes, unique, linked } = if send.are_plain {
+            Admitted { bytes: send.bytes, unique: false, linked: false }
         } else {
             self.admit_items(namespace_slot, send)?
         };
@@ -68,8 +69,8 @@ impl Engine {
             Some(slot) => slot,
             None => self.create_by_use(namespace_slot, send.queue)?,
         };
-        if parents {
-            self.flows.first = first;
+        if linked {
+            (self.flows.first, self.flows.next_blob) = (first, send.count);
         }
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
         if !send.are_plain || !self.insert_plain(namespace_slot, queue_slot, first, send, out) {
@@ -196,7 +197,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let Some(options) = self.admit_options(namespace_slot, item)? else { return Ok(()) };
         admitted.unique |= options.unique.is_some();
-        admitted.parents |= options.depends_on.is_some();
+        admitted.linked |= options.depends_on.is_some() || options.chain != Chain::None;
         let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
         self.admit_parents(at, send.namespace, &options, prefix)
     }
@@ -234,6 +235,9 @@ impl Engine {
         if let Some(options) = &options {
             self.admit_reply_to(namespace_slot, options)?;
             self.admit_expiry(item.deliver, options.expires)?;
+            if let Chain::Laid(laid) = options.chain {
+                self.admit_chain(namespace_slot, laid)?;
+            }
         }
         Ok(options)
     }
@@ -371,6 +375,9 @@ impl Engine {
         self.add_extras(slot, item.backoff, options.as_ref());
         if let Some(depends_on) = options.and_then(|options| options.depends_on) {
             self.enter_parents(slot, &depends_on, out);
+        }
+        if let Some(SendOptions { chain: Chain::Laid(laid), .. }) = options {
+            self.enter_chain(slot, laid);
         }
         if options.is_some_and(|options| options.hold) {
             self.begin_held(slot, due_us);

@@ -39,6 +39,7 @@ pub(super) mod section {
     pub(in crate::engine) const FLOWS: u8 = 34;
     pub(in crate::engine) const PARENTS: u8 = 35;
     pub(in crate::engine) const EDGES: u8 = 36;
+    pub(in crate::engine) const CHAINS: u8 = 37;
     pub(in crate::engine) const EXPIRY: u8 = 16;
     pub(in crate::engine) const DEFAULTS: u8 = 26;
     pub(in crate::engine) const CONSUMERS: u8 = 28;
@@ -75,6 +76,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.flows.slots, section::FLOWS, $do);
         each_slab!(@one $slab, $section, $engine.flows.parents, section::PARENTS, $do);
         each_slab!(@one $slab, $section, $engine.flows.edges, section::EDGES, $do);
+        each_slab!(@one $slab, $section, $engine.flows.chains, section::CHAINS, $do);
         each_slab!(@one $slab, $section, $engine.queue_defaults, section::DEFAULTS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
@@ -163,6 +165,7 @@ impl Engine {
         add!(self.flows.slots);
         add!(self.flows.parents);
         add!(self.flows.edges);
+        add!(self.flows.chains);
         add!(self.queue_defaults);
         digest
     }
@@ -225,6 +228,7 @@ impl Engine {
         self.flows.slots.write_head(out);
         self.flows.parents.write_head(out);
         self.flows.edges.write_head(out);
+        self.flows.chains.write_head(out);
         self.queue_defaults.write_head(out);
     }
 }

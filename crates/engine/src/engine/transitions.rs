@@ -113,6 +113,7 @@ impl Engine {
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
+        self.fail_chain(slot, reason, out);
         if self.forward(slot, reason, out) {
             return;
         }
@@ -242,6 +243,7 @@ impl Engine {
         if let Some(&options) = self.extras.options(extras) {
             self.leave_keys(&options);
             if options.flow != NIL {
+                self.drop_chain(options.flow, out);
                 self.flows.leave(options.flow);
             }
             if options.expiry != NIL {

@@ -57,6 +57,7 @@ impl Engine {
             Some(slot) => slot,
             None => self.create_by_use(namespace_slot, send.queue)?,
         };
+        self.flows.next_blob = send.count;
         let mut duplicates = 0;
         for (n, item) in (0u32..).zip(send.items()) {
             let blob = BlobRef { index: self.applied_index, item: n, len: item.blob_len };
@@ -187,6 +188,7 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
+        self.skip_chain(item, out);
         let first = self.namespaces.get(namespace_slot).directory.get(sequence);
         let waits = |slot: &u32| {
             let state = self.messages.get(*slot).state;

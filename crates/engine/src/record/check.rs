@@ -1,7 +1,9 @@
 //! Everything that can be refused without looking at the state.
 
+use super::chain::check_chain;
 use super::consumers;
 use crate::blob::BlobHead;
+use crate::chain::Chain;
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::command::{
     Command, Deliver, Group, QueueItem, Receive, ReportItem, SchedulePut, Send, SendItem, SettleItem,
@@ -133,16 +135,13 @@ fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
     at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
     check_items("messages", send.items.len(), limits)?;
-    let (mut bytes, mut parents) = (0u64, 0);
+    let mut together = Together::default();
     for (at, item) in send.items.iter().enumerate() {
         let prefix = if send.items.len() == 1 { String::new() } else { format!("messages[{at}].") };
-        bytes += check_send_item(item, &prefix, limits)?;
-        if let Some(depends_on) = item.options.and_then(|options| options.depends_on) {
-            parents += depends_on.len();
-            check_depends_on(send.namespace, &depends_on, at, &prefix)?;
-        }
+        together.bytes += check_send_item(item, &prefix, limits)?;
+        together.check_relations(send.namespace, item, at, &prefix)?;
     }
-    check_together(bytes, parents, limits)
+    together.check(limits)
 }
 
 fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
@@ -150,22 +149,20 @@ fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
     if !group.members.is_empty() {
         check_items("messages", group.members.len(), limits)?;
     }
-    let mut bytes = check_group_item(group.callback, "callback.", limits)?;
+    let bytes = check_group_item(group.callback, "callback.", limits)?;
     let options = group.callback.item.options.copied().unwrap_or_default();
     if options.depends_on.is_some() {
         let reason = "a callback waits for the messages of its group: leave it out".into();
         return Err(invalid("callback.depends_on", reason));
     }
-    let mut parents = 0;
+    let steps = options.chain.len();
+    let mut together = Together { bytes, parents: 0, steps };
     for (at, member) in group.members.iter().enumerate() {
         let prefix = format!("messages[{at}].");
-        bytes += check_group_item(member, &prefix, limits)?;
-        if let Some(depends_on) = member.item.options.and_then(|options| options.depends_on) {
-            parents += depends_on.len();
-            check_depends_on(group.namespace, &depends_on, at, &prefix)?;
-        }
+        together.bytes += check_group_item(member, &prefix, limits)?;
+        together.check_relations(group.namespace, &member.item, at, &prefix)?;
     }
-    check_together(bytes, parents, limits)
+    together.check(limits)
 }
 
 fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
@@ -177,21 +174,47 @@ fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Re
     check_send_item(&member.item, prefix, limits)
 }
 
-/// What the messages of one record have together: bytes of payloads and headers, and parents.
-fn check_together(bytes: u64, parents: usize, limits: &Limits) -> Result<(), Error> {
-    if parents > SEND_PARENTS_MAX {
-        let (size, limit) = (parents as u64, SEND_PARENTS_MAX as u64);
-        return Err(Error::BatchTooLarge { what: "ids in depends_on", size, limit });
-    }
-    if bytes > u64::from(limits.batch_bytes) {
-        let limit = u64::from(limits.batch_bytes);
-        return Err(Error::BatchTooLarge { what: "bytes of payloads and headers", size: bytes, limit });
-    }
-    Ok(())
+/// What the messages of one record have together.
+#[derive(Default)]
+struct Together {
+    /// Of payloads and headers.
+    bytes: u64,
+    parents: usize,
+    steps: usize,
 }
 
-/// Returns the bytes of payload and headers.
-fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+impl Together {
+    /// Checks what a message has to do with others, apart from its steps by themselves.
+    fn check_relations(
+        &mut self,
+        namespace: NamespaceId,
+        item: &SendItem<'_>,
+        at: usize,
+        prefix: &str,
+    ) -> Result<(), Error> {
+        let Some(options) = item.options else { return Ok(()) };
+        self.steps += options.chain.len();
+        let Some(depends_on) = &options.depends_on else { return Ok(()) };
+        self.parents += depends_on.len();
+        check_depends_on(namespace, depends_on, at, prefix)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), Error> {
+        for (what, size, limit) in [
+            ("ids in depends_on", self.parents as u64, SEND_PARENTS_MAX as u64),
+            ("steps of chains", self.steps as u64, limits.batch_items.into()),
+            ("bytes of payloads and headers", self.bytes, limits.batch_bytes.into()),
+        ] {
+            if size > limit {
+                return Err(Error::BatchTooLarge { what, size, limit });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the bytes of payload and headers, those of its steps included.
+pub(super) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     let payload = item.payload.len() as u64;
     if payload > u64::from(limits.payload_bytes) {
         return Err(Error::PayloadTooLarge { size: payload, limit: u64::from(limits.payload_bytes) });
@@ -210,10 +233,17 @@ fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result
     if let Some(backoff) = &item.backoff {
         backoff_rule(&field("backoff"), backoff)?;
     }
-    if let Some(options) = item.options {
-        check_options(item, options, prefix)?;
-    }
-    Ok(payload + headers)
+    let steps = match item.options {
+        None => 0,
+        Some(options) => {
+            check_options(item, options, prefix)?;
+            match options.chain {
+                Chain::Given(steps) => check_chain(steps, prefix, limits)?,
+                Chain::None | Chain::Laid(_) => 0,
+            }
+        }
+    };
+    Ok(payload + headers + steps)
 }
 
 fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -> Result<(), Error> {
@@ -366,12 +396,12 @@ fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
         return instead("expires_at_ms", "ttl_ms");
     }
     if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
-        let reason = "a schedule sends again and again: leave it out".into();
-        return Err(invalid("message.depends_on", reason));
-    }
-    if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
         let reason = "a schedule sends again and again, others end once: leave it out".into();
         return Err(invalid("message.depends_on", reason));
+    }
+    if put.item.options.is_some_and(|options| options.chain != Chain::None) {
+        let reason = "what a schedule sends carries no steps: let whoever gets it send them".into();
+        return Err(invalid("message.chain", reason));
     }
     check_send_item(put.item, "message.", limits).map(|_| ())
 }

@@ -428,7 +428,9 @@ impl<'a> SendRecord<'a> {
 
     /// The record's blobs.
     pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        (0u32..).zip(self.items()).map(move |(item, send)| BlobRef { index, item, len: send.blob_len })
+        let steps = super::step_blobs(index, self.count, self.items());
+        let of_items = (0u32..).zip(self.items());
+        of_items.map(move |(item, send)| BlobRef { index, item, len: send.blob_len }).chain(steps)
     }
 }
 

@@ -2,19 +2,21 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, change, consumers, group, kind, report, schedule, tag};
+use super::{LAYOUT, LAYOUT_2, chain, change, consumers, group, kind, report, schedule, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
 use crate::wire::Put;
 
 impl Command<'_> {
-    /// How many blobs the record has: a send one per item, a settle and a report one per text, result and checkpoint,
+    /// How many blobs the record has: a send one per item and per step with a payload of its own, a settle and a report one per text, result and checkpoint,
     /// a schedule one.
     #[inline]
     pub fn blob_count(&self) -> u32 {
         match self {
-            Command::Send(send) => send.items.len() as u32,
+            Command::Send(send) => {
+                send.items.len() as u32 + send.items.iter().map(chain::blob_count).sum::<u32>()
+            }
             Command::Settle { items, .. } => {
                 let of_item = |item: &SettleItem<'_>| {
                     u32::from(!item.error.is_empty()) + u32::from(item.result.is_some())
@@ -22,7 +24,7 @@ impl Command<'_> {
                 items.iter().map(of_item).sum()
             }
             Command::Report { items, .. } => report::blob_count(items),
-            Command::Group(group) => group.members.len() as u32 + 1,
+            Command::Group(group) => group::blob_count(group),
             Command::Change(change) => change::blob_count(change),
             Command::SchedulePut(_) => 1,
             _ => 0,
@@ -70,6 +72,9 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
     }
     for item in send.items {
         send_blob(item, sink);
+    }
+    for item in send.items {
+        chain::write_blobs(item, sink);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::decode::{SendItemRecord, SendRecord, read_send_item};
 use super::encode::{encode_send_item, send_blob};
-use super::{LAYOUT, kind, read_options};
+use super::{LAYOUT, chain, kind, read_options};
 use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
 use crate::wire::{Put, Reader};
@@ -25,6 +25,11 @@ pub(super) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
         encode_send_item(item, sink);
     }
     items(group).for_each(|queue_item| send_blob(&queue_item.item, sink));
+    items(group).for_each(|queue_item| chain::write_blobs(&queue_item.item, sink));
+}
+
+pub(super) fn blob_count(group: &Group<'_>) -> u32 {
+    items(group).map(|queue_item| 1 + chain::blob_count(&queue_item.item)).sum()
 }
 
 /// Messages in several queues, of which the last follows the others.
@@ -61,7 +66,9 @@ impl<'a> GroupRecord<'a> {
 
     /// The record's blobs.
     pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        (0u32..).zip(self.items()).map(move |(item, (_, send))| BlobRef { index, item, len: send.blob_len })
+        let steps = chain::step_blobs(index, self.count, self.items().map(|(_, item)| item));
+        let of_items = (0u32..).zip(self.items());
+        of_items.map(move |(item, (_, send))| BlobRef { index, item, len: send.blob_len }).chain(steps)
     }
 
     /// The head of a send to a queue that has this one's key.

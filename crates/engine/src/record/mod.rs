@@ -1,11 +1,12 @@
 //! The bytes of a command in the log.
 //!
 //! Every body begins with a kind and the version of that kind's layout. A layout is never changed: a new one gets the
-//! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), a
-//! settle for each item its error text and its result (laid out like a message's), each if
+//! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), then
+//! one for each step of their chains that has a payload of its own, a settle for each item its error text and its result (laid out like a message's), each if
 //! there is one, a report for each item its note and its checkpoint in the same way, a change one for who and why and one for
 //! tags, a schedule what it sends, the others have none.
 
+mod chain;
 mod change;
 mod check;
 mod consumers;
@@ -18,6 +19,9 @@ mod options;
 mod report;
 mod schedule;
 
+pub(crate) use chain::{
+    StepRecord, chain_is_sound, read_headers, read_step, read_steps, split_chain, step_blobs,
+};
 pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
 pub(crate) use check::{backoff_rule, name_rule};
 pub(crate) use consumers::{AttachRecord, ResumeRecord};

@@ -1,5 +1,7 @@
 //! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
 
+use super::chain::write_chain;
+use crate::chain::Chain;
 use crate::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
@@ -18,6 +20,7 @@ mod field {
     pub(super) const REPLY_TO: u8 = 9;
     pub(super) const HOLD: u8 = 10;
     pub(super) const DEPENDS_ON: u8 = 40;
+    pub(super) const CHAIN: u8 = 41;
 }
 
 /// Appends the options with their length.
@@ -60,6 +63,15 @@ pub(super) fn write_options(out: &mut Vec<u8>, options: &SendOptions<'_>) {
         out.raw(&[depends_on.mode as u8, depends_on.on_parent_failed as u8, depends_on.ids.len() as u8]);
         out.raw(depends_on.ids.as_flattened());
         out.raw(depends_on.places.as_flattened());
+    }
+    match options.chain {
+        Chain::None => {}
+        Chain::Given(steps) => {
+            let mut laid = Vec::with_capacity(256);
+            write_chain(&mut laid, steps);
+            write_field(out, field::CHAIN, &laid);
+        }
+        Chain::Laid(laid) => write_field(out, field::CHAIN, laid),
     }
     let len = (out.len() - start - 2) as u16;
     out[start..start + 2].copy_from_slice(&len.to_le_bytes());
@@ -109,6 +121,7 @@ fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
             field::REPLY_TO => options.reply_to = std::str::from_utf8(value).ok()?,
             field::HOLD => options.hold = true,
             field::DEPENDS_ON => options.depends_on = Some(read_depends_on(value)?),
+            field::CHAIN => options.chain = Chain::Laid(value),
             _ => return None,
         }
     }
@@ -179,6 +192,7 @@ mod tests {
                 mode: DependsMode::Any,
                 on_parent_failed: OnParentFailed::Hold,
             }),
+            chain: Chain::Laid(&[0]),
         };
         for options in [all, SendOptions::default(), SendOptions { expires: Expires::AfterMs(3), ..all }] {
             let mut bytes = Vec::new();

@@ -22,7 +22,8 @@ pub(crate) struct SchedulePutRecord<'a> {
     pub(crate) item: SendItemRecord<'a>,
 }
 
-struct Gathered(Vec<u8>);
+/// The body of a record, or a piece of one, in memory.
+pub(super) struct Gathered(pub(super) Vec<u8>);
 
 impl RecordSink for Gathered {
     fn body(&mut self, bytes: &[u8]) {

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::chains::AllChains;
 use crate::options::{DependsMode, OnParentFailed};
+use crate::plant::{self, Plant};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -32,6 +34,8 @@ pub(crate) struct Flow {
     pub(crate) failed: u32,
     /// Whether its parents are the members of a group.
     pub(crate) group: bool,
+    /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
+    pub(crate) chain: u32,
     next_vacant: Option<u32>,
 }
 
@@ -47,6 +51,7 @@ impl Flow {
     /// What follows from what it was told.
     pub(crate) fn verdict(&self) -> Verdict {
         let enough = match self.mode {
+            DependsMode::All if plant::is(Plant::FirstParentIsEnough) => self.done > 0,
             DependsMode::All => self.open == 0 && self.failed == 0,
             DependsMode::Any => self.done > 0,
         };
@@ -77,6 +82,7 @@ impl PlainSlot for Flow {
             done: 0,
             failed: 0,
             group: false,
+            chain: NIL,
             next_vacant: Some(next),
         }
     }
@@ -92,6 +98,7 @@ impl PlainSlot for Flow {
         out.raw(&[self.mode as u8, self.on_parent_failed as u8]);
         [self.open, self.done, self.failed].into_iter().for_each(|count| out.u32(count));
         out.bool(self.group);
+        out.u32(self.chain);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
@@ -106,6 +113,7 @@ impl PlainSlot for Flow {
             done: reader.u32()?,
             failed: reader.u32()?,
             group: reader.bool()?,
+            chain: reader.u32()?,
             next_vacant: None,
         })
     }
@@ -236,12 +244,15 @@ pub(crate) struct Flows {
     pub(crate) slots: Slab<Flow, 1024>,
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
+    pub(crate) chains: AllChains,
     /// Parents that ended while a record was applied; empty after it.
     pub(crate) ended: VecDeque<u32>,
     /// Messages with parents that the send being applied has brought; empty after it.
     pub(crate) sent: Vec<u32>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,
+    /// The place of the next step's payload among the blobs of that send.
+    pub(crate) next_blob: u32,
 }
 
 impl Flows {

@@ -39,10 +39,12 @@ pub(crate) enum Reason {
     Expired,
     Overflow,
     MaxAge,
+    Cancelled,
+    NextStepRefused,
 }
 
 impl Reason {
-    pub(crate) const ALL: [Reason; 11] = [
+    pub(crate) const ALL: [Reason; 13] = [
         Reason::None,
         Reason::MaxAttempts,
         Reason::MaxDeliveries,
@@ -54,6 +56,8 @@ impl Reason {
         Reason::Expired,
         Reason::Overflow,
         Reason::MaxAge,
+        Reason::Cancelled,
+        Reason::NextStepRefused,
     ];
 
     /// The word used in every API.
@@ -70,6 +74,8 @@ impl Reason {
             Reason::Expired => Some("expired"),
             Reason::Overflow => Some("overflow"),
             Reason::MaxAge => Some("max_age"),
+            Reason::Cancelled => Some("cancelled"),
+            Reason::NextStepRefused => Some("next_step_refused"),
         }
     }
 }

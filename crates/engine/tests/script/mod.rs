@@ -174,6 +174,10 @@ impl Player {
                 };
                 found.map(text).collect()
             }
+            ("show", ["flow", id]) => match engine.flow_view(self.message_id(id)) {
+                Ok(view) => print::flow(&view),
+                Err(error) => vec![format!("error {}: {error}", error.code())],
+            },
             ("show", ["group", id]) => match engine.group_view(self.message_id(id)) {
                 Some(view) => vec![format!(
                     "pending {}, done {}, dead {}, callback {}",

@@ -1,5 +1,6 @@
 //! From lines to commands.
 
+use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
     Attach, Content, DETACH_GRACE_MS, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire,
@@ -201,6 +202,13 @@ impl Player {
         }
         let skipped = if within { all_options.len() - 1 } else { 0 };
         all_options.iter_mut().skip(skipped).for_each(|options| options.depends_on = depends_on);
+        let step_options =
+            SendOptions { result_ttl_ms: line.number("step_ttl_ms").unwrap_or(0), ..SendOptions::default() };
+        let (steps, on_failure) = chain(line, &step_options);
+        let chain = Steps { steps: &steps, on_failure: on_failure.as_ref() };
+        if !steps.is_empty() || on_failure.is_some() {
+            all_options.iter_mut().for_each(|options| options.chain = Chain::Given(&chain));
+        }
         let options = all_options[0];
         let item = SendItem {
             content_type: line.get("type").unwrap_or(""),
@@ -492,6 +500,24 @@ fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
         hold: line.get("hold") == Some("true"),
         ..SendOptions::default()
     }
+}
+
+/// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all with
+/// `step_ttl_ms=`, which keeps their results; with `step_headers=yes` each has a header.
+fn chain<'a>(line: &Line<'a>, options: &'a SendOptions<'a>) -> (Vec<Step<'a>>, Option<Step<'a>>) {
+    let header: &[(&str, &str)] = if line.get("step_headers").is_some() { &[("step", "1")] } else { &[] };
+    let step = |text: &'a str| {
+        let (queue, payload) = text.split_once(':').map_or((text, None), |(queue, own)| (queue, Some(own)));
+        let item = SendItem {
+            payload: payload.unwrap_or("").as_bytes(),
+            headers: header,
+            options: options.given(),
+            ..SendItem::default()
+        };
+        Step { queue, own_payload: payload.is_some(), item }
+    };
+    let steps = line.get("chain").map(words).unwrap_or_default();
+    (steps.into_iter().map(step).collect(), line.get("on_failure").map(step))
 }
 
 fn patch(line: &Line<'_>) -> QueuePatch {

@@ -2,6 +2,7 @@
 
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::Deliver;
+use sluice_engine::flow::{FlowNode, FlowParent, FlowView};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
 use sluice_engine::outcome::{Delivery, Ended, Reply};
 use sluice_engine::query::{
@@ -307,6 +308,42 @@ fn request(correlation_id: &[u8], reply_to: &str) -> String {
         text.push_str(&format!(", reply to {reply_to}"));
     }
     text
+}
+
+pub(super) fn flow(view: &FlowView) -> Vec<String> {
+    let end = |done| if done { "done" } else { "failed" };
+    let mut lines = Vec::new();
+    for FlowParent { id: parent, here, done } in &view.parents {
+        let here = here.as_ref().map_or("gone".into(), |(queue, state)| format!("{queue} {}", state.name()));
+        let ended = done.map_or(String::new(), |done| format!(", ended {}", end(done)));
+        lines.push(format!("waits for {} {here}{ended}", id(*parent)));
+    }
+    flow_node(&view.node, 0, &mut lines);
+    if view.truncated {
+        lines.push("and more".into());
+    }
+    lines
+}
+
+fn flow_node(node: &FlowNode, depth: usize, lines: &mut Vec<String>) {
+    let mut text = format!("{}{} {} {}", "  ".repeat(depth), id(node.id), node.queue, node.state.name());
+    if let Some(reason) = node.reason {
+        text.push_str(&format!(" ({reason})"));
+    }
+    if !node.chain.is_empty() {
+        text.push_str(&format!(", then {}", node.chain.join(", ")));
+    }
+    if let Some(queue) = &node.on_failure {
+        text.push_str(&format!(", on failure {queue}"));
+    }
+    if let Some(group) = &node.group {
+        text.push_str(&format!(
+            ", group of {} pending, {} done, {} dead",
+            group.pending, group.done, group.dead
+        ));
+    }
+    lines.push(text);
+    node.children.iter().for_each(|child| flow_node(child, depth + 1, lines));
 }
 
 pub(super) fn limit(view: &LimitView, time: impl Fn(u64) -> String) -> String {

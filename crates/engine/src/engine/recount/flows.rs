@@ -11,10 +11,11 @@ impl Engine {
     pub(super) fn recount_flows(&self) -> Result<(), String> {
         let flows = &self.flows;
         agree("flows to look at", (flows.ended.len() + flows.sent.len()) as u64, 0)?;
-        let (mut slots, mut edges) = (0, 0);
+        let (mut slots, mut edges, mut chains) = (0, 0, 0);
         for (slot, message) in self.messages.iter() {
             let Some(at) = self.flow_of(slot) else { continue };
             slots += 1;
+            chains += u64::from(flows.slots.get(at).chain != NIL);
             let flow = flows.slots.get(at);
             let what = |field: &str| format!("message {}: {field}", message.sequence);
             let (mut counts, mut edge) = ([0u64; 3], flow.edges);
@@ -38,6 +39,7 @@ impl Engine {
             }
         }
         agree("flows", slots, flows.slots.used().into())?;
+        agree("chains", chains, flows.chains.used().into())?;
         agree("edges", edges, flows.edges.used().into())?;
         agree("edges of parents", self.recount_parents()?, edges)
     }
