@@ -4,6 +4,7 @@
 //! the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not adversaries: those could only
 //! fool their own idempotency keys.
 
+use sluice_engine::chain::{Chain, Steps};
 use sluice_engine::command::{Deliver, QueueItem, SendItem};
 use sluice_engine::options::{DependsOn, Expires, SendOptions};
 use sluice_engine::settings::{Backoff, BackoffKind};
@@ -103,6 +104,19 @@ impl Digest {
         }
         if let Some(depends_on) = &options.depends_on {
             self.depends_on(depends_on);
+        }
+        if let Chain::Given(steps) = options.chain {
+            self.steps(steps);
+        }
+    }
+
+    fn steps(&mut self, steps: &Steps<'_>) {
+        self.word(12);
+        self.word(steps.steps.len() as u64);
+        for step in steps.on_failure.into_iter().chain(steps.steps) {
+            self.bytes(step.queue.as_bytes());
+            self.word(u64::from(step.own_payload));
+            self.item(&step.item);
         }
     }
 

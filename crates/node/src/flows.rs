@@ -1,7 +1,8 @@
-//! Groups, through the handle.
+//! Groups, and how messages hang together, through the handle.
 
 use sluice_engine::command::{Command, Group};
 use sluice_engine::error::Error;
+use sluice_engine::flow::FlowView;
 use sluice_engine::id::MessageId;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::GroupView;
@@ -32,5 +33,15 @@ impl Node {
         let not_found = || Error::MessageNotFound { id: callback.to_string() };
         let shard = self.inner.placement.shard_of(callback.namespace).map_err(|_| not_found())?;
         self.look(shard, move |at| at.engine.group_view(callback)).await?.ok_or_else(not_found)
+    }
+
+    /// A message with what it waits for and what waits for it.
+    ///
+    /// # Errors
+    /// `message_not_found` when it is gone.
+    pub async fn flow(&self, id: MessageId) -> Result<FlowView, Error> {
+        let not_found = || Error::MessageNotFound { id: id.to_string() };
+        let shard = self.inner.placement.shard_of(id.namespace).map_err(|_| not_found())?;
+        self.look(shard, move |at| at.engine.flow_view(id)).await?
     }
 }

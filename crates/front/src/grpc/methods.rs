@@ -21,6 +21,7 @@ pub(super) static METHODS: &[(&str, Operation)] = &[
     ("Messages/Change", Operation::MessageChange),
     ("Messages/SendGroup", Operation::GroupSend),
     ("Messages/GetGroup", Operation::GroupShow),
+    ("Messages/GetFlow", Operation::FlowShow),
     ("Queues/List", Operation::QueueList),
     ("Queues/Get", Operation::QueueShow),
     ("Queues/Put", Operation::QueuePut),

@@ -20,7 +20,7 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, groups, limits, messages, namespaces, openapi, prometheus,
+    admin, bulk, changes, dead, extend, flows, groups, limits, messages, namespaces, openapi, prometheus,
     queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
 };
 use crate::grpc;
@@ -228,6 +228,7 @@ pub(crate) async fn operate(
         Operation::LimitList => limits::list(call).await,
         Operation::GroupSend => groups::send(call, body).await,
         Operation::GroupShow => groups::show(call).await,
+        Operation::FlowShow => flows::show(call).await,
         Operation::LimitShow => limits::show(call).await,
         Operation::LimitPut => limits::put(call, body).await,
         Operation::LimitDelete => limits::delete(call).await,

@@ -5,11 +5,12 @@ use http::response::Response;
 use sluice_engine::Error;
 use sluice_engine::command::{Group, QueueItem};
 use sluice_engine::id::MessageId;
+use sluice_engine::query::GroupView;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::object;
+use super::json::{Object, object};
 use super::respond;
 use super::send::{Batch, idempotency_key};
 use crate::digest::group_digest;
@@ -18,7 +19,10 @@ use crate::digest::group_digest;
 pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let (batch, queues) = Batch::read_group(upload.bytes(), call.node().limits())?;
-    let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+    let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
+    let steps = batch.steps(&headers, &tags, &plain);
+    let chains = batch.chains(&steps);
+    let options = batch.chained(plain.clone(), &chains);
     let items = batch.items(&headers, &tags, &options).into_iter();
     let mut members: Vec<QueueItem<'_>> =
         items.zip(queues).map(|(item, queue)| QueueItem { queue: batch.text(queue), item }).collect();
@@ -55,10 +59,15 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut out = Vec::with_capacity(128);
     object(&mut out, |o| {
         o.ascii("group", &id.to_text());
-        o.number("pending", view.pending.into());
-        o.number("done", view.done.into());
-        o.number("dead", view.dead.into());
+        write_counts(o, &view);
         o.text("callback", view.callback.name());
     });
     Ok(respond::json(StatusCode::OK, out))
+}
+
+/// How many members of a group have ended, and how.
+pub(super) fn write_counts(o: &mut Object<'_>, view: &GroupView) {
+    o.number("pending", view.pending.into());
+    o.number("done", view.done.into());
+    o.number("dead", view.dead.into());
 }

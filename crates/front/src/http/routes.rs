@@ -68,6 +68,7 @@ operations! {
     LimitList "limit_list" GET Namespaced ["limits"];
     GroupSend "group_send" POST Namespaced ["groups"];
     GroupShow "group_show" GET Namespaced ["groups" / "{group}"];
+    FlowShow "flow_show" GET Namespaced ["flows" / "{id}"];
     LimitShow "limit_show" GET Namespaced ["limits" / "{limit}"];
     LimitPut "limit_put" PUT Namespaced ["limits" / "{limit}"];
     ScheduleList "schedule_list" GET Namespaced ["schedules"];

@@ -73,7 +73,10 @@ pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>
     let upload = call.json(body, call.context.body_limits.send).await?;
     let read = Put::read(upload.bytes(), call.node().limits())?;
     let message = &read.message;
-    let (headers, tags, options) = (message.headers(), message.tags(), message.options());
+    let (headers, tags, plain) = (message.headers(), message.tags(), message.options());
+    let steps = message.steps(&headers, &tags, &plain);
+    let chains = message.chains(&steps);
+    let options = message.chained(plain.clone(), &chains);
     let items = message.items(&headers, &tags, &options);
     let item = items.first().ok_or_else(|| Fault::missing("message", "a schedule sends a message"))?;
     let put = call.node().schedule_put(call.namespace_id()?, call.name, &read.queue, &read.spec, item);

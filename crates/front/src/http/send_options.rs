@@ -1,5 +1,6 @@
 //! Optional fields of a message to send: keys, an expiry, where results go.
 
+use sluice_engine::chain::Chain;
 use sluice_engine::limits::DELAY_MS_MAX;
 use sluice_engine::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
@@ -125,6 +126,8 @@ impl<'a> Options<'a> {
                 mode: self.depends_mode.unwrap_or_default(),
                 on_parent_failed: self.on_parent_failed.unwrap_or_default(),
             }),
+            // Steps refer to their own options: they are added when all of those are there.
+            chain: Chain::None,
         }
     }
 }
@@ -254,6 +257,7 @@ mod tests {
                 mode: DependsMode::Any,
                 on_parent_failed: OnParentFailed::Run,
             }),
+            chain: Chain::None,
         };
         assert_eq!(items[0].options, Some(&expected));
     }

@@ -47,3 +47,63 @@ async fn a_group_calls_back_once_with_its_counts() {
     server.post("/v1/ack", &json!({ "receipt": receipt }).to_string()).await;
     assert_eq!(server.get(&path).await.code(), "message_not_found");
 }
+
+#[tokio::test]
+async fn a_chain_hands_each_result_on() {
+    let server = Server::start().await;
+    let message = r#"{"payload":"url","chain":[{"queue":"resize","headers":{"width":"80"}},{"queue":"store","payload":"own"}],
+        "on_failure":{"queue":"oops"}}"#;
+    let sent = server.post("/v1/queues/fetch/messages", message).await;
+    assert_eq!(sent.status, 201, "{:?}", sent.json());
+    let id = sent.json()["id"].as_str().unwrap().to_owned();
+    let shown = server.get(&format!("/v1/flows/{id}")).await.json();
+    let expected = json!({"parents": [], "id": id, "queue": "fetch", "state": "ready", "chain": ["resize", "store"],
+        "on_failure": "oops", "truncated": false});
+    assert_eq!(shown, expected);
+    let take = async |queue: &str| {
+        let received = server.post(&format!("/v1/queues/{queue}/receive"), "").await.json();
+        received["messages"][0].clone()
+    };
+    let first = take("fetch").await;
+    let ack = json!({"receipt": first["receipt"], "result": "picture", "result_content_type": "image/png"});
+    assert_eq!(server.post("/v1/ack", &ack.to_string()).await.status, 200);
+    let second = take("resize").await;
+    assert_eq!((&second["payload"], &second["content_type"]), (&json!("picture"), &json!("image/png")));
+    assert_eq!((&second["headers"], &second["correlation_id"]), (&json!({"width": "80"}), &json!(id)));
+    server.post("/v1/reject", &json!({"receipt": second["receipt"]}).to_string()).await;
+    let failed = take("oops").await;
+    assert_eq!((&failed["payload"], &failed["from_queue"]), (&json!("picture"), &json!("resize")));
+    assert_eq!(failed["reason"], "rejected");
+    assert_eq!(server.get(&format!("/v1/flows/{id}")).await.code(), "message_not_found");
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_chain_is_refused_with_its_place() {
+    let server = Server::start().await;
+    for (body, code, told) in [
+        (r#"{"payload":"","chain":[{"queue":"a b"}]}"#, "invalid_name", "queue name \"a b\" is not valid"),
+        (
+            r#"{"messages":[{"payload":""},{"payload":"","chain":[{"queue":"a","tags":["t"]}]}]}"#,
+            "invalid_argument",
+            "messages[1].chain[0].tags: they are kept with a payload",
+        ),
+        (
+            r#"{"payload":"","on_failure":{"queue":"a","content_type":"t"}}"#,
+            "invalid_argument",
+            "on_failure.content_type: it comes with the payload",
+        ),
+        (r#"{"payload":"","chain":[{"queue":"a","depends_on":[]}]}"#, "unknown_field", "chain[0].depends_on"),
+    ] {
+        let refused = server.post("/v1/queues/q/messages", body).await;
+        assert_eq!((refused.status, refused.code().as_str()), (400, code), "{body}");
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with(told), "{body}: {message}");
+    }
+    let big = json!({"payload": "", "chain": [{"queue": "a", "headers": {"h": "x".repeat(16_000)}}, {"queue": "b", "headers": {"h": "x".repeat(500)}}]});
+    let refused = server.post("/v1/queues/q/messages", &big.to_string()).await;
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("chain bytes beside payloads"));
+    let schedule =
+        json!({"queue": "q", "every_ms": 60_000, "message": {"payload": "", "chain": [{"queue": "a"}]}});
+    let refused = server.call("PUT", "/v1/schedules/s", &schedule.to_string()).await;
+    assert_eq!(refused.json()["error"]["details"]["field"], "message.chain", "{:?}", refused.json());
+}

@@ -110,6 +110,57 @@ pub struct Message {
     /// `cancel` (default), `hold` or `run`.
     #[prost(bytes = "bytes", optional, tag = "22")]
     pub on_parent_failed: ::core::option::Option<::prost::bytes::Bytes>,
+    /// 1 to 100 steps that follow when it is done, one after the other.
+    #[prost(message, repeated, tag = "23")]
+    pub chain: ::prost::alloc::vec::Vec<Step>,
+    /// What follows instead when it, or a step, fails.
+    #[prost(message, optional, tag = "24")]
+    pub on_failure: ::core::option::Option<Step>,
+}
+/// A step of a chain: the fields of a message that stands for itself, and its queue.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Step {
+    /// Not given: the result of the step before, or the payload of what has failed.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub payload: ::core::option::Option<::prost::bytes::Bytes>,
+    /// This and tags only with a payload.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub content_type: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "3")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(uint32, optional, tag = "5")]
+    pub priority: ::core::option::Option<u32>,
+    #[prost(uint64, optional, tag = "6")]
+    pub delay_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "7")]
+    pub deliver_at_ms: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "8")]
+    pub max_attempts: ::core::option::Option<u32>,
+    #[prost(message, optional, tag = "9")]
+    pub backoff: ::core::option::Option<Backoff>,
+    #[prost(bytes = "bytes", tag = "10")]
+    pub ordering_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "11")]
+    pub fair_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "12")]
+    pub limit_key: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "13")]
+    pub ttl_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "14")]
+    pub expires_at_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "15")]
+    pub result_ttl_ms: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub correlation_id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "17")]
+    pub reply_to: ::prost::bytes::Bytes,
+    #[prost(bool, optional, tag = "18")]
+    pub hold: ::core::option::Option<bool>,
+    /// Where it goes to.
+    #[prost(bytes = "bytes", tag = "19")]
+    pub queue: ::prost::bytes::Bytes,
 }
 /// A message in its consumer's hands.
 #[derive(Clone, PartialEq, ::prost::Message)]

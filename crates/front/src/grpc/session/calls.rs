@@ -68,7 +68,10 @@ impl Calls {
             }
             let json = send_as_json(&send)?;
             let batch = Batch::read(&json, calls.node().limits())?;
-            let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+            let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
+            let steps = batch.steps(&headers, &tags, &plain);
+            let chains = batch.chains(&steps);
+            let options = batch.chained(plain.clone(), &chains);
             calls.send_items(&send, &batch.items(&headers, &tags, &options)).await
         })
     }

@@ -132,7 +132,9 @@ fn is_plain(message: &Message) -> bool {
         && message.hold.is_none()
         && message.depends_on.is_empty()
         && message.depends_mode.is_none()
-        && message.on_parent_failed.is_none();
+        && message.on_parent_failed.is_none()
+        && message.chain.is_empty()
+        && message.on_failure.is_none();
     let few = headers.len() <= 64 && tags.len() <= sluice_engine::change::TAGS_MAX;
     no_rules && few && priority.is_none_or(|priority| priority <= sluice_engine::limits::PRIORITY_MAX.into())
 }

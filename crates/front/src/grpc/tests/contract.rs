@@ -123,6 +123,9 @@ impl Compared<'_> {
         }
         for field in ours.fields.iter().filter(|field| !apart(&field.name)) {
             match theirs.get(&field.name) {
+                // The children of a message are messages again.
+                Some(_) if matches!(field.kind, Kind::Message(at) if std::ptr::eq(schema().message(at), ours)) =>
+                    {}
                 Some(theirs) => self.compare_field(field, theirs),
                 None => assert!(NOT_EVERYWHERE.contains(&&*field.name), "{}: no {}", self.call, field.name),
             }

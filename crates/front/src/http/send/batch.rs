@@ -1,5 +1,6 @@
 //! The messages of a request.
 
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::Backoff;
 
+use self::steps::{Carried, StepFields};
 use super::fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, SEND_FIELDS};
 use crate::http::content::{BASE64_EXPECTED, decode_base64};
 use crate::http::json::{Fault, Read, Reader, Text};
@@ -26,6 +28,7 @@ pub(crate) struct Batch<'a> {
     headers: Vec<(Text<'a>, Text<'a>)>,
     tags: Vec<Text<'a>>,
     options: Vec<Options<'a>>,
+    steps: Vec<StepFields<'a>>,
     /// Texts that held escapes.
     scratch: String,
     /// Payloads that were base64.
@@ -50,6 +53,8 @@ struct Message<'a> {
     backoff: Option<Backoff>,
     /// Place in the list of options.
     options: Option<usize>,
+    /// Places in the list of steps.
+    carried: Carried,
 }
 
 #[derive(Debug, Default)]
@@ -152,10 +157,16 @@ impl<'a> Batch<'a> {
         if is_within_limit {
             self.messages.push(message);
         } else {
-            self.headers.truncate(message.headers.0);
-            self.tags.truncate(message.tags.0);
-            self.options.truncate(message.options.unwrap_or(self.options.len()));
+            self.forget(&message);
         }
+    }
+
+    /// What was read last is not kept, nor what it has in the lists.
+    fn forget(&mut self, message: &Message<'a>) {
+        self.headers.truncate(message.headers.0);
+        self.tags.truncate(message.tags.0);
+        self.options.truncate(message.options.unwrap_or(self.options.len()));
+        self.steps.truncate(message.carried.first().unwrap_or(self.steps.len()));
     }
 
     fn group_message(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(Message<'a>, Text<'a>)> {
@@ -226,17 +237,24 @@ impl<'a> Batch<'a> {
             }
             "max_attempts" => message.max_attempts = reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16,
             "backoff" => message.backoff = Some(read_backoff(reader)?),
+            "chain" | "on_failure" => self.read_steps(reader, name, message, limits)?,
             other => {
-                let at = *message.options.get_or_insert(self.options.len());
-                if at == self.options.len() {
-                    self.options.push(Options::default());
-                }
+                let at = self.enter_options(message);
                 if !self.options[at].field(reader, other)? {
                     return Err(Fault::unknown("field", other, MESSAGE_FIELDS));
                 }
             }
         }
         Ok(())
+    }
+
+    /// The place of a message's options, which it gets if it has none.
+    fn enter_options(&mut self, message: &mut Message<'a>) -> usize {
+        let at = *message.options.get_or_insert(self.options.len());
+        if at == self.options.len() {
+            self.options.push(Options::default());
+        }
+        at
     }
 
     fn check_options(&self, message: &Message<'a>) -> Read<()> {
@@ -284,23 +302,26 @@ impl<'a> Batch<'a> {
     }
 
     fn decode_base64(&mut self) -> Read<()> {
-        let callback = if self.has_callback { self.messages.len().checked_sub(1) } else { None };
-        for (index, message) in self.messages.iter_mut().enumerate() {
-            let Payload::Base64(text) = message.payload else { continue };
-            let from = self.octets.len();
-            if decode_base64(text.get(&self.scratch), &mut self.octets).is_err() {
-                let fault = Fault::invalid(BASE64_EXPECTED).inside("payload_base64");
-                return Err(if callback == Some(index) {
-                    fault.inside("callback")
-                } else if self.is_list {
-                    fault.at(index).inside("messages")
-                } else {
-                    fault
-                });
-            }
-            message.payload = Payload::Octets(from, self.octets.len());
+        let (scratch, octets) = (&self.scratch, &mut self.octets);
+        let mut wrong = |message: &mut Message<'_>| decode_payload(message, scratch, octets).is_err();
+        if let Some(at) = self.messages.iter_mut().position(&mut wrong) {
+            return Err(self.place_of_message(at, not_base64()));
+        }
+        if let Some(at) = self.steps.iter_mut().position(|step| wrong(&mut step.message)) {
+            return Err(self.place_of_step(at, not_base64()));
         }
         Ok(())
+    }
+
+    /// Adds the place of a message to a fault in it.
+    fn place_of_message(&self, at: usize, fault: Box<Fault>) -> Box<Fault> {
+        if self.has_callback && at + 1 == self.messages.len() {
+            fault.inside("callback")
+        } else if self.is_list {
+            fault.at(at).inside("messages")
+        } else {
+            fault
+        }
     }
 
     /// The headers of all messages, for [`Batch::items`] to take from.
@@ -353,6 +374,19 @@ impl<'a> Batch<'a> {
             backoff: message.backoff,
         }
     }
+}
+
+/// Turns a payload that is base64 into octets.
+fn decode_payload(message: &mut Message<'_>, scratch: &str, octets: &mut Vec<u8>) -> Result<(), ()> {
+    let Payload::Base64(text) = message.payload else { return Ok(()) };
+    let from = octets.len();
+    decode_base64(text.get(scratch), octets)?;
+    message.payload = Payload::Octets(from, octets.len());
+    Ok(())
+}
+
+fn not_base64() -> Box<Fault> {
+    Fault::invalid(BASE64_EXPECTED).inside("payload_base64")
 }
 
 impl Message<'_> {

@@ -12,7 +12,7 @@ use sluice_node::Sent;
 
 pub(crate) use batch::Batch;
 #[cfg(test)]
-pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS};
+pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, STEP_FIELDS};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
@@ -25,7 +25,10 @@ use crate::digest::send_digest;
 pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
-    let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
+    let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
+    let steps = batch.steps(&headers, &tags, &plain);
+    let chains = batch.chains(&steps);
+    let options = batch.chained(plain.clone(), &chains);
     let items = batch.items(&headers, &tags, &options);
     let sent = propose(call, &items).await?;
     Ok(answer(&sent, batch.is_list))

@@ -1,4 +1,4 @@
-//! What operations on groups and schedules do.
+//! What operations on groups, flows and schedules do.
 
 use super::{Content, Description, IDEMPOTENCY, Kind, LIMIT, PLAIN, answer, ok, query, required};
 use crate::http::routes::Operation;
@@ -11,6 +11,12 @@ pub(super) fn groups(operation: Operation) -> Description {
             parameters: vec![IDEMPOTENCY],
             request: required("GroupRequest"),
             answers: vec![answer(201, "Sent", Content::Json("GroupSent"))],
+            ..PLAIN
+        },
+        Operation::FlowShow => Description {
+            summary: "Show what a message waits for, and what follows it",
+            about: "Its parents, the steps of its chain, and as a tree what waits for it; at most 256 of all of them.",
+            answers: vec![ok("Flow")],
             ..PLAIN
         },
         _ => Description { summary: "Show how a group stands", answers: vec![ok("Group")], ..PLAIN },

@@ -182,7 +182,7 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::DeadList | O::DeadRedrive | O::DeadRedriveEnd | O::DeadDelete => {
             Description { tag: "dead letters", ..dead(operation) }
         }
-        O::GroupSend | O::GroupShow => Description { tag: "flows", ..groups(operation) },
+        O::GroupSend | O::GroupShow | O::FlowShow => Description { tag: "flows", ..groups(operation) },
         O::ScheduleList
         | O::ScheduleShow
         | O::SchedulePut

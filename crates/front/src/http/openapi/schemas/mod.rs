@@ -3,6 +3,7 @@
 mod changing;
 mod delivering;
 mod fields;
+mod flows;
 mod limits;
 mod looking;
 mod parts;
@@ -62,6 +63,7 @@ mod tests {
             ("Message", send::MESSAGE_FIELDS),
             ("GroupRequest", send::GROUP_FIELDS),
             ("GroupMessage", send::GROUP_MESSAGE_FIELDS),
+            ("Step", send::STEP_FIELDS),
             ("Backoff", settings::BACKOFF_FIELDS),
             ("QueueSettingsPatch", settings::SETTINGS_FIELDS),
             ("Quotas", settings::QUOTA_FIELDS),
