@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::base64;
+use crate::flows::{QueueMessage, Step};
 use crate::json::plain_len;
 use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem};
 use crate::types::Backoff;
@@ -173,18 +174,54 @@ pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
     out
 }
 
-fn message(message: &Message<'_>, out: &mut String) {
-    match std::str::from_utf8(&message.payload) {
+/// The body of a group.
+pub(crate) fn group(messages: &[QueueMessage<'_>], callback: &QueueMessage<'_>) -> String {
+    let of_queue = |it: &QueueMessage<'_>, out: &mut String| queue_message(&it.queue, &it.message, true, out);
+    let mut out = String::with_capacity(64 + messages.len() * 64);
+    out.push_str("{\"messages\":[");
+    separated(messages, &mut out, of_queue);
+    out.push_str("],\"callback\":");
+    of_queue(callback, &mut out);
+    out.push('}');
+    out
+}
+
+fn queue_message(queue: &str, message: &Message<'_>, with_payload: bool, out: &mut String) {
+    out.push_str("{\"queue\":");
+    string(queue, out);
+    if with_payload {
+        out.push(',');
+        payload(&message.payload, out);
+    }
+    message_fields(message, out);
+}
+
+fn step(step: &Step<'_>, out: &mut String) {
+    queue_message(&step.queue, &step.message, step.own_payload, out);
+}
+
+fn payload(payload: &[u8], out: &mut String) {
+    match std::str::from_utf8(payload) {
         Ok(text) => {
-            out.push_str("{\"payload\":");
+            out.push_str("\"payload\":");
             string(text, out);
         }
         Err(_) => {
-            out.push_str("{\"payload_base64\":\"");
-            base64::append(&message.payload, out);
+            out.push_str("\"payload_base64\":\"");
+            base64::append(payload, out);
             out.push('"');
         }
     }
+}
+
+fn message(message: &Message<'_>, out: &mut String) {
+    out.push('{');
+    payload(&message.payload, out);
+    message_fields(message, out);
+}
+
+/// The fields after the first one, and the end of the object.
+fn message_fields(message: &Message<'_>, out: &mut String) {
     if let Some(content_type) = &message.content_type {
         out.push_str(",\"content_type\":");
         string(content_type, out);
@@ -259,6 +296,15 @@ fn message_options(options: &MessageOptions<'_>, out: &mut String) {
         out.push_str(",\"depends_on\":[");
         separated(&options.depends_on, out, |id, out| string(id, out));
         out.push(']');
+    }
+    if !options.chain.is_empty() {
+        out.push_str(",\"chain\":[");
+        separated(&options.chain, out, step);
+        out.push(']');
+    }
+    if let Some(on_failure) = &options.on_failure {
+        out.push_str(",\"on_failure\":");
+        step(on_failure, out);
     }
 }
 
@@ -349,7 +395,17 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_its_messages_and_its_callback() {
+        let member = QueueMessage { queue: "a".into(), message: Message::new(b"x") };
+        let callback = QueueMessage { queue: "c".into(), message: Message::new(b"") };
+        let expected =
+            json!({"messages": [{"queue": "a", "payload": "x"}], "callback": {"queue": "c", "payload": ""}});
+        assert_eq!(parsed(&group(&[member], &callback)), expected);
+    }
+
+    #[test]
     fn every_field_of_a_message_is_written() {
+        let plain = Message { priority: Some(3), ..Message::default() };
         let message = Message {
             payload: b"x".as_slice().into(),
             content_type: Some("text/plain".into()),
@@ -374,13 +430,16 @@ mod tests {
                 depends_on: vec!["#0".into(), "i".into()],
                 depends_mode: Some("any".into()),
                 on_parent_failed: Some("hold".into()),
+                chain: vec![Step::to("a"), Step::with_payload("b", Message::new(b"own"))],
+                on_failure: Some(Step { message: plain, ..Step::to("c") }),
             })),
         };
         let expected = json!({"payload": "x", "content_type": "text/plain", "headers": {"a": "1", "b": "\n"},
             "priority": 9, "delay_ms": 5, "deliver_at_ms": 6, "max_attempts": 7,
             "ordering_key": "o", "fair_key": "f", "limit_key": "l", "unique": {"key": "u", "window_ms": 8},
             "ttl_ms": 9, "expires_at_ms": 10, "result_ttl_ms": 11, "correlation_id": "c", "reply_to": "r",
-            "hold": true, "tags": ["t", "\""], "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold", "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
+            "hold": true, "tags": ["t", "\""], "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold",
+            "chain": [{"queue": "a"}, {"queue": "b", "payload": "own"}], "on_failure": {"queue": "c", "priority": 3}, "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
         assert_eq!(parsed(&send(&[message])), expected);
     }
 

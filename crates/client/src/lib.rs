@@ -6,7 +6,7 @@
 //!
 //! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `retry` when to
 //! try again, `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-//! `message` what is sent, `worker` the loop.
+//! `message` and `flows` what is sent, `worker` the loop.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -29,6 +29,7 @@ mod changes;
 mod client;
 mod encode;
 mod error;
+mod flows;
 mod json;
 mod limits;
 mod message;
@@ -42,6 +43,7 @@ pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, Receive
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::{Client, Options};
 pub use error::{ClientError, TransportKind};
+pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage, Step};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};
 pub use schedules::{Schedule, ScheduleSettings};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flows::Step;
 use crate::types::Backoff;
 
 /// One message to send. What is `None` follows the queue.
@@ -61,6 +62,10 @@ pub struct MessageOptions<'a> {
     pub depends_mode: Option<Cow<'a, str>>,
     /// What becomes of it when they fail: `cancel` (default), `hold` or `run`.
     pub on_parent_failed: Option<Cow<'a, str>>,
+    /// What follows when it is done, step by step.
+    pub chain: Vec<Step<'a>>,
+    /// What follows instead when it, or one of the steps, fails.
+    pub on_failure: Option<Step<'a>>,
 }
 
 /// A key that at most one message of a queue has.

@@ -2,6 +2,7 @@
 
 mod admin;
 mod changes;
+mod flows;
 mod limits;
 mod messages;
 mod queues;

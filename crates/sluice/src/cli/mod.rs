@@ -12,6 +12,7 @@ mod context;
 mod contexts;
 mod dead;
 pub(crate) mod error;
+mod flow;
 pub(crate) mod format;
 mod limit;
 mod message;
@@ -84,6 +85,12 @@ enum Verb {
     /// Send messages at times of day, or again and again.
     #[command(subcommand)]
     Schedule(schedule::ScheduleVerb),
+    /// Look at how messages wait for, and follow, others.
+    #[command(subcommand)]
+    Flow(flow::FlowVerb),
+    /// Send messages and one that follows when all have ended, and look how they stand.
+    #[command(subcommand)]
+    Group(flow::GroupVerb),
     /// Look at limits, and set them.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
@@ -154,6 +161,8 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Queue(verb) => talk(queue::run(verb, out)),
         Verb::Namespace(verb) => talk(namespace::run(verb, out)),
         Verb::Schedule(verb) => talk(schedule::run(verb, out)),
+        Verb::Flow(verb) => talk(flow::run(verb, out)),
+        Verb::Group(verb) => talk(flow::run_group(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),

@@ -1,14 +1,12 @@
 //! Where messages to send come from.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 
-use serde::Deserialize;
-use sluice_client::{Backoff, Message};
+use sluice_client::Message;
 
 use super::super::{CliError, Result};
-use super::options::OptionFields;
+use super::objects::message;
 use super::{Fields, SendArgs};
 
 /// Longest line; a longer one is an error before it fills the memory.
@@ -83,7 +81,7 @@ impl Input {
                 return Ok(Some(fields.message(line)));
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
-                let parsed = from_json(&line, fields);
+                let parsed = message(&line, fields);
                 return parsed.map(Some).map_err(|e| CliError::usage(format!("{name}, line {number}: {e}")));
             }
         }
@@ -107,69 +105,13 @@ fn trim_newline(line: &mut Vec<u8>) {
     }
 }
 
-fn cannot_read(name: &str, error: &std::io::Error) -> CliError {
+pub(super) fn cannot_read(name: &str, error: &std::io::Error) -> CliError {
     CliError::failed(format!("cannot read {name}: {error}"))
-}
-
-/// A message object of the HTTP API.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    payload: Option<String>,
-    payload_base64: Option<String>,
-    content_type: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    priority: Option<u8>,
-    delay_ms: Option<u64>,
-    deliver_at_ms: Option<u64>,
-    max_attempts: Option<u32>,
-    backoff: Option<Backoff>,
-    #[serde(flatten)]
-    options: OptionFields,
-}
-
-fn from_json(line: &[u8], fields: &Fields) -> std::result::Result<Message<'static>, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|e| format!("not a message: {e}"))?;
-    let payload = match (line.payload, line.payload_base64) {
-        (Some(text), None) => text.into_bytes(),
-        (None, Some(text)) => data_encoding::BASE64
-            .decode(text.as_bytes())
-            .map_err(|e| format!("payload_base64 is not base64: {e}"))?,
-        (None, None) => return Err("payload or payload_base64 is missing".to_owned()),
-        (Some(_), Some(_)) => return Err("payload and payload_base64 exclude each other".to_owned()),
-    };
-    let mut message = fields.message(payload);
-    if line.delay_ms.is_some() || line.deliver_at_ms.is_some() {
-        (message.delay_ms, message.deliver_at_ms) = (line.delay_ms, line.deliver_at_ms);
-    }
-    message.content_type = line.content_type.map(Into::into).or(message.content_type);
-    message.priority = line.priority.or(message.priority);
-    message.max_attempts = line.max_attempts.or(message.max_attempts);
-    message.backoff = line.backoff.or(message.backoff);
-    message.options = line.options.over(message.options.take());
-    message.headers.retain(|(name, _)| !line.headers.contains_key(name.as_ref()));
-    message.headers.extend(line.headers.into_iter().map(|(n, v)| (n.into(), v.into())));
-    Ok(message)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::OptionFlags;
     use super::*;
-
-    fn fields() -> Fields {
-        Fields {
-            priority: Some(1),
-            delay: Some(std::time::Duration::from_secs(1)),
-            deliver_at_ms: None,
-            content_type: None,
-            header: vec![("a".into(), "flag".into()), ("b".into(), "flag".into())],
-            max_attempts: None,
-            backoff: None,
-            options: OptionFlags::default(),
-        }
-    }
 
     fn lines(text: &'static str, json: bool) -> Input {
         Input::Lines {
@@ -181,20 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn an_object_overrides_the_flags() {
-        let line = br#"{"payload_base64":"/wA=","priority":9,"deliver_at_ms":5,"headers":{"a":"line"}}"#;
-        let message = from_json(line, &fields()).unwrap();
-        assert_eq!(message.payload.as_ref(), &[0xff, 0]);
-        assert_eq!((message.priority, message.delay_ms, message.deliver_at_ms), (Some(9), None, Some(5)));
-        let headers: Vec<_> = message.headers.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        assert_eq!(headers, ["b=flag", "a=line"]);
-    }
-
-    #[test]
     fn lines_lose_their_ends_and_nothing_else() {
         let mut input = lines("a \r\n\nb", false);
         let mut payloads = Vec::new();
-        while let Some(message) = input.next(&fields()).unwrap() {
+        while let Some(message) = input.next(&Fields::default()).unwrap() {
             payloads.push(message.payload.into_owned());
         }
         assert_eq!(payloads, [b"a ".to_vec(), b"".to_vec(), b"b".to_vec()]);
@@ -211,7 +143,7 @@ mod tests {
         ] {
             let mut input = lines(text, true);
             let error = loop {
-                match input.next(&fields()) {
+                match input.next(&Fields::default()) {
                     Ok(Some(_)) => {}
                     Ok(None) => panic!("no error"),
                     Err(e) => break e.to_json().to_string(),

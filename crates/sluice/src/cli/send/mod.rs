@@ -1,6 +1,7 @@
 //! `sluice send`.
 
 mod input;
+pub(in crate::cli) mod objects;
 mod options;
 
 use std::borrow::Cow;
@@ -61,7 +62,7 @@ pub(crate) struct SendArgs {
 }
 
 /// Fields of each message.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Message")]
 pub(super) struct Fields {
     /// 0 to 9, higher first.
@@ -107,9 +108,10 @@ impl Fields {
 }
 
 /// Sends everything, request after request, so that the order of the input is kept.
-pub(super) async fn run(args: SendArgs, out: Out) -> Result<u8> {
+pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let many = args.lines || args.jsonl;
+    args.fields.options.read_chain()?;
     let mut input = Input::open(&args)?;
     let progress = many.then(|| Progress::things(out, None, "sent"));
     let mut sender = Sender { args: &args, connection, out, many, requests: 0, sent: 0, duplicates: 0 };

@@ -1,13 +1,16 @@
 //! Optional fields of messages: as flags, and as fields of JSON lines.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Deserialize;
-use sluice_client::{MessageOptions, Unique};
+use serde_json::Value;
+use sluice_client::{MessageOptions, Step, Unique};
 
-use super::super::duration;
+use super::super::{CliError, Result, duration};
+use super::objects;
 
 /// Keys, an end, and where results go.
 #[derive(Clone, Debug, Default, Args)]
@@ -64,9 +67,32 @@ pub(super) struct OptionFlags {
     /// What becomes of it when they fail.
     #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
     on_parent_failed: Option<String>,
+    /// When it is done, send its result to this queue; may be given several times, for one step after the other.
+    #[arg(long, value_name = "QUEUE", conflicts_with = "chain")]
+    then: Vec<String>,
+    /// The same with all fields: a file with a JSON list of steps as in the HTTP API; `-`: stdin.
+    #[arg(long, value_name = "FILE")]
+    chain: Option<PathBuf>,
+    /// When it or a step fails, send what has failed to this queue.
+    #[arg(long, value_name = "QUEUE")]
+    on_failure: Option<String>,
+    /// The steps, once they are read.
+    #[arg(skip)]
+    steps: Vec<Step<'static>>,
 }
 
 impl OptionFlags {
+    /// Reads the steps that the flags name.
+    pub(super) fn read_chain(&mut self) -> Result<()> {
+        self.steps = self.then.iter().cloned().map(Step::to).collect();
+        let Some(file) = &self.chain else { return Ok(()) };
+        let (text, name) = objects::read_all(file)?;
+        let values = serde_json::from_slice(&text).map_err(|e| format!("not a list of steps: {e}"));
+        self.steps =
+            values.and_then(objects::steps).map_err(|why| CliError::usage(format!("{name}: {why}")))?;
+        Ok(())
+    }
+
     /// As the client takes them; `None`: no flag was given.
     pub(super) fn options(&self) -> Option<Box<MessageOptions<'static>>> {
         let own = |text: &Option<String>| text.clone().map(Into::into);
@@ -92,6 +118,8 @@ impl OptionFlags {
             depends_on: self.depends_on.iter().cloned().map(Into::into).collect(),
             depends_mode: own(&self.depends_mode),
             on_parent_failed: own(&self.on_parent_failed),
+            chain: self.steps.clone(),
+            on_failure: self.on_failure.clone().map(Step::to),
         };
         (options != MessageOptions::default()).then(|| Box::new(options))
     }
@@ -115,6 +143,8 @@ pub(super) struct OptionFields {
     depends_on: Option<Vec<String>>,
     depends_mode: Option<String>,
     on_parent_failed: Option<String>,
+    chain: Option<Vec<Value>>,
+    on_failure: Option<Value>,
 }
 
 impl OptionFields {
@@ -122,7 +152,7 @@ impl OptionFields {
     pub(super) fn over(
         self,
         flags: Option<Box<MessageOptions<'static>>>,
-    ) -> Option<Box<MessageOptions<'static>>> {
+    ) -> std::result::Result<Option<Box<MessageOptions<'static>>>, String> {
         let mut all = flags.unwrap_or_default();
         let take = |own: Option<String>, place: &mut Option<std::borrow::Cow<'static, str>>| {
             if let Some(own) = own {
@@ -148,6 +178,12 @@ impl OptionFields {
         }
         take(self.depends_mode, &mut all.depends_mode);
         take(self.on_parent_failed, &mut all.on_parent_failed);
-        (*all != MessageOptions::default()).then_some(all)
+        if let Some(chain) = self.chain {
+            all.chain = objects::steps(chain)?;
+        }
+        if let Some(on_failure) = self.on_failure {
+            all.on_failure = Some(objects::step(on_failure).map_err(|why| format!("on_failure: {why}"))?);
+        }
+        Ok((*all != MessageOptions::default()).then_some(all))
     }
 }

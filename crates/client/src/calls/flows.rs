@@ -1,0 +1,36 @@
+//! Groups, and how messages hang together.
+
+use http::Method;
+
+use crate::client::{Client, encoded, key_header};
+use crate::encode;
+use crate::error::ClientError;
+use crate::flows::{Flow, Group, GroupSent, QueueMessage};
+use crate::retry::Safety;
+use crate::types::parse;
+
+impl Client {
+    /// Sends messages and a callback that follows when all of them have ended; all or none. `key`: a repeat with the same one
+    /// within the server's window gets the first outcome; `None`: a fresh one, so that a retry never sends twice.
+    pub async fn group_send(
+        &self,
+        messages: &[QueueMessage<'_>],
+        callback: &QueueMessage<'_>,
+        key: Option<&str>,
+    ) -> Result<GroupSent, ClientError> {
+        let mut call = self.call(Method::POST, self.path("/groups"), encode::group(messages, callback));
+        let fresh = key.is_none().then(|| self.idempotency_key());
+        call.idempotency_key = Some(key_header(key.or(fresh.as_deref()).unwrap_or_default())?);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// How a group stands, by the id of its callback.
+    pub async fn group(&self, group: &str) -> Result<Group, ClientError> {
+        self.get(self.path(&format!("/groups/{}", encoded(group)))).await
+    }
+
+    /// A message with what it waits for and what follows it.
+    pub async fn flow(&self, id: &str) -> Result<Flow, ClientError> {
+        self.get(self.path(&format!("/flows/{}", encoded(id)))).await
+    }
+}

@@ -1,0 +1,164 @@
+//! Messages as JSON objects of the HTTP API: lines of a send, members of a group, steps of a chain.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use sluice_client::{Backoff, Message, QueueMessage, Step};
+
+use super::super::{CliError, Result};
+use super::Fields;
+use super::input::cannot_read;
+use super::options::OptionFields;
+
+/// Most bytes of a file that is read as a whole.
+const FILE_BYTES_MAX: u64 = 96 << 20;
+
+/// What is wrong with an object, in words.
+type Parsed<T> = std::result::Result<T, String>;
+
+/// The fields of a message.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Object {
+    payload: Option<String>,
+    payload_base64: Option<String>,
+    content_type: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    priority: Option<u8>,
+    delay_ms: Option<u64>,
+    deliver_at_ms: Option<u64>,
+    max_attempts: Option<u32>,
+    backoff: Option<Backoff>,
+    #[serde(flatten)]
+    options: OptionFields,
+}
+
+/// A message; flags fill in what the object lacks.
+pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
+    let object: Object = serde_json::from_slice(line).map_err(|e| format!("not a message: {e}"))?;
+    let (message, has_payload) = object.over(flags)?;
+    if has_payload { Ok(message) } else { Err(no_payload()) }
+}
+
+fn no_payload() -> String {
+    "payload or payload_base64 is missing".to_owned()
+}
+
+/// A message with its queue.
+pub(in crate::cli) fn queue_message(value: Value) -> Parsed<QueueMessage<'static>> {
+    let step = step(value)?;
+    if !step.own_payload {
+        return Err(no_payload());
+    }
+    Ok(QueueMessage { queue: step.queue, message: step.message })
+}
+
+/// A step of a chain.
+pub(super) fn step(value: Value) -> Parsed<Step<'static>> {
+    let Value::Object(mut fields) = value else { return Err("not a message: expected an object".to_owned()) };
+    let Some(Value::String(queue)) = fields.remove("queue") else {
+        return Err("queue is missing: say where it goes".to_owned());
+    };
+    let object: Object =
+        serde_json::from_value(Value::Object(fields)).map_err(|e| format!("not a message: {e}"))?;
+    let (message, own_payload) = object.over(&Fields::default())?;
+    Ok(Step { queue: queue.into(), message, own_payload })
+}
+
+/// Some steps.
+pub(super) fn steps(values: Vec<Value>) -> Parsed<Vec<Step<'static>>> {
+    let place = |(at, value)| step(value).map_err(|why| format!("chain[{at}]: {why}"));
+    values.into_iter().enumerate().map(place).collect()
+}
+
+/// All of a file, or of stdin for `-`, and the name of it.
+pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
+    let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
+    let mut text = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
+    };
+    read.map_err(|e| cannot_read(&name, &e))?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(CliError::usage(format!("{name} has more than {FILE_BYTES_MAX} bytes")));
+    }
+    Ok((text, name))
+}
+
+impl Object {
+    /// The message, with what it lacks from the flags, and whether it has a payload.
+    fn over(self, flags: &Fields) -> Parsed<(Message<'static>, bool)> {
+        let payload = match (self.payload, self.payload_base64) {
+            (Some(text), None) => Some(text.into_bytes()),
+            (None, Some(text)) => Some(
+                data_encoding::BASE64
+                    .decode(text.as_bytes())
+                    .map_err(|e| format!("payload_base64 is not base64: {e}"))?,
+            ),
+            (None, None) => None,
+            (Some(_), Some(_)) => return Err("payload and payload_base64 exclude each other".to_owned()),
+        };
+        let has_payload = payload.is_some();
+        let mut message = flags.message(payload.unwrap_or_default());
+        if self.delay_ms.is_some() || self.deliver_at_ms.is_some() {
+            (message.delay_ms, message.deliver_at_ms) = (self.delay_ms, self.deliver_at_ms);
+        }
+        message.content_type = self.content_type.map(Into::into).or(message.content_type);
+        message.priority = self.priority.or(message.priority);
+        message.max_attempts = self.max_attempts.or(message.max_attempts);
+        message.backoff = self.backoff.or(message.backoff);
+        message.options = self.options.over(message.options.take())?;
+        message.headers.retain(|(name, _)| !self.headers.contains_key(name.as_ref()));
+        message.headers.extend(self.headers.into_iter().map(|(n, v)| (n.into(), v.into())));
+        Ok((message, has_payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_overrides_the_flags() {
+        let flags = Fields {
+            priority: Some(1),
+            delay: Some(std::time::Duration::from_secs(1)),
+            header: vec![("a".into(), "flag".into()), ("b".into(), "flag".into())],
+            ..Fields::default()
+        };
+        let line = br#"{"payload_base64":"/wA=","priority":9,"deliver_at_ms":5,"headers":{"a":"line"}}"#;
+        let message = message(line, &flags).unwrap();
+        assert_eq!(message.payload.as_ref(), &[0xff, 0]);
+        assert_eq!((message.priority, message.delay_ms, message.deliver_at_ms), (Some(9), None, Some(5)));
+        let headers: Vec<_> = message.headers.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        assert_eq!(headers, ["b=flag", "a=line"]);
+    }
+
+    #[test]
+    fn steps_are_read_with_their_queues_and_mistakes_with_their_places() {
+        let line = br#"{"payload":"a","chain":[{"queue":"b"},{"queue":"c","payload":"own","fair_key":"f"}],
+            "on_failure":{"queue":"d"}}"#;
+        let options = message(line, &Fields::default()).unwrap().options.unwrap();
+        let shown: Vec<_> = options.chain.iter().map(|step| (&*step.queue, step.own_payload)).collect();
+        assert_eq!(shown, [("b", false), ("c", true)]);
+        assert_eq!(options.chain[1].message.options.as_ref().unwrap().fair_key.as_deref(), Some("f"));
+        assert_eq!(options.on_failure, Some(Step::to("d")));
+        for (line, expected) in [
+            (r#"{"payload":"a","chain":[{"payload":"b"}]}"#, "chain[0]: queue is missing"),
+            (r#"{"payload":"a","chain":[{"queue":"b"},3]}"#, "chain[1]: not a message: expected an object"),
+            (
+                r#"{"payload":"a","on_failure":{"queue":"b","x":1}}"#,
+                "on_failure: not a message: unknown field `x`",
+            ),
+        ] {
+            let told = message(line.as_bytes(), &Fields::default()).unwrap_err();
+            assert!(told.starts_with(expected), "{told}");
+        }
+    }
+}
