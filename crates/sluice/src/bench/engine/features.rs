@@ -1,14 +1,16 @@
 //! What optional features cost: the next message beside many that are blocked, many fair keys, many that are delayed, and
 //! what each feature adds to a message's index.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use sluice_alloc_count::{Mode, set_mode};
+use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::{Command, Deliver, SendItem};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limit::LimitRules;
-use sluice_engine::options::SendOptions;
+use sluice_engine::options::{DependsOn, SendOptions};
 use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
 
@@ -204,8 +206,33 @@ pub(super) fn index_bytes(messages: u64, report: &mut Report) {
         table.row(vec![name.to_owned(), figure(shared), figure(own)]);
         row.insert(name.to_owned(), json!({ "shared": shared, "own": own }));
     }
+    type Relation = (&'static str, for<'k> fn(&'k [u8]) -> Option<SendOptions<'k>>);
+    let relations: [Relation; 2] = [("parent", after_first_of_its_send), ("chain", |_| Some(two_steps()))];
+    for (name, options) in relations {
+        let added = bytes(&options, true) - plain;
+        table.row(vec![name.to_owned(), "-".to_owned(), figure(added)]);
+        row.insert(name.to_owned(), json!({ "own": added }));
+    }
     report.table("what a feature adds to a message's index", table);
     report.row("feature_bytes", Value::Object(row));
+}
+
+/// All but the first message of each send wait for that one.
+fn after_first_of_its_send(key: &[u8]) -> Option<SendOptions<'_>> {
+    let number =
+        key.strip_prefix(b"key-").and_then(|number| std::str::from_utf8(number).ok()?.parse::<u64>().ok());
+    let first = number.is_none_or(|number| number.is_multiple_of(FILL));
+    let depends_on = DependsOn { places: &[[0; 4]], ..DependsOn::default() };
+    (!first).then_some(SendOptions { depends_on: Some(depends_on), ..SendOptions::default() })
+}
+
+/// Each message carries two steps, which get the result of the one before.
+fn two_steps() -> SendOptions<'static> {
+    static STEPS: LazyLock<[Step<'static>; 2]> = LazyLock::new(|| {
+        [QUEUE, QUEUES[1]].map(|queue| Step { queue, own_payload: false, item: SendItem::default() })
+    });
+    static CHAIN: LazyLock<Steps<'static>> = LazyLock::new(|| Steps { steps: &*STEPS, on_failure: None });
+    SendOptions { chain: Chain::Given(&CHAIN), ..SendOptions::default() }
 }
 
 fn report_failures(rig: &Rig) {
