@@ -77,6 +77,11 @@ impl Encryption {
         Encryption { roots, new_files: true, random: Arc::new(SystemRandom) }
     }
 
+    /// The root key that new files get; `None`: they are not encrypted.
+    pub fn root_of_new(&self) -> Option<KeyId> {
+        self.roots.current().map(RootKey::id).filter(|_| self.new_files)
+    }
+
     /// New files are not encrypted; those that are can be read with these keys.
     pub fn only_read(roots: RootKeys) -> Encryption {
         Encryption { roots, new_files: false, random: Arc::new(SystemRandom) }

@@ -50,6 +50,11 @@ impl Keyring {
             found.files += 1;
             found.bytes += bytes;
         }
+        // Files that are being made, too: they will need their keys.
+        let named = manifest.file_numbers();
+        for (_, root) in keys.used().into_iter().filter(|(number, _)| !named.contains(number)) {
+            status.uses.entry(Some(root)).or_default().files += 1;
+        }
         status
     }
 
@@ -77,7 +82,7 @@ impl Keyring {
             return Err(format!("the segments that were made ahead could not be given up: {error}"));
         }
         // Nothing was written to them, and they were made for the key of before.
-        ready.iter().for_each(|fresh| shared.discard(&fresh.handle.path));
+        ready.iter().for_each(|fresh| shared.discard(&fresh.handle));
         shared.files.keys().replace_roots(roots, shared.next_number())?;
         drop(manifest);
         shared.roll.store(true, Relaxed);

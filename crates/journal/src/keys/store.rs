@@ -135,6 +135,13 @@ impl Keys {
         lock(&self.state).ring.keys.get(&number).map(|key| key.root)
     }
 
+    /// The keys that are given to files, by number, with what they are wrapped with.
+    pub(crate) fn used(&self) -> Vec<(u64, KeyId)> {
+        let state = lock(&self.state);
+        let used = state.ring.keys.iter().filter(|(number, _)| !state.spares.contains(number));
+        used.map(|(number, key)| (*number, key.root)).collect()
+    }
+
     /// Other root keys: what is made from now on gets the first. `next`: number of the next file.
     pub(crate) fn replace_roots(&self, roots: RootKeys, next: u64) -> Result<(), String> {
         let mut state = lock(&self.state);

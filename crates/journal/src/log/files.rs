@@ -90,7 +90,8 @@ impl Files {
             Some(key) if kind == Kind::Log => Seal::batches(&key),
             Some(key) => Seal::Chunks(Arc::new(ChunkCipher::create(&key, kind, self.keys.random())?)),
         };
-        let file = self.disk.open(&self.path(kind, number), OpenMode::CreateNew)?;
+        let opened = self.disk.open(&self.path(kind, number), OpenMode::CreateNew);
+        let file = opened.inspect_err(|_| self.keys.forget(number))?;
         Ok(Handle { seal, ..self.handle(kind, number, Some(file)) })
     }
 

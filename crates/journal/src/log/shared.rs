@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -244,9 +243,10 @@ impl Shared {
 
     /// Removes a file that no manifest names: the next start would do so, this saves the room until then. After a
     /// failure it stays, since the manifest on the disk may be one that names it.
-    pub(crate) fn discard(&self, path: &Path) {
+    pub(crate) fn discard(&self, handle: &Handle) {
         if self.failure().is_none() {
-            let _ = self.disk.remove(path);
+            let _ = self.disk.remove(&handle.path);
+            self.files.keys().forget(handle.number);
         }
     }
 

@@ -464,7 +464,7 @@ fn add_segment(shared: &Shared) -> io::Result<Fresh> {
         .sync_dir()
         .and_then(|()| shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(number)));
     if let Err(error) = named {
-        shared.discard(&handle.path);
+        shared.discard(&handle);
         return Err(error);
     }
     shared.counters.late_segments.fetch_add(1, Relaxed);

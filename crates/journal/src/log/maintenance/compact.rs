@@ -134,10 +134,9 @@ impl Maintenance {
     }
 
     fn finish_compaction(&mut self, mut compaction: Compaction) -> io::Result<()> {
-        let path = compaction.handle.path.clone();
         let result = self.place_compaction(&mut compaction);
         if result.is_err() {
-            self.shared.discard(&path);
+            self.shared.discard(&compaction.handle);
         }
         let entry = result?;
         let sources: Vec<u64> = compaction.source_numbers().collect();
@@ -192,7 +191,7 @@ impl Maintenance {
     pub(super) fn give_up_compaction(&mut self, now_us: u64) {
         self.compact_at_us = now_us + RETRY_US;
         if let Some(compaction) = self.compaction.take() {
-            self.shared.discard(&compaction.handle.path);
+            self.shared.discard(&compaction.handle);
         }
     }
 }

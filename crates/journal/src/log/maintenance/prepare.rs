@@ -99,7 +99,7 @@ impl Maintenance {
 
     pub(super) fn give_up_preparing(&mut self) {
         if let Some(preparing) = self.preparing.take() {
-            self.shared.discard(&preparing.handle.path);
+            self.shared.discard(&preparing.handle);
         }
     }
 }

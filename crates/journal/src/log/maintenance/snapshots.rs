@@ -93,7 +93,7 @@ impl Maintenance {
             }
             return Ok(());
         };
-        let path = building.handle.path.clone();
+        let handle = building.handle.clone();
         match self.place_snapshot(building) {
             Ok(len) => {
                 self.look_soon();
@@ -104,7 +104,7 @@ impl Maintenance {
                 Ok(())
             }
             Err(error) => {
-                self.shared.discard(&path);
+                self.shared.discard(&handle);
                 self.snapshots.tell_at_us = Some(now_us + RETRY_US);
                 Err(error)
             }
@@ -143,7 +143,7 @@ impl Maintenance {
 
     fn remove_building(&mut self) {
         if let Some(building) = self.snapshots.building.take() {
-            self.shared.discard(&building.handle.path);
+            self.shared.discard(&building.handle);
         }
     }
 }
