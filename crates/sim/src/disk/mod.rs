@@ -6,6 +6,7 @@
 mod faults;
 mod file;
 mod names;
+mod nonces;
 mod store;
 
 use std::io;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::faults::{Call, Failure, Faults};
 use super::file::{File, Writeback};
 use super::names::{Inode, Names};
+use super::nonces::Nonces;
 use crate::rng::Rng;
 
 /// What ended the process.
@@ -84,6 +85,7 @@ pub(super) struct Store {
     lost: BTreeSet<Inode>,
     /// Directories that a process holds.
     locked: BTreeSet<PathBuf>,
+    nonces: Nonces,
     /// Handles of an earlier process are dead.
     pub(super) generation: u64,
     pub(super) tally: Tally,
@@ -102,6 +104,7 @@ impl Store {
             past: Vec::new(),
             lost: BTreeSet::new(),
             locked: BTreeSet::new(),
+            nonces: Nonces::default(),
             generation: 0,
             tally: Tally::default(),
         }
@@ -385,6 +388,7 @@ impl Store {
     }
 
     pub(super) fn write(&mut self, inode: Inode, at: usize, bytes: &[u8]) -> io::Result<()> {
+        self.nonces.watch(inode, bytes);
         let fault = self.fault(Call::Write);
         let room = self.room(inode, at + bytes.len());
         let file = self.files.entry(inode).or_default();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sluice_engine::Engine;
-use sluice_journal::{Backup, RootKeys, restore_on};
+use sluice_journal::{Backup, restore_on};
 
 use super::World;
 use super::config::{ROOMY, shard_dir};
@@ -76,7 +76,7 @@ impl World {
                 Arc::new(disk.clone()),
                 &mut &pinned.stream[..],
                 &shard_dir(shard),
-                &RootKeys::default(),
+                &self.config.encryption().roots,
             )
             .map_err(|error| error.to_string())
             .and_then(|()| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sluice_engine::limits::Limits;
-use sluice_journal::{Durability, Options};
+use sluice_journal::{Durability, Encryption, Options, RootKeys};
 
 use sluice_node::shard::recover::knows;
 
@@ -29,6 +29,8 @@ pub(super) struct Trouble {
     pub(super) clock_jump: u64,
     /// A newer server has been here.
     pub(super) future: u64,
+    /// Root keys change, or are not those that are needed.
+    pub(super) keys: u64,
     /// No trouble by itself: somebody takes a backup.
     pub(super) backup: u64,
 }
@@ -45,6 +47,7 @@ impl Trouble {
         orderly_stop: 0,
         clock_jump: 0,
         future: 0,
+        keys: 0,
         backup: 0,
     };
 }
@@ -83,6 +86,8 @@ impl Config {
         journal.scrub_bytes_per_s = *rng.pick(&[0, 64 << 10]);
         journal.identity = rng.bits() | 1;
         journal.knows = knows();
+        // Of the identity, so that the other draws of a seed stay as they are.
+        journal.encryption = super::keys::draw(Rng::new(!journal.identity));
         let limits = Limits {
             idempotency_window_ms: *rng.pick(&[2_000, 600_000]),
             receive_messages: *rng.pick(&[3, 1_000]),
@@ -99,6 +104,7 @@ impl Config {
             orderly_stop: 5,
             clock_jump: 5,
             future: 2,
+            keys: 5,
             backup: *rng.pick(&[0, 30]),
         };
         Config {
@@ -119,6 +125,16 @@ impl Config {
             identity: self.journal.identity ^ u64::from(shard) << 1,
             ..self.journal.clone()
         }
+    }
+
+    /// How the journals are encrypted.
+    pub(super) fn encryption(&self) -> Encryption {
+        self.journal.encryption.clone()
+    }
+
+    /// The root keys that the operator has from now on.
+    pub(super) fn set_roots(&mut self, roots: RootKeys) {
+        self.journal.encryption.roots = roots;
     }
 
     /// Whether a reply means that the disk has it.

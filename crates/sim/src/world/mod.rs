@@ -7,6 +7,7 @@ mod crash;
 mod finish;
 mod future;
 mod history;
+mod keys;
 mod lane;
 mod namespaces;
 mod server;
@@ -86,6 +87,8 @@ enum Action {
     Flip,
     Lose,
     Future,
+    ChangeKeys,
+    WrongKeys,
     BackUp,
 }
 
@@ -218,6 +221,8 @@ impl World {
             (trouble.flip, Action::Flip),
             (trouble.lose, Action::Lose),
             (trouble.future, Action::Future),
+            (2 * self.keys_weight(), Action::ChangeKeys),
+            (self.keys_weight(), Action::WrongKeys),
             (self.backup_weight(), Action::BackUp),
         ])
     }
@@ -250,6 +255,8 @@ impl World {
             Action::Flip => self.damage(),
             Action::Lose => return self.lose(),
             Action::Future => return self.meet_the_future(),
+            Action::ChangeKeys => return self.change_keys(),
+            Action::WrongKeys => return self.start_without_keys(),
             Action::BackUp => return self.back_up(),
         }
         Ok(())

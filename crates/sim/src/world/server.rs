@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sluice_engine::query::NamespaceView;
-use sluice_journal::{Backups, DiskJournal, Maintenance, OpenError, Opened, Writer};
+use sluice_journal::{Backups, DiskJournal, Keyring, Maintenance, OpenError, Opened, Writer};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::recover;
@@ -28,6 +28,7 @@ pub(super) struct Server {
     pub(super) mailbox: Mailbox<Request>,
     pub(super) sights: Sights,
     pub(super) backups: Backups,
+    pub(super) keyring: Keyring,
 }
 
 /// Why a server did not start.
@@ -39,6 +40,8 @@ pub(super) enum Refusal {
     Io(String),
     /// Snapshot or log could not be read, for either reason.
     Unread(String),
+    /// A root key is missing.
+    Key(String),
     /// A shard is not there.
     Lost(String),
     /// Anything else.
@@ -51,6 +54,7 @@ impl fmt::Display for Refusal {
             Refusal::Damaged(why)
             | Refusal::Io(why)
             | Refusal::Unread(why)
+            | Refusal::Key(why)
             | Refusal::Lost(why)
             | Refusal::Other(why) => f.write_str(why),
         }
@@ -62,6 +66,7 @@ impl Refusal {
         match error {
             OpenError::Damaged(_) | OpenError::Newer { .. } => Refusal::Damaged(error.to_string()),
             OpenError::Io { .. } => Refusal::Io(error.to_string()),
+            OpenError::Key { .. } => Refusal::Key(error.to_string()),
             _ => Refusal::Other(error.to_string()),
         }
     }
@@ -94,7 +99,7 @@ pub(super) fn open(
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
     let opened = DiskJournal::open(disk, config.journal(number)).map_err(|error| Refusal::of(&error))?;
-    let Opened { mut journal, writer, maintenance, backups, snapshot, replay, report, .. } = opened;
+    let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)
@@ -111,7 +116,7 @@ pub(super) fn open(
         mailbox: mailbox.clone(),
         waiting_max: config.waiting_max,
     });
-    let server = Server { shard, writer, maintenance, mailbox, sights, backups };
+    let server = Server { shard, writer, maintenance, mailbox, sights, backups, keyring };
     Ok(Recovered { server, next_index: report.next_index, report: format!("{report:?}") })
 }
 
