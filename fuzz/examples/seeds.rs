@@ -159,6 +159,9 @@ fn journal(corpus: &Corpus) {
     assert!(image::read(&image.disk).is_ok_and(|bodies| !bodies.is_empty()));
     let manifest = image.disk.change(&image::dir().join("manifest"), |bytes| bytes[16..].to_vec());
     corpus.write("journal_manifest", "whole", &manifest);
+    let encrypted = image::make_with(&image::encrypted());
+    let keyring = encrypted.disk.change(&image::dir().join("keyring"), |bytes| bytes[16..].to_vec());
+    corpus.write("journal_keyring", "whole", &keyring);
     for file in 0..image.disk.paths().len() as u8 {
         for (name, change) in [
             ("flip", [file, 0, 40, 0, 0, 0, 1, 0xff].to_vec()),
@@ -176,7 +179,7 @@ fn journal(corpus: &Corpus) {
     };
     let node = [&b"SLUICEB1"[..], &shards, &frame(0, &image.backup), &frame(u32::MAX, &[])].concat();
     let dir = tempfile::tempdir().expect("a temporary folder");
-    sluice_node::backup::restore(&mut &node[..], &dir.path().join("data")).expect("a whole backup is restored");
+    sluice_node::backup::restore(&mut &node[..], &dir.path().join("data"), &image::roots()).expect("a whole backup is restored");
     corpus.write("backup_restore", "node", &node);
 }
 

@@ -8,11 +8,12 @@ use sluice_fuzz::image;
 fuzz_target!(|input: &[u8]| {
     if input.starts_with(b"SLUICEB1") {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let _ = sluice_node::backup::restore(&mut &input[..], &dir.path().join("data"), &RootKeys::default());
+        let _ = sluice_node::backup::restore(&mut &input[..], &dir.path().join("data"), &image::roots());
         return;
     }
     let disk = MemDisk::default();
-    if sluice_journal::restore_on(std::sync::Arc::new(disk.clone()), &mut &input[..], &image::dir(), &image::roots()).is_ok() {
-        image::read(&disk).expect("what was restored and verified opens");
+    let shared = std::sync::Arc::new(disk.clone());
+    if sluice_journal::restore_on(shared, &mut &input[..], &image::dir(), &image::roots()).is_ok() {
+        image::read_with(&disk, &image::encrypted()).expect("what was restored and verified opens");
     }
 });

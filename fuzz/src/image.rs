@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_journal::{
-    Batch, BlobKey, Class, Committed, DiskJournal, Durability, Event, Journal, OpenError, Opened, Options, check,
+    Batch, BlobKey, Class, Committed, DiskJournal, Durability, Encryption, Event, Journal, OpenError, Opened, Options,
+    Random, RootKey, RootKeys, check,
 };
 
 use crate::disk::MemDisk;
@@ -44,10 +46,40 @@ pub fn options() -> Options {
     }
 }
 
+/// As [`options`], encrypted, with the same bytes each time.
+pub fn encrypted() -> Options {
+    let random = Arc::new(Counted::default());
+    Options { encryption: Encryption { random, ..Encryption::with(roots()) }, ..options() }
+}
+
+/// The root keys of [`encrypted`].
+pub fn roots() -> RootKeys {
+    RootKeys::new(vec![RootKey::new([7; 32])])
+}
+
+/// Counts instead of drawing.
+#[derive(Debug, Default)]
+struct Counted(AtomicU64);
+
+impl Random for Counted {
+    fn fill(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        for part in bytes.chunks_mut(8) {
+            let count = self.0.fetch_add(1, Ordering::Relaxed);
+            part.copy_from_slice(&count.to_le_bytes()[..part.len()]);
+        }
+        Ok(())
+    }
+}
+
 /// Writes one.
 pub fn make() -> Image {
+    make_with(&options())
+}
+
+/// Writes one, with these options.
+pub fn make_with(options: &Options) -> Image {
     let disk = MemDisk::default();
-    let mut writing = Writing::open(&disk);
+    let mut writing = Writing::open(&disk, options);
     for number in 0..60u64 {
         writing.send(&vec![number as u8; 200]);
         // Most are settled, so that compaction copies the few that stay.
@@ -72,8 +104,8 @@ struct Writing {
 }
 
 impl Writing {
-    fn open(disk: &MemDisk) -> Writing {
-        let mut opened = DiskJournal::open(Arc::new(disk.clone()), options()).expect("an empty disk opens");
+    fn open(disk: &MemDisk, options: &Options) -> Writing {
+        let mut opened = DiskJournal::open(Arc::new(disk.clone()), options.clone()).expect("an empty disk opens");
         opened.journal.set_live([]).expect("nothing is live");
         Writing { opened, bodies: BTreeMap::new(), live: BTreeMap::new(), now_us: 0 }
     }
@@ -146,9 +178,15 @@ impl Writing {
 /// Opens what may be damaged, and reads everything in it. Returns the bodies that replay gave, by index; and what the snapshot
 /// says is live.
 pub fn read(disk: &MemDisk) -> Result<BTreeMap<u64, Vec<u8>>, OpenError> {
+    read_with(disk, &options())
+}
+
+/// As [`read`], with these options.
+pub fn read_with(disk: &MemDisk, options: &Options) -> Result<BTreeMap<u64, Vec<u8>>, OpenError> {
     // For what it finds, an offline check may say anything; it may not panic, nor change what follows.
-    let _ = check(Arc::new(disk.clone()), Path::new("/data"));
-    let Opened { mut journal, snapshot, mut replay, .. } = DiskJournal::open(Arc::new(disk.clone()), options())?;
+    let _ = check(Arc::new(disk.clone()), Path::new("/data"), &roots());
+    let Opened { mut journal, snapshot, mut replay, .. } =
+        DiskJournal::open(Arc::new(disk.clone()), options.clone())?;
     let mut live = BTreeMap::new();
     if let Some(mut snapshot) = snapshot {
         while let Some(piece) = snapshot.next_piece()? {
