@@ -43,7 +43,8 @@ class Server:
         self.directory = directory
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
         strace = ["strace", "-f", "-ttt", "-yy", "-s", str(STRING_BYTES), "-A", "-o", directory / "trace.txt"]
-        serve = [sluice, "serve", "--json", "--listen", "127.0.0.1:0", "--durability", "always"]
+        # What a reply stands for is looked for in the writes, where it must be readable.
+        serve = [sluice, "serve", "--json", "--listen", "127.0.0.1:0", "--durability", "always", "--no-encryption"]
         self.strace = subprocess.Popen(
             [*strace, "-e", "trace=" + CALLS, *serve, "--data-dir", directory / "data"],
             stdout=subprocess.PIPE,

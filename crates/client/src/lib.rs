@@ -49,8 +49,8 @@ pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, 
 pub use schedules::{Schedule, ScheduleSettings};
 pub use transport::Download;
 pub use types::{
-    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, Namespace, OnExpire, OrderingRetry, Overflow,
-    Progress, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas, Redriving, Stored,
-    StoredPage, Totals,
+    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire,
+    OrderingRetry, Overflow, Progress, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas,
+    Redriving, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};

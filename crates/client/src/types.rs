@@ -461,6 +461,38 @@ pub struct QuotaChange {
     pub bytes: Option<u64>,
 }
 
+/// What a server has encrypted under which root key.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Keys {
+    /// The root key of what is new; `None`: it is not encrypted.
+    #[serde(default)]
+    pub current: Option<String>,
+    /// By root key.
+    pub keys: Vec<KeyUse>,
+    /// Files that are not encrypted.
+    pub unencrypted: FilesUse,
+}
+
+/// What is encrypted under one root key.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KeyUse {
+    /// Name of the key.
+    pub id: String,
+    /// Files.
+    pub files: u64,
+    /// Bytes of those that are not written any more.
+    pub bytes: u64,
+}
+
+/// Files of some kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FilesUse {
+    /// How many.
+    pub files: u64,
+    /// Bytes of those that are not written any more.
+    pub bytes: u64,
+}
+
 /// A namespace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Namespace {

@@ -38,6 +38,7 @@ fn a_server_without_file_descriptors_waits_and_goes_on() {
         low_water_bytes: 0,
         accept_clock_jump: false,
         encryption: Default::default(),
+        key_source: None,
     })
     .unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();

@@ -11,6 +11,8 @@ use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{Counters, MessageView, State};
 use sluice_journal::Encryption;
+
+use crate::keys::KeySource;
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -52,6 +54,8 @@ pub struct Options {
     pub accept_clock_jump: bool,
     /// Whether and how what is on the disk is encrypted.
     pub encryption: Encryption,
+    /// Where a new root key comes from; `None`: the root keys stay as they are.
+    pub key_source: Option<Arc<dyn KeySource>>,
 }
 
 /// What came of a send.

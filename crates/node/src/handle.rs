@@ -11,12 +11,13 @@ use sluice_engine::limits::{Limits, SLICE_ITEMS};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::QueueView;
 use sluice_engine::settings::QueuePatch;
-use sluice_journal::{Backups, RecoveryReport};
+use sluice_journal::{Backups, Keyring, RecoveryReport};
 use tokio::sync::{oneshot, watch};
 
 use crate::api::{Delivered, Options, ReceiveOptions, Sent, StartError};
 use crate::bulk::Bulks;
 use crate::driver::Threads;
+use crate::keys::KeySource;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::pulling::PullGuard;
@@ -55,6 +56,10 @@ pub(crate) struct Inner {
     pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
     /// Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,
+    /// Likewise.
+    pub(crate) keyrings: Mutex<Vec<Keyring>>,
+    pub(crate) key_source: Option<Arc<dyn KeySource>>,
+    pub(crate) in_memory: bool,
     pub(crate) reports: Vec<RecoveryReport>,
 }
 
@@ -279,6 +284,7 @@ impl Node {
         match tokio::time::timeout(grace, joined).await {
             Ok(_) => {
                 self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.inner.keyrings.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 match &*self.inner.failure.borrow() {
                     None => Ok(()),
                     Some(reason) => Err(Error::JournalFailed { reason: reason.clone() }),

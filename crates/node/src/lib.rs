@@ -5,7 +5,7 @@
 //!
 //! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
 //! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`, `consumer`,
-//! `namespaces`, `schedules`, `metrics`, [`bulk`] and [`backup`] what callers can ask, [`api`] the types that they see.
+//! `namespaces`, `schedules`, `metrics`, [`bulk`], [`backup`] and [`keys`] what callers can ask, [`api`] the types that they see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -21,6 +21,7 @@ pub mod directory;
 mod driver;
 mod flows;
 mod handle;
+pub mod keys;
 mod looking;
 pub mod mailbox;
 mod metrics;

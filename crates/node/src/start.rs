@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sluice_engine::Engine;
 use sluice_engine::query::NamespaceView;
 use sluice_journal::{
-    Backups, DiskJournal, FsDisk, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
+    Backups, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
 };
 use tokio::sync::watch;
 
@@ -41,6 +41,7 @@ struct Starting<'a> {
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
     backups: Vec<Backups>,
+    keyrings: Vec<Keyring>,
     reports: Vec<RecoveryReport>,
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         failing,
         placed: Vec::new(),
         backups: Vec::new(),
+        keyrings: Vec::new(),
         reports: Vec::new(),
     };
     if let Err(error) = starting.start_all() {
@@ -67,6 +69,9 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         mailboxes: starting.mailboxes,
         threads: starting.threads,
         backups: starting.backups.into(),
+        keyrings: starting.keyrings.into(),
+        key_source: options.key_source.clone(),
+        in_memory: options.data_dir.is_none(),
         reports: starting.reports,
         limits: options.limits.clone(),
         tickets: AtomicU64::new(0),
@@ -97,6 +102,7 @@ impl Starting<'_> {
         }
         self.threads.join();
         self.backups.clear();
+        self.keyrings.clear();
     }
 
     fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
@@ -115,6 +121,7 @@ impl Starting<'_> {
         journal.set_waker(waker(&events, &self.mailboxes[number as usize]));
         let shard = self.shard(number, engine, journal, opened.report.last_time_us)?;
         self.backups.push(opened.backups);
+        self.keyrings.push(opened.keyring);
         self.reports.push(opened.report);
         let writing = match self.options.durability {
             Durability::Always => Writing::Threaded(writer),

@@ -10,7 +10,7 @@ use crate::client::{Client, encoded};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::transport::Download;
-use crate::types::{Namespace, QuotaChange, parse};
+use crate::types::{Keys, Namespace, QuotaChange, parse};
 
 impl Client {
     /// The namespaces by name; with `all` also `$sys`, the server's own.
@@ -60,6 +60,17 @@ impl Client {
     /// What the server says of itself.
     pub async fn status(&self) -> Result<Value, ClientError> {
         self.get("/v1/status".to_owned()).await
+    }
+
+    /// What the server has encrypted under which root key.
+    pub async fn keys(&self) -> Result<Keys, ClientError> {
+        self.get("/v1/admin/keys".to_owned()).await
+    }
+
+    /// Lets the server encrypt what it writes from now on under a new root key.
+    pub async fn rotate_keys(&self) -> Result<Keys, ClientError> {
+        let call = self.call(Method::POST, "/v1/admin/keys/rotate".to_owned(), "");
+        parse(&self.run(call, Safety::Once).await?.body)
     }
 
     /// A consistent copy of everything, taken while the server works. Restore it with `sluice restore`.

@@ -20,8 +20,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, flows, groups, limits, messages, namespaces, openapi, prometheus,
-    queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
+    admin, bulk, changes, dead, extend, flows, groups, keys, limits, messages, namespaces, openapi,
+    prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
 };
 use crate::grpc;
 
@@ -243,6 +243,8 @@ pub(crate) async fn operate(
         Operation::NamespaceDelete => namespaces::delete(call).await,
         Operation::Status => admin::status(call).await,
         Operation::Backup => admin::backup(call).await,
+        Operation::KeysShow => keys::show(call).await,
+        Operation::KeysRotate => keys::rotate(call).await,
         Operation::Health => Ok(admin::health()),
         Operation::Ready => Ok(admin::ready(call)),
         Operation::Metrics => prometheus::metrics(call).await,

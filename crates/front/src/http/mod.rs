@@ -28,6 +28,7 @@ pub mod fuzzing;
 mod groups;
 pub(crate) mod in_flight;
 pub(crate) mod json;
+mod keys;
 mod limits;
 mod messages;
 mod metrics;

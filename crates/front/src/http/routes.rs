@@ -91,6 +91,8 @@ operations! {
     NamespaceDelete "namespace_delete" DELETE Versioned ["namespaces" / "{namespace}"];
     Status "status" GET Versioned ["status"];
     Backup "backup" GET Versioned ["admin" / "backup"];
+    KeysShow "keys_show" GET Versioned ["admin" / "keys"];
+    KeysRotate "keys_rotate" POST Versioned ["admin" / "keys" / "rotate"];
     Health "health" GET Root ["healthz"];
     Ready "ready" GET Root ["readyz"];
     Metrics "metrics" GET Root ["metrics"];

@@ -42,6 +42,7 @@ impl Server {
             low_water_bytes: 0,
             accept_clock_jump: false,
             encryption: Default::default(),
+            key_source: None,
         };
         change(&mut http, &mut options);
         let node = Node::start(options).unwrap();

@@ -25,6 +25,7 @@ pub fn options(data_dir: Option<&Path>) -> Options {
         low_water_bytes: 0,
         accept_clock_jump: false,
         encryption: Default::default(),
+        key_source: None,
     }
 }
 

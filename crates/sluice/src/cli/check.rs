@@ -6,8 +6,10 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use sluice_front::codes::exit;
-use sluice_journal::{CheckReport, FsDisk, OpenError, RootKeys, check};
+use sluice_journal::{CheckReport, FsDisk, OpenError, check};
 use sluice_node::directory;
+
+use crate::root_keys::KeyFlags;
 
 use super::error::FAILED;
 use super::format::{counted, plural, size};
@@ -21,12 +23,15 @@ well, 1 damage was found, 2 this is no data directory, 4 a server uses it.")]
 pub(crate) struct CheckArgs {
     /// The data directory of a server that does not run.
     data_dir: PathBuf,
+    #[command(flatten)]
+    keys: KeyFlags,
 }
 
 pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     let problems = directory::problems(&args.data_dir);
     let shards = shards(&args.data_dir)
         .or_else(|error| if problems.is_empty() { Err(error) } else { Ok(Vec::new()) })?;
+    let roots = args.keys.read(&args.data_dir).map_err(CliError::usage)?;
     let mut damaged = !problems.is_empty();
     if damaged {
         let name = args.data_dir.display().to_string();
@@ -35,7 +40,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     }
     for dir in &shards {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
-        let result = check(Arc::new(FsDisk), dir, &RootKeys::default());
+        let result = check(Arc::new(FsDisk), dir, &roots);
         progress.finish();
         let shard = Shard::of(dir, result)?;
         damaged |= shard.is_damaged();
@@ -88,6 +93,8 @@ impl<'a> Shard<'a> {
                 let fatal = Some(e.to_string());
                 Ok(Shard { dir, report: CheckReport::default(), fatal })
             }
+            Err(e @ OpenError::Key { .. }) => Err(CliError::usage(e.to_string())
+                .hint("--key-source says where the keys are: a file, an environment variable or a command.")),
             Err(e) => Err(CliError::usage(e.to_string())),
         }
     }

@@ -14,6 +14,7 @@ mod dead;
 pub(crate) mod error;
 mod flow;
 pub(crate) mod format;
+mod key;
 mod limit;
 mod message;
 mod namespace;
@@ -109,6 +110,9 @@ enum Verb {
     Config(config::ConfigArgs),
     /// Verify a data directory while no server uses it.
     Check(check::CheckArgs),
+    /// Look at the root keys of encryption, and replace them.
+    #[command(subcommand)]
+    Key(key::KeyVerb),
     /// Copy everything from a running server into one file.
     Backup(backup::BackupArgs),
     /// Make a data directory from a backup.
@@ -171,6 +175,9 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),
+        Verb::Key(key::KeyVerb::New) => key::new(out),
+        Verb::Key(key::KeyVerb::Status { server }) => talk(key::run(server, false, out)),
+        Verb::Key(key::KeyVerb::Rotate { server }) => talk(key::run(server, true, out)),
         Verb::Backup(args) => talk(backup::run(args, out)),
         Verb::Restore(args) => restore::run(&args, out),
         Verb::Context(verb) => context::run(verb, out),

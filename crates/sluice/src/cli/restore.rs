@@ -8,20 +8,25 @@ use clap::Args;
 use serde_json::json;
 use sluice_journal::RootKeys;
 
+use crate::root_keys::KeyFlags;
+
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  sluice restore monday.sluice ./sluice-data\n  zstd -d < monday.sluice.zst | sluice restore - ./sluice-data\n\n\
-    The directory appears when everything is in it. Start it with: sluice serve --data-dir DATA_DIR"
+    after_help = "Examples:\n  sluice restore monday.sluice ./sluice-data\n  sluice restore monday.sluice ./copy --key-source file:./sluice-data.key\n  zstd -d < monday.sluice.zst | sluice restore - ./sluice-data\n\n\
+    The directory appears when everything is in it. Start it with: sluice serve --data-dir DATA_DIR\n\
+    A backup of an encrypted server needs the root keys that it had."
 )]
 pub(crate) struct RestoreArgs {
     /// A file that `sluice backup` wrote; `-`: stdin.
     file: PathBuf,
     /// Directory to make; it must not exist, or be empty.
     data_dir: PathBuf,
+    #[command(flatten)]
+    keys: KeyFlags,
 }
 
 pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
@@ -30,6 +35,7 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
         return Err(CliError::usage(format!("{} is not empty", dir.display()))
             .hint("Restore into a new directory; nothing is ever overwritten."));
     }
+    let roots = args.keys.read(dir).map_err(CliError::usage)?;
     let (source, total): (Box<dyn Read>, Option<u64>) = if args.file == Path::new("-") {
         (Box::new(io::stdin().lock()), None)
     } else {
@@ -42,7 +48,7 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     let progress = Progress::bytes(out, total, "restored");
     let mut counted =
         Counted { inner: BufReader::with_capacity(1 << 20, source), progress: &progress, bytes: 0 };
-    let result = expect_backup(&mut counted, &args.file).and_then(|()| restore(&mut counted, dir));
+    let result = expect_backup(&mut counted, &args.file).and_then(|()| restore(&mut counted, dir, &roots));
     let bytes = counted.bytes;
     progress.finish();
     result?;
@@ -68,7 +74,7 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
 }
 
 /// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.
-fn restore(source: &mut dyn Read, dir: &Path) -> Result<()> {
+fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
     let failed = |what: &str| {
         let what = format!("cannot {what} {}", dir.display());
         move |e: io::Error| CliError::failed(format!("{what}: {e}"))
@@ -78,7 +84,7 @@ fn restore(source: &mut dyn Read, dir: &Path) -> Result<()> {
     let part = dir.with_file_name(name);
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
-    let result = sluice_node::backup::restore(source, &part, &RootKeys::default())
+    let result = sluice_node::backup::restore(source, &part, roots)
         .map_err(|e| CliError::failed(e.to_string()))
         .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
     if result.is_err() {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use sluice_node::Durability;
 
+use crate::root_keys::RootKeySource;
+
 use super::values::{Any, Between, Count, LogFormat, LogLevel, SettingValue, Size};
 
 /// One setting, as the sources and the documentation see it.
@@ -95,6 +97,12 @@ settings! {
         "Disk kept back so that a full disk can still be drained by settling messages.";
     low_water "low_water": Size = "1GiB" in Between(0, 1024 * TIB),
         "Free disk below which the log warns.";
+    no_encryption "no_encryption": bool = "false" in Any,
+        "Write new files without encryption. Files that are encrypted are read all the same, with their root key.";
+    key_source "key_source": RootKeySource = "auto" in Any,
+        "Where the root keys are: in a file beside the data directory, with its name and `.key`, made when there is nothing \
+        yet to be read (auto); in a file (file:/etc/sluice/root.key), made likewise; in an environment variable \
+        (env:NAME); or printed by a command (command:LINE). Without them the data cannot be read: keep a copy elsewhere.";
     insecure "insecure": bool = "false" in Any,
         "Listen beyond this machine although there is no authentication: whoever reaches the port may do everything.";
     grace "grace": Duration = "30s" in Between(Duration::ZERO, seconds(3600)),

@@ -11,6 +11,7 @@ use sluice_node::Node;
 use crate::cli::format::{counted, size};
 use crate::cli::{Out, Result};
 use crate::config::Loaded;
+use crate::root_keys::Chosen;
 
 /// The port without which clients need no address.
 const DEFAULT_PORT: u16 = 7070;
@@ -26,14 +27,22 @@ struct Found {
     notes: Vec<String>,
 }
 
+/// What a start has chosen, and how long it took.
+pub(super) struct Started {
+    /// How it encrypts; `None`: in memory.
+    pub(super) chosen: Option<Chosen>,
+    pub(super) took: Duration,
+}
+
 /// Prints it to stdout, for people or machines.
 pub(super) async fn print(
     loaded: &Loaded,
     address: SocketAddr,
     node: &Node,
-    took: Duration,
+    started: Started,
     out: Out,
 ) -> Result<()> {
+    let Started { chosen, took } = started;
     let found = look(node).await;
     for note in &found.notes {
         tracing::warn!("{note}");
@@ -48,6 +57,11 @@ pub(super) async fn print(
             "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
             "durability": super::shown(config),
             "shards": config.shards.0,
+            "encryption": chosen.as_ref().map(|chosen| json!({
+                "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
+                "keys_in": chosen.keeper.place(),
+                "made": chosen.made.is_some(),
+            })),
             "recovery": {
                 "fresh": found.fresh,
                 "queues": found.queues,
@@ -70,10 +84,16 @@ pub(super) async fn print(
     if !config.memory {
         field("durability", durability(config.durability));
     }
+    if let Some(chosen) = &chosen {
+        field("encryption", &encryption(chosen));
+    }
     field("shards", &config.shards.0.to_string());
     field("recovered", &recovered(&found, took));
     for note in &found.notes {
         field("note", note);
+    }
+    if let Some(path) = chosen.and_then(|chosen| chosen.made) {
+        text.push_str(&keep(&path, &data));
     }
     text.push_str(&next(address));
     out.text(&text)
@@ -113,6 +133,22 @@ fn durability(durability: sluice_node::Durability) -> &'static str {
         }
         sluice_node::Durability::Os => "os: a power loss may take what the system had not written",
     }
+}
+
+fn encryption(chosen: &Chosen) -> String {
+    match chosen.encryption.root_of_new() {
+        Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.keeper.place()),
+        None => "off: new files are written without it".to_owned(),
+    }
+}
+
+/// The clear word about the key file, once.
+fn keep(path: &Path, data: &str) -> String {
+    format!(
+        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without it nobody can read what is in\n  \
+        {data} again, nor any backup of it.\n",
+        path.display()
+    )
 }
 
 fn recovered(found: &Found, took: Duration) -> String {

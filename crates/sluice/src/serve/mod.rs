@@ -10,17 +10,21 @@ mod open_files;
 mod stopping;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use sluice_engine::Limits;
 use sluice_front::codes::exit;
 use sluice_front::http::{HttpOptions, serve};
+use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options};
 use tokio::runtime::Runtime;
 
 use crate::cli::{CliError, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
+use crate::root_keys::{Chosen, Keeper};
+use banner::Started;
 use stopping::Stopping;
 
 /// The least that the journal gets for its last sync.
@@ -76,12 +80,16 @@ fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u
     let listener = runtime.block_on(address::bind(loaded))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
-    let node = Node::start(options(config))
+    let chosen = (!config.memory)
+        .then(|| Keeper::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
+        .transpose()
+        .map_err(|e| CliError::failed(e).context("cannot start").exit_with(exit::SERVER))?;
+    let node = Node::start(options(config, chosen.as_ref()))
         .map_err(|e| CliError::failed(e.to_string()).context("cannot start").exit_with(exit::SERVER))?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
-        banner::print(loaded, address, &node, took, out).await?;
+        banner::print(loaded, address, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
@@ -109,7 +117,7 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
 }
 
 /// The settings as the node takes them.
-fn options(config: &Config) -> Options {
+fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
     Options {
         data_dir: (!config.memory).then(|| config.data_dir.clone()),
         shards: config.shards.as_u32(),
@@ -122,7 +130,8 @@ fn options(config: &Config) -> Options {
         reserve_bytes: config.reserve.0,
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
-        encryption: Default::default(),
+        encryption: chosen.map(|chosen| chosen.encryption.clone()).unwrap_or_default(),
+        key_source: chosen.map(|chosen| Arc::new(chosen.keeper.clone()) as Arc<dyn KeySource>),
     }
 }
 

@@ -23,6 +23,8 @@ const NOT_HERE: &[Operation] = &[
     // The server itself.
     Operation::Status,
     Operation::Backup,
+    Operation::KeysShow,
+    Operation::KeysRotate,
     Operation::Health,
     Operation::Ready,
     Operation::Metrics,

@@ -47,6 +47,7 @@ pub(crate) async fn start_until(
         low_water_bytes: 0,
         accept_clock_jump: false,
         encryption: Default::default(),
+        key_source: None,
     };
     let node = Node::start(options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -43,6 +43,7 @@ fn node() -> Result<Node, String> {
         low_water_bytes: 0,
         accept_clock_jump: false,
         encryption: Default::default(),
+        key_source: None,
     };
     Node::start(options).map_err(|error| error.to_string())
 }

@@ -197,8 +197,14 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::NamespaceList | O::NamespaceShow | O::NamespacePut | O::NamespacePatch | O::NamespaceDelete => {
             Description { tag: "namespaces", ..namespaces(operation) }
         }
-        O::Status | O::Backup | O::Health | O::Ready | O::Metrics | O::OpenApi | O::Docs => {
-            Description { tag: "server", ..server(operation) }
-        }
+        O::Status
+        | O::Backup
+        | O::KeysShow
+        | O::KeysRotate
+        | O::Health
+        | O::Ready
+        | O::Metrics
+        | O::OpenApi
+        | O::Docs => Description { tag: "server", ..server(operation) },
     }
 }

@@ -51,6 +51,17 @@ pub(super) fn server(operation: Operation) -> Description {
             answers: vec![answer(200, "The copy", Content::Octets)],
             ..PLAIN
         },
+        Operation::KeysShow => Description {
+            summary: "What is encrypted under which root key",
+            answers: vec![ok("Keys")],
+            ..PLAIN
+        },
+        Operation::KeysRotate => Description {
+            summary: "Encrypt what is written from now on under a new root key",
+            about: "What was written before keeps its key until it is compacted.",
+            answers: vec![ok("Keys")],
+            ..PLAIN
+        },
         Operation::Health => Description {
             summary: "Whether the process lives",
             answers: vec![answer(200, "It does", Content::Text("text/plain"))],

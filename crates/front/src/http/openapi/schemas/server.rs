@@ -34,7 +34,17 @@ pub(super) fn server() -> Value {
         "version": text(""), "started_at_ms": number(""), "uptime_ms": number(""), "durability": text(""),
         "ready": {"type": "boolean"}, "shards": list(json!({"type": "object"})),
     });
+    let key_use = json!({"files": number(""), "bytes": number("Of files that are not written any more")});
+    let keys = json!({
+        "current": text("Root key of what is new; not there: it is not encrypted"),
+        "keys": list(object(&["id", "files", "bytes"], merged(json!({"id": text("")}), key_use.clone()), json!({}))),
+        "unencrypted": object(&["files", "bytes"], key_use, json!({"files": 0, "bytes": 0})),
+    });
     json!({
+        "Keys": object(&["keys", "unencrypted"], keys, json!({
+            "current": "56f0a3b0c2d41e97", "unencrypted": {"files": 0, "bytes": 0},
+            "keys": [{"id": "56f0a3b0c2d41e97", "files": 3, "bytes": 340_000}],
+        })),
         "ErrorBody": object(&["code", "message", "details"], json!({
             "code": one_of(&crate::codes::TABLE.iter().map(|row| row.code).collect::<Vec<_>>()),
             "message": text("For people"), "details": {"type": "object"},

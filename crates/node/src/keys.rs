@@ -1,0 +1,118 @@
+//! Root keys while the node runs: which are in use, and changing them.
+
+use std::fmt::Debug;
+use std::sync::PoisonError;
+
+use sluice_engine::Error;
+use sluice_journal::{FsDisk, RootKeys, keys_needed};
+pub use sluice_journal::{KeyId, KeyStatus, KeyUse};
+
+use crate::api::StartError;
+use crate::directory::{SHARDS_MAX, shard_dir};
+use crate::handle::Node;
+
+/// Where root keys come from.
+pub trait KeySource: Send + Sync + Debug {
+    /// The root keys with a new first one; `current` is the first one now. What it has made is durable when it returns.
+    /// Blocks.
+    fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError>;
+}
+
+/// Why there is no new root key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RotateError {
+    /// This source cannot give one, or not now: what the operator has to do.
+    Refused(String),
+    /// It was tried, and failed.
+    Failed(String),
+}
+
+/// The root keys that it takes to open a data directory.
+///
+/// # Errors
+/// A sentence that says what is wrong with the directory.
+pub fn needed(data_dir: &std::path::Path) -> Result<Vec<KeyId>, StartError> {
+    let mut needed = Vec::new();
+    for shard in 0..=SHARDS_MAX {
+        let dir = shard_dir(data_dir, shard);
+        if dir.is_dir() {
+            needed.extend(keys_needed(&FsDisk, &dir).map_err(|error| StartError(error.to_string()))?);
+        }
+    }
+    needed.sort_unstable();
+    needed.dedup();
+    Ok(needed)
+}
+
+impl Node {
+    /// What is encrypted under which root key now, all shards together.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the data is in memory only; `shutting_down`.
+    pub async fn keys(&self) -> Result<KeyStatus, Error> {
+        self.with_keyrings(|node| Ok(node.key_status())).await
+    }
+
+    /// Gets a new root key, and encrypts what is written from now on under it, without a pause. What was written before
+    /// follows as it is compacted.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the data is in memory or not encrypted, or when the source of the keys cannot give a new
+    /// one; `internal` when it, or a shard, has failed to. Trying again is safe.
+    pub async fn rotate_keys(&self) -> Result<KeyStatus, Error> {
+        self.with_keyrings(Node::rotate_now).await
+    }
+
+    /// Runs what blocks, where that does no harm.
+    async fn with_keyrings(
+        &self,
+        run: impl FnOnce(&Node) -> Result<KeyStatus, Error> + Send + 'static,
+    ) -> Result<KeyStatus, Error> {
+        if self.inner.in_memory {
+            return Err(refused("this server keeps its data in memory: nothing is on a disk".to_owned()));
+        }
+        let node = self.clone();
+        let done = tokio::task::spawn_blocking(move || run(&node)).await;
+        done.map_err(|error| Error::Internal { reason: error.to_string() })?
+    }
+
+    fn key_status(&self) -> KeyStatus {
+        let mut all = KeyStatus::default();
+        for keyring in self.inner.keyrings.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let status = keyring.status();
+            all.current = status.current;
+            for (root, found) in status.uses {
+                let sum = all.uses.entry(root).or_default();
+                sum.files += found.files;
+                sum.bytes += found.bytes;
+            }
+        }
+        // Right after a rotation nothing is under it yet.
+        if all.current.is_some() {
+            all.uses.entry(all.current).or_default();
+        }
+        all
+    }
+
+    fn rotate_now(&self) -> Result<KeyStatus, Error> {
+        // Held, so that two rotations come one after the other.
+        let keyrings = self.inner.keyrings.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(first) = keyrings.first() else { return Err(Error::ShuttingDown {}) };
+        let (Some(current), Some(source)) = (first.status().current, &self.inner.key_source) else {
+            return Err(refused("new files are not encrypted here: there is no key to replace".to_owned()));
+        };
+        let roots = source.rotate(current).map_err(|error| match error {
+            RotateError::Refused(reason) => refused(reason),
+            RotateError::Failed(reason) => Error::Internal { reason },
+        })?;
+        for keyring in keyrings.iter() {
+            keyring.replace(roots.clone()).map_err(|reason| Error::Internal { reason })?;
+        }
+        drop(keyrings);
+        Ok(self.key_status())
+    }
+}
+
+fn refused(reason: String) -> Error {
+    Error::InvalidArgument { field: "key_source".to_owned(), reason }
+}

@@ -1,0 +1,141 @@
+//! The key file.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use sluice_journal::RootKey;
+use sluice_journal::keys::SystemRandom;
+use zeroize::Zeroizing;
+
+/// What a key file begins with that a server makes.
+const ABOUT: &str = "\
+# Root keys of Sluice, the one for what is new first. Keep a copy elsewhere: without them the data cannot be read.
+# Whoever has them and the data, or a backup of it, can read everything.
+";
+
+/// Longest key file that is read.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The key file of a data directory that needs no setting.
+pub(super) fn beside(data_dir: &Path) -> Result<PathBuf, String> {
+    let path = whole(data_dir);
+    let Some(name) = path.file_name() else {
+        return Err(format!(
+            "there is no place beside the data directory {} for its key file: name one with --key-source file:PATH",
+            data_dir.display()
+        ));
+    };
+    let mut name = OsString::from(name);
+    name.push(".key");
+    Ok(path.with_file_name(name))
+}
+
+/// Whether a file lies in a directory or below it, whatever the ways to both.
+pub(super) fn is_within(path: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| {
+        let path = whole(path);
+        // What is not there yet has no other way to it.
+        let there = path.ancestors().find_map(|above| Some((above.canonicalize().ok()?, above)));
+        there.map_or_else(
+            || path.clone(),
+            |(real, above)| real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        )
+    };
+    real(path).starts_with(real(dir))
+}
+
+/// Absolute, and without `.` and `..`.
+fn whole(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
+        match part {
+            Component::ParentDir => _ = whole.pop(),
+            part => whole.push(part),
+        }
+    }
+    whole
+}
+
+/// What the file says; `None`: it is not there.
+pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, String> {
+    let failed = |error: io::Error| format!("cannot read the key file {}: {error}", path.display());
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let about = file.metadata().map_err(failed)?;
+    if about.is_file() && about.permissions().mode() & 0o077 != 0 {
+        tracing::warn!(
+            "others than its owner may read the key file {}: chmod 600 keeps them out",
+            path.display()
+        );
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    Ok(Some(text))
+}
+
+/// Makes a key file with a new key, for the owner alone. One that is there meanwhile stays.
+pub(super) fn make(path: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| {
+        format!(
+            "cannot make the key file {}: {error}; name another place with --key-source file:PATH, or store without \
+             encryption with --no-encryption",
+            path.display()
+        )
+    };
+    let key = RootKey::generate(&SystemRandom).map_err(failed)?;
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above).map_err(failed)?;
+    }
+    let aside = write_aside(path, &Zeroizing::new(format!("{ABOUT}{}\n", *key.to_text()))).map_err(failed)?;
+    // Unlike a rename, this never takes the place of a key file.
+    let linked = fs::hard_link(&aside, path);
+    fs::remove_file(&aside).map_err(failed)?;
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+        _ => sync_above(path).map_err(failed),
+    }
+}
+
+/// Puts a new key before the others of a key file.
+pub(super) fn add(path: &Path, key: &RootKey) -> Result<(), String> {
+    let failed = |error: io::Error| format!("cannot replace the key file {}: {error}", path.display());
+    let old = read(path)?.unwrap_or_default();
+    let (about, keys) = old.split_at(head_len(&old));
+    let text = Zeroizing::new(format!("{about}{}\n{keys}", *key.to_text()));
+    // A link stays one: what it leads to is replaced.
+    let path = path.canonicalize().map_err(failed)?;
+    let aside = write_aside(&path, &text).map_err(failed)?;
+    fs::rename(&aside, &path).and_then(|()| sync_above(&path)).map_err(failed)
+}
+
+/// Bytes of the lines before the first one with a key.
+fn head_len(text: &str) -> usize {
+    let is_head = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
+    text.split_inclusive('\n').take_while(is_head).map(str::len).sum()
+}
+
+fn write_aside(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let aside = path.with_file_name(name);
+    // What a process with this number has left over.
+    match fs::remove_file(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok(aside)
+}
+
+fn sync_above(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(above)?.sync_all()
+}

@@ -1,0 +1,297 @@
+//! The root keys of encryption at rest: where the operator keeps them.
+//!
+//! Map: `source` the setting that says where, `file` the key file that a server makes by itself.
+//! Every source gives the same text: keys of 64 hexadecimal digits, the one for what is new first.
+
+mod file;
+mod source;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use sluice_journal::keys::SystemRandom;
+use sluice_journal::{Encryption, KeyId, RootKey, RootKeys};
+use sluice_node::keys::{KeySource, RotateError};
+use zeroize::Zeroizing;
+
+use crate::config::{Any, SettingValue};
+
+pub(crate) use source::RootKeySource;
+
+/// Where a verb that reads or makes a data directory finds its keys.
+#[derive(Debug, Args)]
+pub(crate) struct KeyFlags {
+    /// Where the root keys are, as for `sluice serve` [default: auto].
+    #[arg(long, value_name = RootKeySource::PLACEHOLDER, env = "SLUICE_KEY_SOURCE", hide_env = true,
+          value_parser = |text: &str| RootKeySource::read(text, &Any))]
+    key_source: Option<RootKeySource>,
+}
+
+impl KeyFlags {
+    /// The keys for this data directory; none when no file of them is there, since nothing may need one.
+    pub(crate) fn read(&self, data_dir: &Path) -> Result<RootKeys, String> {
+        let source = self.key_source.as_ref().unwrap_or(&RootKeySource::Beside);
+        Ok(Keeper::new(source, data_dir).read()?.unwrap_or_default())
+    }
+}
+
+/// How long the command may take that prints the keys.
+const COMMAND_TIME: Duration = Duration::from_secs(30);
+/// Most bytes that it may print.
+const COMMAND_BYTES_MAX: u64 = 1 << 20;
+
+/// A source of root keys, for one data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Keeper {
+    source: RootKeySource,
+    data_dir: PathBuf,
+}
+
+/// How a server encrypts, and what to tell of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) encryption: Encryption,
+    pub(crate) keeper: Keeper,
+    /// The key file, when it was made just now.
+    pub(crate) made: Option<PathBuf>,
+}
+
+impl Keeper {
+    pub(crate) fn new(source: &RootKeySource, data_dir: &Path) -> Keeper {
+        Keeper { source: source.clone(), data_dir: data_dir.to_owned() }
+    }
+
+    /// What a server does that is about to open the directory: reads the keys, and makes a first one when there is nothing
+    /// yet that needs one.
+    pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, String> {
+        let needed = sluice_node::keys::needed(&self.data_dir).map_err(|error| error.to_string())?;
+        let mut made = None;
+        let roots = if encrypt || !needed.is_empty() {
+            match self.read()? {
+                Some(roots) => roots,
+                None if needed.is_empty() => {
+                    let path = self.file()?;
+                    file::make(&path)?;
+                    made = Some(path);
+                    self.must_read()?
+                }
+                None => return Err(self.missing(&needed)),
+            }
+        } else {
+            RootKeys::default()
+        };
+        let encryption = if encrypt { Encryption::with(roots) } else { Encryption::only_read(roots) };
+        Ok(Chosen { encryption, keeper: self, made })
+    }
+
+    /// Where the keys are, for people.
+    pub(crate) fn place(&self) -> String {
+        match &self.source {
+            RootKeySource::Env(name) => format!("the environment variable {name}"),
+            RootKeySource::Command(_) => "the command of key_source".to_owned(),
+            RootKeySource::Beside | RootKeySource::File(_) => {
+                self.file().map_or_else(|error| error, |path| path.display().to_string())
+            }
+        }
+    }
+
+    fn missing(&self, needed: &[KeyId]) -> String {
+        let ids: Vec<String> = needed.iter().map(KeyId::to_string).collect();
+        format!(
+            "{} is encrypted, and it takes the root {} {} to open it, which should be in {}, a file that is not there; \
+             nothing was changed: bring that file back from its backup, or say with --key-source where it is",
+            self.data_dir.display(),
+            if ids.len() == 1 { "key" } else { "keys" },
+            ids.join(" and "),
+            self.place()
+        )
+    }
+
+    /// The keys; `None`: there is no key file.
+    fn read(&self) -> Result<Option<RootKeys>, String> {
+        let text = match &self.source {
+            RootKeySource::Beside | RootKeySource::File(_) => match file::read(&self.file()?)? {
+                Some(text) => text,
+                None => return Ok(None),
+            },
+            RootKeySource::Env(name) => Zeroizing::new(std::env::var(name).map_err(|_| {
+                format!(
+                    "key_source is env:{name}, and there is no environment variable {name} with a text in it"
+                )
+            })?),
+            RootKeySource::Command(line) => run(line)?,
+        };
+        let roots = RootKeys::parse(&text).map_err(|error| format!("{}: {error}", self.place()))?;
+        Ok(Some(roots))
+    }
+
+    fn must_read(&self) -> Result<RootKeys, String> {
+        self.read()?.ok_or_else(|| format!("{} is not there", self.place()))
+    }
+
+    /// The key file, which never lies where the data is.
+    fn file(&self) -> Result<PathBuf, String> {
+        let path = match &self.source {
+            RootKeySource::File(path) => path.clone(),
+            _ => file::beside(&self.data_dir)?,
+        };
+        if file::is_within(&path, &self.data_dir) {
+            return Err(format!(
+                "the key file {} lies inside the data directory {}: whoever gets a copy of the data would get the key \
+                 with it; put it elsewhere, and say so with --key-source file:PATH",
+                path.display(),
+                self.data_dir.display()
+            ));
+        }
+        Ok(path)
+    }
+}
+
+impl KeySource for Keeper {
+    fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError> {
+        let roots = self.must_read().map_err(RotateError::Failed)?;
+        if roots.current().is_some_and(|first| first.id() != current) {
+            // The operator has put it there.
+            return Ok(roots);
+        }
+        match &self.source {
+            RootKeySource::Beside | RootKeySource::File(_) => {
+                let key = RootKey::generate(&SystemRandom).map_err(|e| RotateError::Failed(e.to_string()))?;
+                let path = self.file().map_err(RotateError::Failed)?;
+                file::add(&path, &key).map_err(RotateError::Failed)?;
+                Ok(roots.behind(key))
+            }
+            RootKeySource::Env(name) => Err(RotateError::Refused(format!(
+                "the root key is in the environment variable {name}, which a running server cannot see change: put the \
+                 new key before the others in it, and start the server again"
+            ))),
+            RootKeySource::Command(_) => Err(RotateError::Refused(format!(
+                "the command of key_source still prints {current} first: let it print the new key first, and then those from \
+                 before"
+            ))),
+        }
+    }
+}
+
+/// What a command prints.
+fn run(line: &str) -> Result<Zeroizing<String>, String> {
+    let failed = |what: String| format!("the command of key_source {what}: {line}");
+    let mut child = Command::new("sh")
+        .args(["-c", line])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("cannot be started ({error})")))?;
+    let printed = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = Zeroizing::new(String::new());
+        let read = printed.map(|printed| printed.take(COMMAND_BYTES_MAX).read_to_string(&mut text));
+        read.unwrap_or(Ok(0)).map(|_| text)
+    });
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if begun.elapsed() < COMMAND_TIME => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) => {
+                // It may end by itself just now.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(format!("did not end within {} s", COMMAND_TIME.as_secs())));
+            }
+            Err(error) => return Err(failed(format!("cannot be waited for ({error})"))),
+        }
+    };
+    if !status.success() {
+        return Err(failed(format!("ended with {status}")));
+    }
+    match reader.join() {
+        Ok(Ok(text)) => Ok(text),
+        _ => Err(failed("printed what is no text".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeper(source: RootKeySource, data_dir: &Path) -> Keeper {
+        Keeper::new(&source, data_dir)
+    }
+
+    fn id(number: u8) -> KeyId {
+        RootKey::new([number; 32]).id()
+    }
+
+    fn text(number: u8) -> String {
+        format!("{number:02x}").repeat(32)
+    }
+
+    #[test]
+    fn a_first_start_makes_a_key_file_beside_the_data_and_later_ones_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let first = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        assert_eq!(first.made, Some(dir.path().join("data.key")));
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(dir.path().join("data.key")).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+        let again = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        assert_eq!((again.made, again.encryption.roots.ids()), (None, first.encryption.roots.ids()));
+        let plain = keeper(RootKeySource::Beside, &data).choose(false).unwrap();
+        assert!(!plain.encryption.new_files && plain.encryption.roots.ids().is_empty());
+        assert!(!data.exists());
+    }
+
+    #[test]
+    fn a_key_file_inside_the_data_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        for path in [data.join("key"), data.join("deep/../key"), dir.path().join("data/./x/key")] {
+            let error = keeper(RootKeySource::File(path), &data).choose(true).unwrap_err();
+            assert!(error.contains("lies inside the data directory"), "{error}");
+        }
+        assert!(!data.exists());
+        let error = keeper(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err();
+        assert!(error.contains("--key-source file:PATH"), "{error}");
+    }
+
+    #[test]
+    fn a_command_gives_keys_and_says_what_went_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |line: &str| keeper(RootKeySource::Command(line.to_owned()), dir.path()).read();
+        let keys = read(&format!("echo {}; echo {}", text(1), text(2))).unwrap().unwrap();
+        assert_eq!(keys.ids(), [id(1), id(2)]);
+        for (line, why) in [("exit 3", "ended with exit status: 3"), ("true", "there is no key in it")] {
+            let error = read(line).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        let error =
+            keeper(RootKeySource::Env("SLUICE_NO_SUCH_KEY".to_owned()), dir.path()).read().unwrap_err();
+        assert!(error.contains("no environment variable SLUICE_NO_SUCH_KEY"), "{error}");
+    }
+
+    #[test]
+    fn a_rotation_adds_a_key_to_the_file_or_takes_what_the_operator_gives() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        std::fs::write(&path, format!("# mine\n{}\n", text(1))).unwrap();
+        let keeper_of = |source| keeper(source, &dir.path().join("data"));
+        let from_file = keeper_of(RootKeySource::File(path.clone()));
+        let roots = from_file.rotate(id(1)).unwrap();
+        assert_eq!(roots.ids().len(), 2);
+        assert_eq!(roots.ids()[1], id(1));
+        assert_eq!(from_file.read().unwrap().unwrap().ids(), roots.ids());
+        assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
+        assert_eq!(from_file.rotate(id(1)).unwrap().ids(), roots.ids(), "the operator's first key is taken");
+        let command = |line: String| keeper_of(RootKeySource::Command(line));
+        let same = command(format!("echo {}", text(1))).rotate(id(1));
+        assert!(matches!(same, Err(RotateError::Refused(why)) if why.contains("prints")));
+        let given = command(format!("echo {} {}", text(2), text(1))).rotate(id(1)).unwrap();
+        assert_eq!(given.ids(), [id(2), id(1)]);
+    }
+}
