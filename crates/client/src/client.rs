@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
 use http::header::HeaderValue;
+use http::{Method, Response};
+use hyper::body::Incoming;
 
 use crate::error::ClientError;
 use crate::retry::{Safety, Tries, random};
+use crate::session::Outgoing;
 use crate::transport::{Answer, Call, Download, Transport};
 
 /// How a client behaves.
@@ -44,6 +46,8 @@ impl Default for Options {
 pub struct Client {
     shared: Arc<Shared>,
     prefix: Arc<str>,
+    /// Empty: `default`.
+    namespace: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -66,13 +70,13 @@ impl Client {
         let transport = Transport::new(url, &options)?;
         let key_prefix = format!("{:016x}{:016x}", random(), random());
         let shared = Shared { transport, options, key_prefix, key_count: AtomicU64::new(0) };
-        Ok(Client { shared: Arc::new(shared), prefix: "/v1".into() })
+        Ok(Client { shared: Arc::new(shared), prefix: "/v1".into(), namespace: "".into() })
     }
 
     /// The same server, another namespace.
     pub fn in_namespace(&self, namespace: &str) -> Client {
         let prefix = format!("/v1/namespaces/{}", encoded(namespace)).into();
-        Client { shared: Arc::clone(&self.shared), prefix }
+        Client { shared: Arc::clone(&self.shared), prefix, namespace: namespace.into() }
     }
 
     /// The address, as `host:port`.
@@ -84,6 +88,25 @@ impl Client {
     pub fn idempotency_key(&self) -> String {
         let count = self.shared.key_count.fetch_add(1, Ordering::Relaxed);
         format!("{}-{count:x}", self.shared.key_prefix)
+    }
+
+    /// The namespace; empty: `default`.
+    pub(crate) fn own_namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Begins a stream on a connection of its own.
+    pub(crate) async fn stream(
+        &self,
+        path: &str,
+        outgoing: Outgoing,
+    ) -> Result<Response<Incoming>, ClientError> {
+        self.shared.transport.stream(path, outgoing).await.map_err(|failure| ClientError::Transport {
+            kind: failure.kind,
+            server: self.server().to_owned(),
+            tried: 1,
+            reason: failure.reason,
+        })
     }
 
     /// A path within the namespace.

@@ -1,12 +1,12 @@
-//! The Rust client of Sluice: async, over HTTP, with connections that are reused and retries that are safe.
+//! The Rust client of Sluice: async, over HTTP and gRPC, with connections that are reused and retries that are safe.
 //!
-//! What lives here: [`Client`] (every call of the HTTP API), [`Worker`] (a loop that receives, runs a handler, and
-//! settles), the types of requests and responses, and [`ClientError`]. What does not: any rule of the queue; the
-//! server decides, and says so with a code.
+//! What lives here: [`Client`] (every call of the HTTP API), [`Session`] (a stream of frames), [`Worker`] (a loop that
+//! receives, runs a handler, and settles), the types of requests and responses, and [`ClientError`]. What does not: any
+//! rule of the queue; the server decides, and says so with a code.
 //!
 //! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `retry` when to
 //! try again, `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-//! `message` and `flows` what is sent, `worker` the loop.
+//! `message` and `flows` what is sent, `session` streams over gRPC, `worker` the loop.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -35,6 +35,7 @@ mod limits;
 mod message;
 mod retry;
 mod schedules;
+mod session;
 mod transport;
 mod types;
 mod worker;
@@ -47,10 +48,13 @@ pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, Queue
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};
 pub use schedules::{Schedule, ScheduleSettings};
+pub use session::{Frames, Session};
+/// The frames of a session.
+pub use sluice_proto::v1;
 pub use transport::Download;
 pub use types::{
     Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire,
     OrderingRetry, Overflow, Progress, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas,
     Redriving, Stored, StoredPage, Totals,
 };
-pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions};
+pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};

@@ -1,4 +1,4 @@
-//! Connections: HTTP/1.1, kept open and used again, at most so many at once.
+//! Connections: HTTP/1.1, kept open and used again, at most so many at once; HTTP/2 for streams, one each.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,17 +9,24 @@ use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::client::Options;
 use crate::error::{ClientError, TransportKind};
+use crate::session::{self, Outgoing};
 use crate::types::ErrorBody;
 
 /// Largest answer that is taken into memory; a receive of 1,000 messages is cut by the server long before.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes of a stream that may be on their way without having been read.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+/// After so long in silence a stream's connection is asked for a sign of life, and so long that may take.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 
 /// One request, without what every request has.
 #[derive(Clone, Debug)]
@@ -154,6 +161,33 @@ impl Transport {
         Ok((response, connection))
     }
 
+    /// Begins a stream over HTTP/2, on a connection of its own that ends with it.
+    pub(crate) async fn stream(&self, path: &str, outgoing: Outgoing) -> Result<Response<Incoming>, Failure> {
+        let begin = async {
+            let stream = self.reach().await?;
+            let (mut sender, driver) = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .initial_stream_window_size(STREAM_WINDOW_BYTES)
+                .initial_connection_window_size(STREAM_WINDOW_BYTES)
+                .keep_alive_interval(PING_INTERVAL)
+                .keep_alive_timeout(PING_INTERVAL)
+                .handshake(TokioIo::new(stream))
+                .await
+                .map_err(|e| Failure { kind: TransportKind::Connect, reason: e.to_string() })?;
+            // The driver ends with the connection; its error reaches the stream that it carried.
+            tokio::spawn(driver);
+            let uri = format!("http://{}{path}", self.address).parse().map_err(|e| Failure::broken(&e))?;
+            let mut request = session::request(uri, outgoing);
+            request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
+            sender.send_request(request).await.map_err(|e| Failure::broken(&e))
+        };
+        let late = || Failure {
+            kind: TransportKind::Timeout,
+            reason: format!("no answer within {:?}", 2 * self.connect_timeout),
+        };
+        timeout(2 * self.connect_timeout, begin).await.unwrap_or_else(|_| Err(late()))
+    }
+
     fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Failure> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
@@ -171,6 +205,17 @@ impl Transport {
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {
+        let stream = self.reach().await?;
+        let connected = handshake(TokioIo::new(stream)).await;
+        let (sender, driver) =
+            connected.map_err(|e| Failure { kind: TransportKind::Connect, reason: e.to_string() })?;
+        // The driver ends with the connection; its error reaches the request that it carried.
+        tokio::spawn(driver);
+        Ok(sender)
+    }
+
+    /// Makes a connection, over which nothing is spoken yet.
+    async fn reach(&self) -> Result<TcpStream, Failure> {
         let failure = |reason: String| Failure { kind: TransportKind::Connect, reason };
         let stream = match timeout(self.connect_timeout, TcpStream::connect(&self.address)).await {
             Ok(Ok(stream)) => stream,
@@ -178,10 +223,7 @@ impl Transport {
             Err(_) => return Err(failure(format!("no connection within {:?}", self.connect_timeout))),
         };
         stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
-        let (sender, driver) = handshake(TokioIo::new(stream)).await.map_err(|e| failure(e.to_string()))?;
-        // The driver ends with the connection; its error reaches the request that it carried.
-        tokio::spawn(driver);
-        Ok(sender)
+        Ok(stream)
     }
 
     fn take_idle(&self) -> Option<Connection> {

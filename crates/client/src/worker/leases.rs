@@ -1,10 +1,12 @@
 //! Leases of messages in hand: when each is to be extended, and when it is over by this process's own clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::worker::link::Held;
 use crate::worker::stop::Stop;
 
 /// A lease in hand.
@@ -22,11 +24,13 @@ pub(super) struct Lease {
 pub(super) struct Leases {
     lease: Duration,
     held: BTreeMap<String, Lease>,
+    /// The receipts of those that are not lost, for a session to be resumed with.
+    shared: Held,
 }
 
 impl Leases {
     pub(super) fn new(lease: Duration) -> Leases {
-        Leases { lease, held: BTreeMap::new() }
+        Leases { lease, held: BTreeMap::new(), shared: Held::default() }
     }
 
     /// Adds a lease that was given at `since` at the latest.
@@ -34,9 +38,20 @@ impl Leases {
         let (extend_at, ends_at) = (since + self.lease / 2, since + self.lease);
         let lease = Lease { id: id.to_owned(), lost: Stop::new(), extend_at, ends_at };
         self.held.insert(receipt.to_owned(), lease);
+        self.shared().insert(receipt.to_owned());
+    }
+
+    /// Where a session finds them.
+    pub(super) fn to_resume(&self) -> &Held {
+        &self.shared
+    }
+
+    fn shared(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remove(&mut self, receipt: &str) -> Option<Lease> {
+        self.shared().remove(receipt);
         self.held.remove(receipt)
     }
 
@@ -47,6 +62,7 @@ impl Leases {
 
     /// Gives that signal; tells whose lease it was, the first time.
     pub(super) fn lose(&mut self, receipt: &str) -> Option<String> {
+        self.shared().remove(receipt);
         let lease = self.held.get_mut(receipt).filter(|l| !l.lost.is_stopped())?;
         lease.lost.stop();
         Some(lease.id.clone())

@@ -27,6 +27,21 @@ pub struct WorkerOptions {
     /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled. After
     /// a receive whose answer was lost also only when its lease is over, since its messages come back then.
     pub until_empty: bool,
+    /// How messages come (default [`WorkerTransport::Auto`]).
+    pub transport: WorkerTransport,
+}
+
+/// How messages come to a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WorkerTransport {
+    /// Over a session if there is one queue and the server has sessions, else by receives.
+    #[default]
+    Auto,
+    /// Over a session: messages come as they become ready, and settlements go back on the same stream. For one queue; with
+    /// several it is as `Http`.
+    Session,
+    /// By receives that wait, over HTTP. The only way for several queues, which are looked at in order or by weight.
+    Http,
 }
 
 impl WorkerOptions {
@@ -40,6 +55,7 @@ impl WorkerOptions {
             wait: Duration::from_secs(20),
             consumer: String::new(),
             until_empty: false,
+            transport: WorkerTransport::default(),
         }
     }
 }

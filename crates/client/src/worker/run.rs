@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::{ExtendMany, Extension};
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -12,12 +15,15 @@ use crate::answers::{Delivered, ItemResult};
 use crate::error::ClientError;
 use crate::message::{Receive, Settle};
 use crate::worker::leases::Leases;
-use crate::worker::options::{Job, Summary, Worker, WorkerEvent};
+use crate::worker::link::{Event, Link, Terms};
+use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
 use crate::worker::settler::{self, Settled, Settling};
 use crate::worker::stop::Stop;
 
 /// Most messages of one receive; the server's default limit.
 const RECEIVE_MAX: usize = 1_000;
+/// Most messages that a consumer may hold; the server's limit.
+const CREDIT_MAX: usize = 10_000;
 /// Pause after a receive that failed for good, before the next.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -30,6 +36,23 @@ type Received = (Instant, Result<(Vec<Delivered>, bool), ClientError>);
 type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
+    /// What a session is begun with; `None`: messages come by receives.
+    fn terms(&self) -> Option<Terms> {
+        let options = &self.options;
+        let [(queue, _)] = options.queues.as_slice() else { return None };
+        if options.transport == WorkerTransport::Http {
+            return None;
+        }
+        let credit = options.concurrency.max(1).saturating_add(options.prefetch).min(CREDIT_MAX);
+        Some(Terms {
+            queue: queue.clone(),
+            credit: credit as u32,
+            lease: options.lease.max(Duration::from_secs(1)),
+            name: options.consumer.clone(),
+            may_fall_back: options.transport == WorkerTransport::Auto,
+        })
+    }
+
     /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what was done.
     /// With `until_empty` it also ends when there is nothing left.
     ///
@@ -50,18 +73,31 @@ impl Worker {
     {
         let (settle, settled) = mpsc::channel(RECEIVE_MAX);
         let settling = Settling::new(settle);
+        let leases = Leases::new(self.options.lease.max(Duration::from_secs(1)));
+        let (stream, keeping) = match self.terms() {
+            Some(terms) => {
+                let begun = Link::begin(&self.client, terms, leases.to_resume());
+                (Some(Stream::new(begun.link, begun.heard)), Some(begun.keeping))
+            }
+            None => (None, None),
+        };
         let settler = tokio::spawn(settler::run(
             self.client.clone(),
+            stream.as_ref().map(|stream| stream.link.clone()),
             settled,
             settling.unanswered(),
             events.clone(),
             self.options.lease,
         ));
-        let mut state = State::new(self, handler, settling, events);
+        let mut state = State::new(self, handler, settling, events, leases, stream);
         state.run(&stop).await;
         let failed = state.failed.take();
         drop(state);
         let summary = settler.await.map_err(|e| broken(&self.client, &e))?;
+        if let Some(keeping) = keeping {
+            // What came too late goes back before the process may end; a session that hangs is left behind.
+            let _ = timeout(PAUSE_MAX, keeping).await;
+        }
         failed.map_or(Ok(summary), Err)
     }
 }
@@ -93,6 +129,36 @@ struct State<'a, F> {
     look_again: bool,
     stopping: bool,
     failed: Option<ClientError>,
+    /// Messages come over a session; `None`: by receives.
+    stream: Option<Stream>,
+}
+
+/// The session that messages come over.
+struct Stream {
+    link: Link,
+    heard: mpsc::UnboundedReceiver<Event>,
+    is_attached: bool,
+    /// Since when nothing is in hand and nothing has come.
+    idle_since: Option<Instant>,
+}
+
+impl Stream {
+    fn new(link: Link, heard: mpsc::UnboundedReceiver<Event>) -> Stream {
+        Stream { link, heard, is_attached: false, idle_since: None }
+    }
+}
+
+/// The next thing that is heard of a session that may not be there.
+async fn hear(stream: &mut Option<Stream>) -> Event {
+    let heard = match stream {
+        Some(stream) => stream.heard.recv().await,
+        None => None,
+    };
+    match heard {
+        Some(event) => event,
+        // It has ended, and has said why.
+        None => std::future::pending().await,
+    }
 }
 
 impl<'a, F, Fut> State<'a, F>
@@ -105,6 +171,8 @@ where
         handler: F,
         settling: Settling,
         events: mpsc::UnboundedSender<WorkerEvent>,
+        leases: Leases,
+        stream: Option<Stream>,
     ) -> Self {
         State {
             worker,
@@ -112,7 +180,8 @@ where
             settling,
             events,
             waiting: VecDeque::new(),
-            leases: Leases::new(worker.options.lease.max(Duration::from_secs(1))),
+            leases,
+            stream,
             running: JoinSet::new(),
             jobs: Vec::new(),
             receive: None,
@@ -133,7 +202,9 @@ where
             self.start_receive();
             let extend_at = if self.extend.is_none() { self.leases.next_extend() } else { None };
             let ends_at = self.leases.next_end();
-            let idle = self.receive.is_none() && !self.stopping && self.room() > 0;
+            let pulls = self.stream.is_none();
+            let idle = pulls && self.receive.is_none() && !self.stopping && self.room() > 0;
+            let look_at = self.look_whether_empty();
             tokio::select! {
                 () = stop.stopped(), if !self.stopping => self.begin_stop().await,
                 Some(done) = self.running.join_next_with_id() => self.finished(done).await,
@@ -142,6 +213,8 @@ where
                 () = sleep_until(extend_at.unwrap_or_else(Instant::now)), if extend_at.is_some() => self.start_extend(),
                 () = sleep_until(ends_at.unwrap_or_else(Instant::now)), if ends_at.is_some() => self.end_leases(),
                 () = sleep_until(self.receive_after), if idle => {}
+                event = hear(&mut self.stream), if !pulls => self.heard(event).await,
+                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {}
             }
         }
     }
@@ -174,7 +247,12 @@ where
 
     fn start_receive(&mut self) {
         let room = self.room();
-        if self.receive.is_some() || self.stopping || room == 0 || Instant::now() < self.receive_after {
+        if self.stream.is_some()
+            || self.receive.is_some()
+            || self.stopping
+            || room == 0
+            || Instant::now() < self.receive_after
+        {
             return;
         }
         let options = &self.worker.options;
@@ -232,6 +310,69 @@ where
         }
     }
 
+    /// What the session has for the worker.
+    async fn heard(&mut self, event: Event) {
+        match event {
+            Event::Delivered(since, messages) => {
+                for message in messages {
+                    self.leases.add(&message.receipt, &message.id, since);
+                    if self.stopping {
+                        self.settle(message.receipt, Settle::Release { delay: None }).await;
+                    } else {
+                        self.waiting.push_back(message);
+                    }
+                }
+            }
+            Event::Attached(lost) => {
+                if let Some(stream) = &mut self.stream {
+                    stream.is_attached = true;
+                }
+                self.lose(lost);
+            }
+            Event::Lost(lost) => self.lose(lost),
+            Event::Failed(error) => {
+                if let Some(stream) = &mut self.stream {
+                    stream.is_attached = false;
+                }
+                self.answer_lost();
+                let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
+            }
+            Event::Recovered => {
+                let _ = self.events.send(WorkerEvent::ReceiveRecovered);
+            }
+            Event::Refused(error) => {
+                self.failed = Some(error);
+                self.begin_stop().await;
+            }
+            Event::NoSessions => self.stream = None,
+        }
+    }
+
+    /// Over a session nothing tells that a queue is empty but that nothing comes: the time of the next look, if one is
+    /// wanted.
+    fn look_whether_empty(&mut self) -> Option<Instant> {
+        let is_idle = self.is_idle() && Instant::now() >= self.lost_until;
+        let stream = self.stream.as_mut().filter(|_| self.worker.options.until_empty && !self.stopping)?;
+        let now = Instant::now();
+        if !(is_idle && stream.is_attached) {
+            stream.idle_since = None;
+        } else if now >= *stream.idle_since.get_or_insert(now) + EMPTY_AFTER {
+            stream.link.stop();
+            self.stopping = true;
+            // At once: the loop is to see it.
+            return Some(now);
+        }
+        Some(now + EMPTY_AFTER / 10)
+    }
+
+    fn lose(&mut self, receipts: Vec<String>) {
+        for receipt in receipts {
+            if let Some(id) = self.leases.lose(&receipt) {
+                let _ = self.events.send(WorkerEvent::LeaseLost(id));
+            }
+        }
+    }
+
     /// What the lost answer held comes back when its lease ends.
     fn answer_lost(&mut self) {
         self.lost_until = Instant::now() + self.worker.options.lease.max(Duration::from_secs(1));
@@ -272,6 +413,9 @@ where
     /// No new messages; what has not started goes back.
     async fn begin_stop(&mut self) {
         self.stopping = true;
+        if let Some(stream) = &self.stream {
+            stream.link.stop();
+        }
         if let Some(receive) = self.receive.take() {
             if receive.is_finished() {
                 if let Ok((since, Ok((messages, _)))) = receive.await {
@@ -290,10 +434,18 @@ where
         let now = Instant::now();
         let due = self.leases.take_due(now);
         let (client, lease) = (self.worker.client.clone(), self.worker.options.lease);
+        let link = self.stream.as_ref().filter(|stream| stream.is_attached).map(|stream| stream.link.clone());
         // A try that hangs must not outlast the leases: a later one may get through.
         let patience = (lease / 4).max(EXTEND_LEAST);
         self.extend = Some(tokio::spawn(async move {
-            let extend = client.extend_many(due.iter().map(|r| (r.as_str(), Some(lease))));
+            let extend = async {
+                if let Some(link) = link
+                    && let Some(results) = link.ask(extension(&due, lease), due.len()).await
+                {
+                    return results;
+                }
+                client.extend_many(due.iter().map(|r| (r.as_str(), Some(lease)))).await
+            };
             let results = timeout(patience, extend).await.ok().and_then(Result::ok);
             (now, due, results)
         }));
@@ -317,6 +469,16 @@ where
             }
         }
     }
+}
+
+/// Leases to be extended, as a frame.
+fn extension(receipts: &[String], lease: Duration) -> Frame {
+    let extension = |receipt: &String| Extension {
+        receipt: Bytes::copy_from_slice(receipt.as_bytes()),
+        lease_ms: Some(lease.as_millis() as u64),
+        ..Extension::default()
+    };
+    Frame::Extend(ExtendMany { items: receipts.iter().map(extension).collect() })
 }
 
 /// Waits for a child that may not be there, and takes it away when it has ended.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use sluice_proto::v1::SettleMany;
+use sluice_proto::v1::client_frame::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -12,6 +14,8 @@ use crate::answers::ItemResult;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
+use crate::session::settlement;
+use crate::worker::link::Link;
 use crate::worker::options::{Summary, WorkerEvent};
 
 /// Most items of one request.
@@ -61,6 +65,7 @@ impl Settling {
 /// `patience`: as long as its leases may live.
 pub(super) async fn run(
     client: Client,
+    link: Option<Link>,
     mut incoming: mpsc::Receiver<Settled>,
     unanswered: Arc<AtomicUsize>,
     events: mpsc::UnboundedSender<WorkerEvent>,
@@ -69,7 +74,7 @@ pub(super) async fn run(
     let mut summary = Summary::default();
     let mut batch = Vec::new();
     while incoming.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        settle(&client, &batch, &events, patience, &mut summary).await;
+        settle((&client, link.as_ref()), &batch, &events, patience, &mut summary).await;
         unanswered.fetch_sub(batch.len(), Ordering::Relaxed);
         batch.clear();
     }
@@ -77,7 +82,7 @@ pub(super) async fn run(
 }
 
 async fn settle(
-    client: &Client,
+    (client, link): (&Client, Option<&Link>),
     batch: &[Settled],
     events: &mpsc::UnboundedSender<WorkerEvent>,
     patience: Duration,
@@ -88,7 +93,17 @@ async fn settle(
         .map(|s| SettleItem { receipt: Cow::Borrowed(&s.receipt), settle: s.settle.clone() })
         .collect();
     let give_up = Instant::now() + patience;
-    let mut result = client.settle(&items).await;
+    let mut result = match link {
+        None => client.settle(&items).await,
+        Some(link) => {
+            let frame = SettleMany { items: items.iter().map(settlement).collect(), acks: Vec::new() };
+            match link.ask(Frame::Settle(frame), items.len()).await {
+                Some(result) => result,
+                // The session broke off: what it has done all the same is settled already.
+                None => client.settle(&items).await,
+            }
+        }
+    };
     while result.as_ref().is_err_and(may_pass) && Instant::now() < give_up {
         sleep(PAUSE).await;
         result = client.settle(&items).await;

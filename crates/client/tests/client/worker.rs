@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{Reply, Request, client, serve};
 use serde_json::{Value, json};
-use sluice_client::{Settle, Stop, Worker, WorkerEvent, WorkerOptions};
+use sluice_client::{Settle, Stop, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
 /// A queue that leases, and remembers what it was asked.
@@ -126,6 +126,7 @@ async fn worker(fake: &Arc<Mutex<Fake>>, change: impl FnOnce(&mut WorkerOptions)
     let address = serve(move |request| answer(Arc::clone(&fake), request)).await;
     let mut options = WorkerOptions::new(vec![("q".to_owned(), 0)]);
     options.until_empty = true;
+    options.transport = WorkerTransport::Http;
     change(&mut options);
     Worker::new(client(address), options)
 }
@@ -162,7 +163,12 @@ async fn every_message_is_settled_as_its_handler_said() {
 async fn acks_gather_while_a_settle_is_under_way() {
     let fake = Fake::with(64);
     fake.lock().unwrap().settle_delay = Duration::from_millis(100);
-    let worker = worker(&fake, |o| o.concurrency = 64).await;
+    // A server without sessions: it is found out, and receives do.
+    let worker = worker(&fake, |o| {
+        o.concurrency = 64;
+        o.transport = WorkerTransport::Auto;
+    })
+    .await;
     let summary = worker.run(Stop::new(), |_| async { Settle::Ack }, events().0).await.unwrap();
     assert_eq!(summary.acked, 64);
     assert!(fake.lock().unwrap().calls("/ack") <= 3, "{}", fake.lock().unwrap().calls("/ack"));

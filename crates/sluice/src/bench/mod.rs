@@ -3,7 +3,7 @@
 //! Each benchmark checks what it moved and fails when something is missing. `docs/benchmarks.md` tells how each figure
 //! comes about.
 //!
-//! Map: `engine` in this process; `queue`, `backlog` and `crash` against a server that is started as a child;
+//! Map: `engine` in this process; `queue`, `stream`, `backlog` and `crash` against a server that is started as a child;
 //! `load` loops that send and work, and the ledger of every message; `compare` two files of figures; `report`, `table`,
 //! `stats` what they print; `server`, `process`, `disk` what they watch.
 
@@ -18,6 +18,7 @@ mod queue;
 mod report;
 mod server;
 mod stats;
+mod stream;
 mod table;
 
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub(crate) enum BenchVerb {
     Engine(engine::EngineArgs),
     /// A server under load: messages a second, latency, processor time, memory, syncs
     Queue(queue::QueueArgs),
+    /// A server under load over sessions: messages a second, latency from send to delivery, processor time
+    Stream(stream::StreamArgs),
     /// A large backlog in and out, and one old message that stays
     Backlog(backlog::BacklogArgs),
     /// kill -9 under full load, again and again: nothing acknowledged may be lost
@@ -50,6 +53,7 @@ pub(crate) fn run(verb: &BenchVerb, out: Out) -> cli::Result<u8> {
     let done = match verb {
         BenchVerb::Engine(args) => engine::run(args, out),
         BenchVerb::Queue(args) => queue::run(args, out),
+        BenchVerb::Stream(args) => stream::run(args, out),
         BenchVerb::Backlog(args) => backlog::run(args, out),
         BenchVerb::Crash(args) => crash::run(args, out),
         BenchVerb::Compare(args) => compare::run(args, out),

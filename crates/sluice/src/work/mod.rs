@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{Stop, Worker, WorkerOptions};
+use sluice_client::{Stop, Worker, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
 use crate::cli::connect::{Connection, ServerFlags};
@@ -76,6 +76,10 @@ pub(crate) struct WorkArgs {
     /// Media type of the results.
     #[arg(long, value_name = "TYPE", requires = "result")]
     result_type: Option<String>,
+    /// How messages come: over a session (one stream on which they come as they become ready; for one queue), by requests
+    /// over http (looking at several queues in order or by weight), or auto: a session if that is possible.
+    #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
+    transport: TransportChoice,
     /// A name for those who look at the server.
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
@@ -84,6 +88,14 @@ pub(crate) struct WorkArgs {
     verbose: bool,
     #[command(flatten)]
     server: ServerFlags,
+}
+
+/// How messages come to the worker.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum TransportChoice {
+    Auto,
+    Session,
+    Http,
 }
 
 fn lease(text: &str) -> std::result::Result<Duration, String> {
@@ -97,6 +109,11 @@ fn lease(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs until a signal, the end of the queue, or an error that a retry cannot cure.
 pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
+    if args.transport == TransportChoice::Session && args.queues.len() > 1 {
+        let reason =
+            "--transport session takes one queue: several are looked at in order or by weight, over http";
+        return Err(CliError::usage(reason));
+    }
     let connection = args.server.connect()?;
     let (stop, kill) = (Stop::new(), signals::Kill::new());
     let signals = signals::watch(stop.clone(), kill.clone(), out)?;
@@ -142,6 +159,11 @@ fn options(args: &WorkArgs) -> WorkerOptions {
     options.lease = args.lease;
     options.consumer = args.consumer.clone().unwrap_or_default();
     options.until_empty = args.until_empty;
+    options.transport = match args.transport {
+        TransportChoice::Auto => WorkerTransport::Auto,
+        TransportChoice::Session => WorkerTransport::Session,
+        TransportChoice::Http => WorkerTransport::Http,
+    };
     options
 }
 

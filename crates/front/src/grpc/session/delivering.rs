@@ -19,8 +19,16 @@ const BYTES_MAX: u64 = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Attached {
     pub(super) id: ConsumerId,
-    /// The client knows that it gets nothing more.
-    asked: Arc<AtomicBool>,
+    end: Arc<End>,
+}
+
+/// How far a consumer's end has come.
+#[derive(Debug, Default)]
+struct End {
+    /// The client has asked for it.
+    asked: AtomicBool,
+    /// It gets nothing more.
+    reached: AtomicBool,
 }
 
 impl Attached {
@@ -32,15 +40,25 @@ impl Attached {
         ended: watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
     ) -> Attached {
-        let asked = Arc::new(AtomicBool::new(false));
-        let attached = Attached { id: consumer.id(), asked: Arc::clone(&asked) };
-        tasks.spawn(hand_on(number, consumer, Arc::clone(outbox), ended, asked));
+        while tasks.try_join_next().is_some() {}
+        let end = Arc::new(End::default());
+        let attached = Attached { id: consumer.id(), end: Arc::clone(&end) };
+        let outbox = Arc::clone(outbox);
+        tasks.spawn(async move {
+            hand_on(number, consumer, outbox, ended, &end).await;
+            end.reached.store(true, Ordering::Relaxed);
+        });
         attached
     }
 
     /// The client has asked for its end.
     pub(super) fn detaches(&self) {
-        self.asked.store(true, Ordering::Relaxed);
+        self.end.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it gets messages still, as far as is known.
+    pub(super) fn is_live(&self) -> bool {
+        !self.end.reached.load(Ordering::Relaxed)
     }
 }
 
@@ -49,7 +67,7 @@ async fn hand_on(
     mut consumer: Consumer,
     outbox: Arc<Outbox>,
     mut ended: watch::Receiver<bool>,
-    asked: Arc<AtomicBool>,
+    end: &End,
 ) {
     loop {
         let next = async {
@@ -72,12 +90,11 @@ async fn hand_on(
             }
             Ok(Event::Detached(by)) => {
                 // Of draining the whole session hears.
-                if by != DetachedBy::Draining && !asked.load(Ordering::Relaxed) {
+                if by != DetachedBy::Draining && !end.asked.load(Ordering::Relaxed) {
                     outbox.add(|out| encode::detached(out, number));
                 }
-                // What it holds is the client's for its time of grace; what was not taken is not lost with this task.
-                let _ = ended.wait_for(|ended| *ended).await;
-                break;
+                // What it holds, and what is on its way, stays the client's for its time of grace.
+                return;
             }
             Err(_) => {
                 outbox.add(|out| encode::detached(out, number));

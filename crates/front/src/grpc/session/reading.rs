@@ -231,11 +231,10 @@ impl Session<'_> {
             Frame::Send(send) => self.begin(calls.send(number, send)),
             Frame::Settle(settle) => self.begin(calls.settle(number, settle)),
             Frame::Extend(extend) => self.begin(calls.extend(number, extend)),
-            Frame::Attach(attach) if self.attached.contains_key(&attach.consumer) => {
-                let reason = format!("consumer {} is attached already in this session", attach.consumer);
-                self.refuse(number, Fault::invalid(reason).inside("consumer").into())
+            Frame::Attach(attach) if self.is_attached(attach.consumer) => {
+                self.refuse(number, attached_already(attach.consumer))
             }
-            Frame::Attach(_) if self.consumers.len() >= CONSUMERS_MAX => {
+            Frame::Attach(_) if self.attached.len() >= CONSUMERS_MAX => {
                 let limit = CONSUMERS_MAX as u64;
                 self.refuse(number, Error::LimitExceeded { what: "consumers of a session", limit }.into())
             }
@@ -294,6 +293,11 @@ impl Session<'_> {
         Ok(())
     }
 
+    fn is_attached(&mut self, consumer: u32) -> bool {
+        self.attached.retain(|_, attached| attached.is_live());
+        self.attached.contains_key(&consumer)
+    }
+
     fn refuse(&mut self, number: u64, error: ApiError) -> Result<(), ApiError> {
         self.tell(Answered { number, result: Err(error) });
         Ok(())
@@ -308,9 +312,8 @@ impl Session<'_> {
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
-            Ok(Done::Attached(consumer, _, _)) if self.attached.contains_key(&consumer) => {
-                let reason = format!("consumer {consumer} is attached already in this session");
-                let error = ApiError::from(Fault::invalid(reason).inside("consumer"));
+            Ok(Done::Attached(consumer, ..)) if self.is_attached(consumer) => {
+                let error = attached_already(consumer);
                 self.outbox.add(|out| encode::refused(out, number, &error));
             }
             Ok(Done::Attached(number_of, consumer, items)) => {
@@ -323,6 +326,11 @@ impl Session<'_> {
             Err(error) => self.outbox.add(|out| encode::refused(out, number, &error)),
         }
     }
+}
+
+fn attached_already(consumer: u32) -> ApiError {
+    let reason = format!("consumer {consumer} is attached already in this session");
+    Fault::invalid(reason).inside("consumer").into()
 }
 
 fn not_attached(consumer: u32) -> ApiError {

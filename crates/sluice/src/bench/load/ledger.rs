@@ -128,6 +128,11 @@ impl Ledger {
         Some(number)
     }
 
+    /// Nanoseconds since the send of a message began.
+    pub(in crate::bench) fn since_sending(&self, number: u64, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.entry(number).load(Ordering::Relaxed) & TIME)
+    }
+
     /// An ack is about to be asked for.
     pub(in crate::bench) fn ack_asked(&self, number: u64) {
         self.entry(number).fetch_or(ACK_ASKED, Ordering::Relaxed);

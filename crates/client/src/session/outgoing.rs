@@ -1,0 +1,106 @@
+//! Frames on their way to the server: whoever has one appends it, and what has gathered by the time the connection can take
+//! more goes as one.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame};
+use sluice_proto::framing::frame;
+use sluice_proto::v1::ClientFrame;
+
+/// Most bytes that the connection gets at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What waits for the connection.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: BytesMut,
+    reader: Option<Waker>,
+    is_ended: bool,
+    is_gone: bool,
+}
+
+impl Queue {
+    /// Appends the frame that is made; tells its number. When the connection has gone it leads nowhere.
+    pub(super) fn add(&self, make: impl FnOnce() -> ClientFrame) -> u64 {
+        let mut state = self.state();
+        let made = make();
+        if !state.is_gone {
+            frame(&made, &mut state.waiting);
+        }
+        wake(state);
+        made.number
+    }
+
+    /// Nothing follows.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.is_ended = true;
+        wake(state);
+    }
+
+    /// Bytes that wait.
+    pub(super) fn len(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(mut state: MutexGuard<'_, State>) {
+    let reader = state.reader.take();
+    drop(state);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+/// The stream of a session's frames, as the body of its request.
+#[derive(Debug)]
+pub(crate) struct Outgoing(Arc<Queue>);
+
+impl Outgoing {
+    pub(super) fn new(queue: Arc<Queue>) -> Outgoing {
+        Outgoing(queue)
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let mut state = self.0.state();
+        if state.waiting.is_empty() {
+            if state.is_ended {
+                return Poll::Ready(None);
+            }
+            state.reader = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let bytes = state.waiting.len().min(PIECE_BYTES);
+        let piece = state.waiting.split_to(bytes).freeze();
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.is_gone = true;
+        state.waiting = BytesMut::new();
+    }
+}

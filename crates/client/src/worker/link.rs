@@ -1,0 +1,324 @@
+//! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as frames. A session that
+//! breaks is begun again, with the receipts of what is still in hand.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::server_frame::Frame as Told;
+use sluice_proto::v1::{Attach, Detach, FrameResult, SetCredit};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::answers::{Delivered, ItemResult};
+use crate::client::Client;
+use crate::error::{ClientError, TransportKind};
+use crate::session::{Frames, Session, delivered, error_of, item_results};
+
+/// The worker's own name for its consumer.
+const CONSUMER: u32 = 1;
+/// Longest pause between two tries to begin a session.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The server says that it lives every 20 s.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// How long the end of a session may take.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Receipts of what is in hand, as the worker and its session see it.
+pub(super) type Held = Arc<Mutex<BTreeSet<String>>>;
+
+/// What a worker hears of its session.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// Messages; their leases began then at the earliest a moment ago.
+    Delivered(Instant, Vec<Delivered>),
+    /// It is attached; of what was in hand these are lost.
+    Attached(Vec<String>),
+    /// The leases of these receipts are lost, or their messages were cancelled.
+    Lost(Vec<String>),
+    /// The session could not be begun, or broke off; it is tried again.
+    Failed(ClientError),
+    /// It goes on.
+    Recovered,
+    /// No try can cure this.
+    Refused(ClientError),
+    /// The server has no sessions.
+    NoSessions,
+}
+
+/// What is asked of a session.
+#[derive(Debug)]
+struct Asked {
+    frame: Frame,
+    waiting: Waiting,
+}
+
+/// Who waits for the results of so many items.
+#[derive(Debug)]
+struct Waiting {
+    items: usize,
+    /// Dropped when the session breaks off before the answer.
+    reply: oneshot::Sender<Result<Vec<ItemResult>, ClientError>>,
+}
+
+/// What a consumer is attached with.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) queue: String,
+    pub(super) credit: u32,
+    pub(super) lease: Duration,
+    pub(super) name: String,
+    /// Whether a server without sessions is told of; else it is an error.
+    pub(super) may_fall_back: bool,
+}
+
+/// A session that was begun.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) link: Link,
+    pub(super) heard: mpsc::UnboundedReceiver<Event>,
+    /// Ends when the link and its clones are gone, and the server knows.
+    pub(super) keeping: JoinHandle<()>,
+}
+
+/// The worker's end of it; clones share the session.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    to: mpsc::UnboundedSender<Asked>,
+}
+
+impl Link {
+    /// Begins a session and keeps it. It ends when the link and its clones are gone.
+    pub(super) fn begin(client: &Client, terms: Terms, held: &Held) -> Begun {
+        // Credit bounds what is in it.
+        let (events, heard) = mpsc::unbounded_channel();
+        let (to, asked) = mpsc::unbounded_channel();
+        let keeper = Keeper {
+            client: client.clone(),
+            terms,
+            held: Arc::clone(held),
+            events,
+            asked,
+            pending: HashMap::new(),
+            ever_begun: false,
+        };
+        let keeping = tokio::spawn(keeper.run());
+        Begun { link: Link { to }, heard, keeping }
+    }
+
+    /// Asks, and waits for the results. `None`: the session broke off before they came.
+    pub(super) async fn ask(
+        &self,
+        frame: Frame,
+        items: usize,
+    ) -> Option<Result<Vec<ItemResult>, ClientError>> {
+        let (reply, answer) = oneshot::channel();
+        self.to.send(Asked { frame, waiting: Waiting { items, reply } }).ok()?;
+        answer.await.ok()
+    }
+
+    /// No new messages.
+    pub(super) fn stop(&self) {
+        let (reply, _) = oneshot::channel();
+        let frame = Frame::Credit(SetCredit { consumer: CONSUMER, credit: 0 });
+        let _ = self.to.send(Asked { frame, waiting: Waiting { items: 0, reply } });
+    }
+}
+
+/// The one who keeps the session.
+struct Keeper {
+    client: Client,
+    terms: Terms,
+    held: Held,
+    events: mpsc::UnboundedSender<Event>,
+    asked: mpsc::UnboundedReceiver<Asked>,
+    /// By the number of its frame.
+    pending: HashMap<u64, Waiting>,
+    ever_begun: bool,
+}
+
+/// Why a session is over.
+enum Over {
+    /// The worker has gone.
+    Done,
+    /// To be begun again.
+    Broken(ClientError),
+    /// For good.
+    Refused(ClientError),
+}
+
+impl Keeper {
+    async fn run(mut self) {
+        let mut failures = 0u32;
+        loop {
+            let over = match self.client.session().await {
+                Ok((session, frames)) => {
+                    let began = Instant::now();
+                    let over = self.keep(&session, frames, failures > 0).await;
+                    if began.elapsed() > PAUSE_MAX {
+                        failures = 0;
+                    }
+                    over
+                }
+                Err(error) => self.judge(error),
+            };
+            // Whoever waits for an answer has to find another way.
+            self.pending.clear();
+            let error = match over {
+                Over::Done => return,
+                Over::Refused(error) => {
+                    let fallback = !self.ever_begun && self.terms.may_fall_back && is_foreign(&error);
+                    let event = if fallback { Event::NoSessions } else { Event::Refused(error) };
+                    self.tell(event);
+                    return;
+                }
+                Over::Broken(error) => error,
+            };
+            failures += 1;
+            self.tell(Event::Failed(error));
+            let pause = Duration::from_millis(50).saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
+            let paused = Instant::now() + pause;
+            // What is asked meanwhile has to find another way at once.
+            loop {
+                tokio::select! {
+                    () = sleep_until(paused) => break,
+                    asked = self.asked.recv() => match asked {
+                        None => return,
+                        Some(asked) => self.note_credit(&asked.frame),
+                    },
+                }
+            }
+        }
+    }
+
+    fn judge(&self, error: ClientError) -> Over {
+        match &error {
+            ClientError::Transport { kind: TransportKind::Connect, .. } => Over::Broken(error),
+            ClientError::Transport { .. } if self.ever_begun => Over::Broken(error),
+            ClientError::Server { status, .. } if *status >= 500 || matches!(status, 408 | 429) => {
+                Over::Broken(error)
+            }
+            _ => Over::Refused(error),
+        }
+    }
+
+    async fn keep(&mut self, session: &Session, mut frames: Frames, again: bool) -> Over {
+        let resume: Vec<String> =
+            self.held.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let attach = session.send(Frame::Attach(self.attach(&resume)));
+        let mut is_attached = false;
+        loop {
+            let told = tokio::select! {
+                told = timeout(SILENCE_MAX, frames.next()) => told,
+                asked = self.asked.recv(), if is_attached => {
+                    let Some(asked) = asked else {
+                        close(session, &mut frames).await;
+                        return Over::Done;
+                    };
+                    self.note_credit(&asked.frame);
+                    let number = session.send(asked.frame);
+                    self.pending.insert(number, asked.waiting);
+                    continue;
+                }
+            };
+            let told = match told {
+                Err(_) => return Over::Broken(self.lost("nothing came for a minute")),
+                Ok(Err(error)) => return self.judge(error),
+                Ok(Ok(None)) => return Over::Broken(self.lost("the server has ended the session")),
+                Ok(Ok(Some(told))) => told,
+            };
+            let event = match told {
+                Told::Result(result) if result.number == attach => {
+                    if let Some(error) = &result.error {
+                        return Over::Refused(error_of(error));
+                    }
+                    (is_attached, self.ever_begun) = (true, true);
+                    if again {
+                        self.tell(Event::Recovered);
+                    }
+                    let lost = result.failures.iter().filter_map(|failure| resume.get(failure.item as usize));
+                    Event::Attached(lost.cloned().collect())
+                }
+                Told::Result(result) => {
+                    self.answered(&result);
+                    continue;
+                }
+                Told::Deliveries(deliveries) => {
+                    Event::Delivered(Instant::now(), deliveries.messages.into_iter().map(delivered).collect())
+                }
+                Told::Cancellations(told) => Event::Lost(
+                    told.receipts.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect(),
+                ),
+                // It comes back when the stream ends, here or at the server's successor.
+                Told::Draining(_) | Told::KeepAlive(_) => continue,
+                Told::Detached(_) => return Over::Broken(self.lost("the consumer was detached")),
+            };
+            self.tell(event);
+        }
+    }
+
+    /// A worker that is ending hears nothing any more, but still settles.
+    fn tell(&self, event: Event) {
+        let _ = self.events.send(event);
+    }
+
+    /// The next session begins with the credit that was asked for last.
+    fn note_credit(&mut self, frame: &Frame) {
+        if let Frame::Credit(SetCredit { credit, .. }) = frame {
+            self.terms.credit = *credit;
+        }
+    }
+
+    fn attach(&self, resume: &[String]) -> Attach {
+        let lease_ms = self.terms.lease.as_millis() as u64;
+        Attach {
+            consumer: CONSUMER,
+            queues: vec![self.terms.queue.clone().into()],
+            credit: self.terms.credit,
+            lease_ms: Some(lease_ms),
+            name: self.terms.name.clone().into(),
+            grace_ms: Some(lease_ms.min(3_600_000)),
+            resume: resume.iter().map(|receipt| Bytes::copy_from_slice(receipt.as_bytes())).collect(),
+        }
+    }
+
+    fn answered(&mut self, result: &FrameResult) {
+        let Some(waiting) = self.pending.remove(&result.number) else { return };
+        let results = match &result.error {
+            Some(error) => Err(error_of(error)),
+            None => Ok(item_results(result, waiting.items)),
+        };
+        // Nobody waits for the answer to a credit.
+        let _ = waiting.reply.send(results);
+    }
+
+    fn lost(&self, reason: &str) -> ClientError {
+        let (server, reason) = (self.client.server().to_owned(), reason.to_owned());
+        ClientError::Transport { kind: TransportKind::Broken, server, tried: 1, reason }
+    }
+}
+
+/// Gives back at once what came too late to be seen.
+async fn close(session: &Session, frames: &mut Frames) {
+    let number = session.send(Frame::Detach(Detach { consumer: CONSUMER, grace_ms: None }));
+    let answered = async {
+        while let Ok(Some(told)) = frames.next().await {
+            if matches!(told, Told::Result(result) if result.number == number) {
+                return;
+            }
+        }
+    };
+    let _ = timeout(CLOSE_WITHIN, answered).await;
+}
+
+/// Whether the server is one without sessions, as far as that can be told.
+fn is_foreign(error: &ClientError) -> bool {
+    match error {
+        ClientError::Protocol { .. } | ClientError::Transport { .. } => true,
+        ClientError::Server { code, .. } => code == "method_not_allowed" || code == "internal",
+        ClientError::InvalidUrl { .. } => false,
+    }
+}

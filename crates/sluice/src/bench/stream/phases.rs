@@ -1,0 +1,140 @@
+//! The phases on a server.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use sluice_client::Client;
+use tokio::task::JoinSet;
+
+use super::sessions::{Run, send, send_paced, work};
+use crate::bench::load::{Amount, Done, Ledger, connection, histogram};
+use crate::bench::server::Target;
+
+/// How long the time from send to delivery is measured.
+const PACED_FOR: Duration = Duration::from_secs(3);
+
+/// What is put under load, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) sessions: usize,
+    pub(super) batch: usize,
+    pub(super) window: usize,
+    pub(super) payload_bytes: usize,
+    pub(super) amount: Amount,
+}
+
+/// What the phases came to.
+#[derive(Clone, Debug)]
+pub(super) struct Phases {
+    pub(super) send: Done,
+    pub(super) work: Done,
+    pub(super) combined: Done,
+    /// From send to delivery, at a quarter of the combined rate.
+    pub(super) delivery: Done,
+    /// Processor time of the server in the combined phase for each message; `None`: it is not ours.
+    pub(super) server_cpu_us: Option<f64>,
+}
+
+/// Runs the phases once. Each message is checked: sent once, acked once.
+pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Result<Phases, String> {
+    let queue = format!("bench-stream-{}", std::process::id());
+    let ledger = Arc::new(Ledger::new());
+    let begin = |amount| Run::new(target.url(), &queue, &ledger, shape, amount);
+
+    let sending = begin(shape.amount);
+    let (before, start_ns) = (ledger.sent_count(), ledger.now_ns());
+    let times = all(shape.sessions, || send(Arc::clone(&sending))).await?;
+    let send_done = done(ledger.sent_count() - before, start_ns, ledger.now_ns(), times);
+
+    let working = begin(Amount::Messages(0));
+    working.sending_done.store(true, Ordering::Release);
+    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
+    let times = all(shape.sessions, || work(Arc::clone(&working))).await?;
+    let work_done = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+
+    let both = begin(shape.amount);
+    let cpu_before = target.usage()?;
+    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
+    let times = beside(shape, &both, || send(Arc::clone(&both))).await?;
+    let combined = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+    let server_cpu_us = cpu_before.zip(target.usage()?).map(|(before, after)| {
+        after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / combined.messages.max(1) as f64
+    });
+
+    let paced_for =
+        if matches!(shape.amount, Amount::Messages(..=10_000)) { PACED_FOR / 10 } else { PACED_FOR };
+    let paced = begin(Amount::For(paced_for));
+    let per_s = combined.per_s() / 4.0 / shape.sessions as f64;
+    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
+    let times = beside(shape, &paced, || send_paced(Arc::clone(&paced), per_s)).await?;
+    let delivery = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+
+    ledger.verify()?;
+    match admin.queue_delete(&queue).await {
+        Ok(0) => {}
+        Ok(left) => return Err(format!("{left} messages were left after everything was acked")),
+        Err(error) => return Err(format!("cannot delete {queue}: {error}")),
+    }
+    Ok(Phases { send: send_done, work: work_done, combined, delivery, server_cpu_us })
+}
+
+fn done(messages: u64, start_ns: u64, end_ns: u64, times: Histogram<u64>) -> Done {
+    Done { messages, seconds: end_ns.saturating_sub(start_ns) as f64 / 1e9, times }
+}
+
+/// Sends and works at once; the times of the sessions that work.
+async fn beside<F>(shape: &Shape, run: &Arc<Run>, sender: impl Fn() -> F) -> Result<Histogram<u64>, String>
+where
+    F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
+{
+    let sending = async {
+        let sent = all(shape.sessions, sender).await;
+        run.sending_done.store(true, Ordering::Release);
+        sent
+    };
+    let working = all(shape.sessions, || work(Arc::clone(run)));
+    let (_, times) = tokio::try_join!(sending, working)?;
+    Ok(times)
+}
+
+/// Runs so many loops side by side; the first failure ends them all.
+async fn all<F>(count: usize, one: impl Fn() -> F) -> Result<Histogram<u64>, String>
+where
+    F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    for _ in 0..count {
+        running.spawn(one());
+    }
+    let mut times = histogram()?;
+    while let Some(ended) = running.join_next().await {
+        let part = ended.map_err(|error| format!("a loop failed: {error}"))??;
+        times.add(part).map_err(|error| error.to_string())?;
+    }
+    Ok(times)
+}
+
+impl Run {
+    fn new(url: &str, queue: &str, ledger: &Arc<Ledger>, shape: &Shape, amount: Amount) -> Arc<Run> {
+        let end = match amount {
+            Amount::Messages(messages) => ledger.next_number() + messages,
+            Amount::For(_) => u64::MAX,
+        };
+        let until = match amount {
+            Amount::Messages(_) => None,
+            Amount::For(duration) => Some(std::time::Instant::now() + duration),
+        };
+        Arc::new(Run {
+            client: connection(url).expect("the server's own address, or one that has been used already"),
+            queue: queue.to_owned().into(),
+            ledger: Arc::clone(ledger),
+            shape: *shape,
+            end,
+            until,
+            sending_done: false.into(),
+        })
+    }
+}

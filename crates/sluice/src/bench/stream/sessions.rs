@@ -1,0 +1,222 @@
+//! The loops: one that sends over a session, one that works. Each has a session of its own.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use hdrhistogram::Histogram;
+use sluice_client::v1::client_frame::Frame;
+use sluice_client::v1::server_frame::Frame as Told;
+use sluice_client::v1::{Attach, FrameResult, Message, SendMany};
+use sluice_client::{Client, Frames, Session};
+use tokio::time::timeout;
+
+use super::phases::Shape;
+use crate::bench::load::{Ledger, NUMBER_BYTES, SendTime, histogram, write_number};
+
+/// How long one waits for a frame before it looks whether all is done.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Without any progress for so long a run is given up: something is lost.
+const STALLED: Duration = Duration::from_secs(60);
+/// How often a paced sender sends.
+const PACE: Duration = Duration::from_millis(1);
+
+/// What the loops of one phase share.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) client: Client,
+    pub(super) queue: Bytes,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) shape: Shape,
+    /// Number of the first message that is not sent any more.
+    pub(super) end: u64,
+    /// When sending ends, whatever the number.
+    pub(super) until: Option<Instant>,
+    /// All that will be sent has been.
+    pub(super) sending_done: AtomicBool,
+}
+
+impl Run {
+    fn sends_more(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
+    }
+
+    fn all_acked(&self) -> bool {
+        self.sending_done.load(Ordering::Acquire) && self.ledger.acked_count() >= self.ledger.sent_count()
+    }
+
+    async fn open(&self) -> Result<(Session, Frames), String> {
+        let (session, mut frames) =
+            self.client.session().await.map_err(|error| format!("session: {error}"))?;
+        // The result of its first frame.
+        next(&mut frames).await?;
+        Ok((session, frames))
+    }
+}
+
+async fn next(frames: &mut Frames) -> Result<Told, String> {
+    let next = timeout(STALLED, frames.next()).await.map_err(|_| format!("nothing came for {STALLED:?}"))?;
+    next.map_err(|error| format!("session: {error}"))?.ok_or_else(|| "the session ended".to_owned())
+}
+
+fn check(result: &FrameResult) -> Result<(), String> {
+    let failure = result.failures.iter().find_map(|failure| failure.error.as_ref());
+    match result.error.as_ref().or(failure) {
+        None => Ok(()),
+        Some(error) => Err(String::from_utf8_lossy(&error.message).into_owned()),
+    }
+}
+
+/// A session that sends.
+struct Sender {
+    run: Arc<Run>,
+    session: Session,
+    frames: Frames,
+    /// What is not confirmed: the frame, its messages, and when it was sent.
+    pending: VecDeque<(u64, Range<u64>, u64)>,
+    in_flight: usize,
+    times: Histogram<u64>,
+}
+
+impl Sender {
+    async fn open(run: Arc<Run>) -> Result<Sender, String> {
+        let (session, frames) = run.open().await?;
+        Ok(Sender { run, session, frames, pending: VecDeque::new(), in_flight: 0, times: histogram()? })
+    }
+
+    /// Sends so many messages in one frame; false when there are none any more.
+    fn send(&mut self, count: usize) -> bool {
+        let ledger = &self.run.ledger;
+        let numbers = ledger.take(count as u64, self.run.end);
+        if numbers.is_empty() {
+            return false;
+        }
+        let bytes = self.run.shape.payload_bytes.max(NUMBER_BYTES);
+        // One piece of memory for all payloads of the frame.
+        let mut payloads = BytesMut::zeroed(bytes * (numbers.end - numbers.start) as usize);
+        for (number, payload) in numbers.clone().zip(payloads.chunks_mut(bytes)) {
+            write_number(number, payload);
+        }
+        let mut payloads = payloads.freeze();
+        let messages =
+            numbers.clone().map(|_| Message { payload: payloads.split_to(bytes), ..Message::default() });
+        let messages = messages.collect();
+        let from_ns = ledger.now_ns();
+        ledger.sending(numbers.clone(), from_ns);
+        let queue = self.run.queue.clone();
+        let frame =
+            self.session.send(Frame::Send(SendMany { queue, messages, idempotency_key: Bytes::new() }));
+        self.in_flight += (numbers.end - numbers.start) as usize;
+        self.pending.push_back((frame, numbers, from_ns));
+        true
+    }
+
+    fn told(&mut self, told: Told) -> Result<(), String> {
+        let Told::Result(result) = told else { return Ok(()) };
+        check(&result)?;
+        let Some(at) = self.pending.iter().position(|(number, ..)| *number == result.number) else {
+            return Err(format!("a result of frame {}, which was not sent", result.number));
+        };
+        if let Some((_, numbers, from_ns)) = self.pending.remove(at) {
+            let to_ns = self.run.ledger.now_ns();
+            self.in_flight -= (numbers.end - numbers.start) as usize;
+            self.times.saturating_record(to_ns - from_ns);
+            self.run.ledger.sent_within(numbers, SendTime { from_ns, to_ns });
+        }
+        Ok(())
+    }
+}
+
+/// Sends frames, with a window of messages that are not confirmed, until the phase is over. The times of its frames.
+pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
+    let mut sender = Sender::open(run).await?;
+    let Shape { batch, window, .. } = sender.run.shape;
+    let mut more = true;
+    while more || !sender.pending.is_empty() {
+        while more && sender.in_flight + batch <= window {
+            more = sender.run.sends_more() && sender.send(batch);
+        }
+        if !sender.pending.is_empty() {
+            let told = next(&mut sender.frames).await?;
+            sender.told(told)?;
+        }
+    }
+    Ok(sender.times)
+}
+
+/// Sends so many messages a second, one or more each millisecond.
+pub(super) async fn send_paced(run: Arc<Run>, per_s: f64) -> Result<Histogram<u64>, String> {
+    let mut sender = Sender::open(run).await?;
+    let (began, mut sent) = (Instant::now(), 0u64);
+    let mut pace = tokio::time::interval(PACE);
+    while sender.run.sends_more() || !sender.pending.is_empty() {
+        tokio::select! {
+            told = next(&mut sender.frames), if !sender.pending.is_empty() => sender.told(told?)?,
+            _ = pace.tick(), if sender.run.sends_more() => {
+                let due = (began.elapsed().as_secs_f64() * per_s) as u64;
+                // What a busy moment has put off is not sent as a burst.
+                let count = (due - sent.min(due)).min(sender.run.shape.batch as u64);
+                sent = due;
+                if count > 0 {
+                    sender.send(count as usize);
+                }
+            }
+        }
+    }
+    Ok(sender.times)
+}
+
+/// Takes messages as they come and acks them, until all that was sent is acked. The times from send to delivery.
+pub(super) async fn work(run: Arc<Run>) -> Result<Histogram<u64>, String> {
+    let mut times = histogram()?;
+    let (session, mut frames) = run.open().await?;
+    let attach = Attach {
+        consumer: 1,
+        queues: vec![run.queue.clone()],
+        credit: run.shape.window as u32,
+        ..Attach::default()
+    };
+    session.send(Frame::Attach(attach));
+    let mut pending: VecDeque<(u64, Vec<u64>)> = VecDeque::new();
+    let mut last = Instant::now();
+    while !(run.all_acked() && pending.is_empty()) {
+        let Ok(told) = timeout(LOOK_EVERY, frames.next()).await else {
+            if last.elapsed() > STALLED {
+                let (acked, sent) = (run.ledger.acked_count(), run.ledger.sent_count());
+                return Err(format!("nothing came for {STALLED:?}, with {acked} of {sent} messages acked"));
+            }
+            continue;
+        };
+        last = Instant::now();
+        match told.map_err(|error| format!("session: {error}"))? {
+            Some(Told::Deliveries(deliveries)) => {
+                let now_ns = run.ledger.now_ns();
+                let mut numbers = Vec::with_capacity(deliveries.messages.len());
+                for message in &deliveries.messages {
+                    if let Some(number) = run.ledger.given(&message.payload) {
+                        times.saturating_record(run.ledger.since_sending(number, now_ns));
+                        numbers.push(number);
+                    }
+                }
+                let receipts = deliveries.messages.into_iter().map(|message| message.receipt).collect();
+                pending.push_back((session.ack(receipts), numbers));
+            }
+            Some(Told::Result(result)) => {
+                check(&result)?;
+                let at = pending.iter().position(|(number, _)| *number == result.number);
+                let now_ns = run.ledger.now_ns();
+                for number in
+                    at.and_then(|at| pending.remove(at)).into_iter().flat_map(|(_, numbers)| numbers)
+                {
+                    run.ledger.acked(number, now_ns);
+                }
+            }
+            Some(_) => {}
+            None => return Err("the session ended".to_owned()),
+        }
+    }
+    Ok(times)
+}
