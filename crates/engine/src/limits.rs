@@ -13,6 +13,8 @@ pub const LEASE_MS_MAX: u64 = 12 * 3600 * 1000;
 pub const RECEIVE_QUEUES_MAX: usize = 64;
 /// Messages that a consumer may hold at a time.
 pub const CREDIT_MAX: u32 = 10_000;
+/// Ordering keys of a shard of which is known which consumer has them; those that were used last stay.
+pub const STICKY_KEYS_MAX: u32 = 100_000;
 /// Consumers of one shard, names under which messages are pulled included.
 pub const CONSUMERS_MAX: u32 = 20_000;
 /// Longest idempotency key, in bytes.

@@ -107,6 +107,8 @@ pub struct QueueView {
     pub blocked_by_limit: u64,
     /// Of the blocked messages, those that wait for messages that they depend on.
     pub blocked_by_parents: u64,
+    /// Blocked messages that wait for the credit of the consumer that has their ordering key.
+    pub blocked_by_consumer: u64,
     /// The redrive of its dead letters at a rate, if one runs.
     pub redriving: Option<Redriving>,
     /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
@@ -362,6 +364,21 @@ pub struct ConsumerView {
     pub since_us: u64,
     /// When it was given what it holds longest, in microseconds since the Unix epoch.
     pub oldest_lease_us: Option<u64>,
+}
+
+/// A message in the hands of a consumer, as seen from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeldView {
+    /// Which.
+    pub id: MessageId,
+    /// Name of its queue.
+    pub queue: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u16,
+    /// When it was given, in microseconds since the Unix epoch.
+    pub leased_at_us: u64,
+    /// When the lease ends, in microseconds since the Unix epoch.
+    pub lease_until_us: u64,
 }
 
 /// A limit as seen from outside.

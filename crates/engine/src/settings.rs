@@ -174,6 +174,8 @@ pub enum Placement {
     Fair,
     /// The one that holds the fewest messages, of all its queues together; among equals each in turn.
     LeastLoaded,
+    /// The one that had the last message with the same ordering key, as long as it is attached; without a key each in turn.
+    Sticky,
 }
 
 impl Setting for Placement {
@@ -185,6 +187,7 @@ impl Setting for Placement {
         match reader.u8()? {
             0 => Some(Placement::Fair),
             1 => Some(Placement::LeastLoaded),
+            2 => Some(Placement::Sticky),
             _ => None,
         }
     }

@@ -510,7 +510,7 @@ impl Run {
             placement: self
                 .numbers
                 .one_in(2)
-                .then(|| self.numbers.pick(&[Placement::Fair, Placement::LeastLoaded])),
+                .then(|| self.numbers.pick(&[Placement::Fair, Placement::LeastLoaded, Placement::Sticky])),
             limit: self.numbers.one_in(3).then(|| self.numbers.pick(&LIMITS).into()),
             fair_weights: self.numbers.one_in(2).then(|| self.fair_weights()),
             retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),

@@ -97,6 +97,29 @@ impl Engine {
         self.lanes.link(&mut fair.rings[priority], lane);
     }
 
+    /// Puts a ready message before all others of its line, and its lane before all others of its priority.
+    pub(super) fn move_to_front(&mut self, slot: u32) {
+        let message = self.messages.get(slot);
+        let (queue_slot, priority, extras) = (message.queue, usize::from(message.priority), message.extras);
+        if self.queues.get(queue_slot).fair.is_none() {
+            let list = &mut self.queues.get_mut(queue_slot).ready.lists[priority];
+            list.unlink(&mut self.messages, slot);
+            return list.push_front(&mut self.messages, slot);
+        }
+        let lane = match self.fair_lane(extras) {
+            NIL => self.plain_lane(queue_slot, priority),
+            lane => lane,
+        };
+        let list = &mut self.lanes.slots.get_mut(lane).messages;
+        list.unlink(&mut self.messages, slot);
+        list.push_front(&mut self.messages, slot);
+        if let Some(fair) = &mut self.queues.get_mut(queue_slot).fair {
+            let ring = &mut fair.rings[priority];
+            self.lanes.unlink(ring, lane);
+            self.lanes.link_first(ring, lane);
+        }
+    }
+
     /// Takes a ready message off its lane, in a queue that knows fair keys.
     pub(super) fn unlink_from_lane(&mut self, slot: u32) {
         let message = self.messages.get(slot);

@@ -146,6 +146,7 @@ impl Engine {
             blocked_by_ordering_key: queue.blocked_by[BlockedBy::OrderingKey as usize],
             blocked_by_limit: queue.blocked_by[BlockedBy::Limit as usize],
             blocked_by_parents: queue.blocked_by[BlockedBy::Parents as usize],
+            blocked_by_consumer: queue.blocked_by[BlockedBy::Consumer as usize],
             redriving: (queue.redrive.left > 0)
                 .then_some(Redriving { left: queue.redrive.left, per_second: queue.redrive.per_second }),
             oldest_ready_at_us: first.map(|slot| self.messages.get(slot).sent_at_us),

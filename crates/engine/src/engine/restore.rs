@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::query::State;
 use crate::record::read_limits;
 use crate::state::idempotency::Idempotency;
+use crate::state::list::List;
 use crate::state::message::mark;
 use crate::state::queue::read_counters;
 use crate::state::tokens::Tokens;
@@ -169,7 +170,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
             5 => Work::LimitLines(slot),
             20 => Work::Parent(slot),
             17 => Work::Deliver(slot),
-            18 => Work::Grace(slot),
+            18 => Work::Consumer(slot),
             _ => return None,
         });
     }
@@ -195,6 +196,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.consumers.served = reader.u64()?;
         engine.consumers.slots = Slab::read_head(reader)?;
         engine.consumers.holds = Slab::read_head(reader)?;
+        engine.consumers.sticky.slots = Slab::read_head(reader)?;
+        engine.consumers.sticky.used = List::read(reader)?;
         engine.queue_limits.slots = Slab::read_head(reader)?;
         engine.queue_limits.keys.slots = Slab::read_head(reader)?;
         engine.queue_limits.lines.slots = Slab::read_head(reader)?;

@@ -44,6 +44,7 @@ pub(super) mod section {
     pub(in crate::engine) const DEFAULTS: u8 = 26;
     pub(in crate::engine) const CONSUMERS: u8 = 28;
     pub(in crate::engine) const HOLDS: u8 = 29;
+    pub(in crate::engine) const STICKY: u8 = 30;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -68,6 +69,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.extras.changed, section::CHANGED, $do);
         each_slab!(@one $slab, $section, $engine.consumers.slots, section::CONSUMERS, $do);
         each_slab!(@one $slab, $section, $engine.consumers.holds, section::HOLDS, $do);
+        each_slab!(@one $slab, $section, $engine.consumers.sticky.slots, section::STICKY, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.slots, section::LIMITS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.keys.slots, section::LIMIT_KEYS, $do);
         each_slab!(@one $slab, $section, $engine.queue_limits.lines.slots, section::KEY_LINES, $do);
@@ -157,6 +159,7 @@ impl Engine {
         add!(self.extras.changed);
         add!(self.consumers.slots);
         add!(self.consumers.holds);
+        add!(self.consumers.sticky.slots);
         add!(self.queue_limits.slots);
         add!(self.queue_limits.keys.slots);
         add!(self.queue_limits.lines.slots);
@@ -193,7 +196,7 @@ impl Engine {
                 Work::LimitLines(slot) => (5, slot),
                 Work::Parent(slot) => (20, slot),
                 Work::Deliver(slot) => (17, slot),
-                Work::Grace(slot) => (18, slot),
+                Work::Consumer(slot) => (18, slot),
             };
             out.u8(kind);
             out.u32(*slot);
@@ -219,6 +222,8 @@ impl Engine {
         out.u64(self.consumers.served);
         self.consumers.slots.write_head(out);
         self.consumers.holds.write_head(out);
+        self.consumers.sticky.slots.write_head(out);
+        self.consumers.sticky.used.write(out);
         self.queue_limits.slots.write_head(out);
         self.queue_limits.keys.slots.write_head(out);
         self.queue_limits.lines.slots.write_head(out);

@@ -21,8 +21,8 @@ pub(super) enum Work {
     Parent(u32),
     /// Giving messages of a queue to consumers.
     Deliver(u32),
-    /// What a detached consumer holds.
-    Grace(u32),
+    /// What a consumer may be given, or gives back.
+    Consumer(u32),
 }
 
 impl Engine {
@@ -56,7 +56,7 @@ impl Engine {
                 Work::LimitLines(slot) => self.work_on_lines(slot, &mut budget, out),
                 Work::Parent(slot) => self.work_on_parent(slot, &mut budget, out),
                 Work::Deliver(slot) => self.end_deliveries(slot, &mut budget, out),
-                Work::Grace(slot) => self.work_on_grace(slot, &mut budget),
+                Work::Consumer(slot) => self.work_on_consumer(slot, &mut budget, out),
             };
             if !done {
                 self.work.push_back(work);

@@ -421,6 +421,7 @@ impl Engine {
                 self.ordering.slots.get_mut(options.ordering).stop_waiting(&mut self.messages, slot);
             }
             Some(BlockedBy::Limit) => self.leave_line(slot),
+            Some(BlockedBy::Consumer) => self.leave_parked(slot),
             // Nothing but its parents leads to it.
             Some(BlockedBy::Parents) | None => {}
         }

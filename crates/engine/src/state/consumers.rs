@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::list::{Link, Linked, List, UNLINKED};
 use super::message::PLACE;
+use super::sticky::StickyKeys;
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
@@ -63,6 +64,8 @@ pub(crate) struct Consumer {
     pub(crate) members: Box<[Member]>,
     /// What it holds, in the order of delivery.
     pub(crate) holds: List<PLACE>,
+    /// Messages that wait for its credit, since it has their keys.
+    pub(crate) parked: List<PLACE>,
     next_vacant: Option<u32>,
 }
 
@@ -83,6 +86,7 @@ impl Consumer {
             working: false,
             members: Box::default(),
             holds: List::default(),
+            parked: List::default(),
             next_vacant: None,
         }
     }
@@ -117,6 +121,7 @@ impl PlainSlot for Consumer {
         out.u32(self.ungraced);
         out.bool(self.working);
         self.holds.write(out);
+        self.parked.write(out);
         out.u8(self.members.len() as u8);
         for member in &self.members {
             out.name(&member.name);
@@ -137,6 +142,7 @@ impl PlainSlot for Consumer {
         consumer.ungraced = reader.u32()?;
         consumer.working = reader.bool()?;
         consumer.holds = List::read(reader)?;
+        consumer.parked = List::read(reader)?;
         let count = reader.u8()?;
         let member =
             |_| Some(Member { name: reader.name()?.into(), queue: reader.u32()?, served: reader.u64()? });
@@ -212,6 +218,7 @@ pub(crate) type Orphan = (u32, Box<str>, u32, u8);
 pub(crate) struct AllConsumers {
     pub(crate) slots: Slab<Consumer, 64>,
     pub(crate) holds: Slab<Hold, 1024>,
+    pub(crate) sticky: StickyKeys,
     /// Consumers ever known.
     pub(crate) given: u64,
     /// Deliveries ever made to those that are attached.
@@ -226,6 +233,8 @@ pub(crate) struct AllConsumers {
     pub(crate) orphans: BTreeSet<Orphan>,
     /// Queues that somebody has credit for again; empty between two records.
     pub(crate) woken: Vec<u32>,
+    /// Consumers that have credit again, and something parked with them; empty between two records.
+    pub(crate) credited: Vec<u32>,
 }
 
 fn puller_hash(namespace: u32, name: &str) -> u64 {
@@ -292,5 +301,6 @@ impl AllConsumers {
     pub(crate) fn rebuild(&mut self) {
         let slots: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.index(slot));
+        self.sticky.rebuild();
     }
 }

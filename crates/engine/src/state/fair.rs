@@ -209,6 +209,19 @@ impl Lanes {
         }
     }
 
+    /// Puts a lane at the head of a ring.
+    pub(crate) fn link_first(&mut self, ring: &mut Ring, slot: u32) {
+        let head = std::mem::replace(&mut ring.head, slot);
+        let lane = self.slots.get_mut(slot);
+        lane.listed = true;
+        (lane.prev, lane.next) = (NIL, head);
+        if head == NIL {
+            ring.tail = slot;
+        } else {
+            self.slots.get_mut(head).prev = slot;
+        }
+    }
+
     /// Takes a lane out of a ring.
     pub(crate) fn unlink(&mut self, ring: &mut Ring, slot: u32) {
         let lane = self.slots.get_mut(slot);

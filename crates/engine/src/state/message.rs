@@ -90,11 +90,13 @@ pub(crate) enum BlockedBy {
     Limit,
     /// Messages that it depends on.
     Parents,
+    /// The consumer that has its ordering key, and no credit.
+    Consumer,
 }
 
 impl BlockedBy {
     /// How many kinds there are.
-    pub(crate) const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 4;
 
     /// The word used in every API.
     pub(crate) fn name(self) -> &'static str {
@@ -102,6 +104,7 @@ impl BlockedBy {
             BlockedBy::OrderingKey => "ordering_key",
             BlockedBy::Limit => "limit",
             BlockedBy::Parents => "parents",
+            BlockedBy::Consumer => "consumer",
         }
     }
 }
@@ -114,7 +117,7 @@ pub(crate) struct Message {
     /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when. Done:
     /// until when it is kept; 0: for no certain time.
     pub(crate) time_us: u64,
-    /// Fencing token of the latest delivery.
+    /// Fencing token of the latest delivery. Blocked by a consumer: its slot.
     pub(crate) token: u64,
     /// When the latest delivery began. Done: when it ended.
     pub(crate) started_at_us: u64,
@@ -188,6 +191,7 @@ impl Message {
             0 => Some(BlockedBy::OrderingKey),
             1 => Some(BlockedBy::Limit),
             2 => Some(BlockedBy::Parents),
+            3 => Some(BlockedBy::Consumer),
             _ => None,
         }
     }

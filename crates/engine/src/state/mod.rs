@@ -23,6 +23,7 @@ pub(crate) mod redrive;
 pub(crate) mod results;
 pub(crate) mod schedule;
 pub(crate) mod shared_blobs;
+pub(crate) mod sticky;
 pub(crate) mod tokens;
 pub(crate) mod trim;
 pub(crate) mod unique;

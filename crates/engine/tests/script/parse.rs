@@ -545,6 +545,7 @@ fn patch(line: &Line<'_>) -> QueuePatch {
         }),
         placement: line.get("placement").map(|value| match value {
             "least_loaded" => Placement::LeastLoaded,
+            "sticky" => Placement::Sticky,
             _ => Placement::Fair,
         }),
         limit: line.get("limit").map(Into::into),

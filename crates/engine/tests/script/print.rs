@@ -288,6 +288,7 @@ impl Player {
             ("ordering keys", view.blocked_by_ordering_key),
             ("limit keys", view.blocked_by_limit),
             ("parents", view.blocked_by_parents),
+            ("consumers", view.blocked_by_consumer),
         ];
         lines.extend(
             by.iter()

@@ -6,6 +6,7 @@ use crate::engine::sweep::Work;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
+use crate::settings::Placement;
 use crate::state::consumers::Turn;
 
 impl Engine {
@@ -13,6 +14,7 @@ impl Engine {
     #[cold]
     pub(in crate::engine) fn deliver_all(&mut self, out: &mut Outcome) {
         let mut budget = SLICE_ITEMS.saturating_sub(out.pushed.len());
+        self.deliver_credited(&mut budget, out);
         let mut at = 0;
         while let Some(&slot) = self.consumers.woken.get(at) {
             at += 1;
@@ -29,7 +31,19 @@ impl Engine {
         }
     }
 
-    fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+    /// Gives what is parked with those that have credit again.
+    fn deliver_credited(&mut self, budget: &mut usize, out: &mut Outcome) {
+        while let Some(consumer) = self.consumers.credited.pop() {
+            if !self.deliver_parked(consumer, budget, out) {
+                let known = self.consumers.slots.get_mut(consumer);
+                if !std::mem::replace(&mut known.working, true) {
+                    self.list_work(Work::Consumer(consumer));
+                }
+            }
+        }
+    }
+
+    pub(super) fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         if !self.work_on_deliveries(queue_slot, budget, out) {
             let queue = self.queues.get_mut(queue_slot);
             if !std::mem::replace(&mut queue.delivering, true) {
@@ -53,6 +67,10 @@ impl Engine {
                 return false;
             }
             *budget -= 1;
+            let sticky = self.queues.get(queue_slot).settings.placement == Placement::Sticky;
+            let Some(turn) = (if sticky { self.sticky_turn(queue_slot, turn) } else { Some(turn) }) else {
+                continue;
+            };
             allowed.give_one(self.consumers.slots.get(turn.consumer).lease_ms);
             let before = out.deliveries.len();
             if !self.take_first(queue_slot, &mut allowed, out) {

@@ -66,6 +66,7 @@ impl Engine {
                     self.end_hold(hold);
                 }
                 self.hold_by(consumer, slot);
+                self.take_key(slot, consumer);
                 self.extend_lease(slot, lease_ms);
             }));
         }

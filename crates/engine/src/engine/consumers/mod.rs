@@ -12,6 +12,7 @@
 
 mod giving;
 mod holding;
+mod sticky;
 mod view;
 
 use super::Engine;
@@ -104,7 +105,7 @@ impl Engine {
         consumer.standing = Standing::Detached;
         consumer.grace_until_us = self.now_us + grace_ms * 1_000;
         consumer.ungraced = consumer.in_flight;
-        consumer.working = true;
+        let listed = std::mem::replace(&mut consumer.working, true);
         out.detached.push(ConsumerId(consumer.number));
         self.consumers.attached -= 1;
         let consumer = self.consumers.slots.get(slot);
@@ -116,7 +117,9 @@ impl Engine {
                 self.queues.get_mut(member.queue).consumers.remove(&(slot, at));
             }
         }
-        self.list_work(Work::Grace(slot));
+        if !listed {
+            self.list_work(Work::Consumer(slot));
+        }
     }
 
     /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
@@ -132,8 +135,16 @@ impl Engine {
         }
     }
 
+    /// Goes on with what a consumer may be given, or gives back. True when nothing is left to do.
+    pub(super) fn work_on_consumer(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        if self.consumers.slots.get(slot).standing == Standing::Attached {
+            return self.end_parked(slot, budget, out);
+        }
+        self.unpark_all(slot, budget, out) && self.work_on_grace(slot, budget)
+    }
+
     /// Ends the leases of a detached consumer with its grace period. True when nothing is left to do.
-    pub(super) fn work_on_grace(&mut self, slot: u32, budget: &mut usize) -> bool {
+    fn work_on_grace(&mut self, slot: u32, budget: &mut usize) -> bool {
         let until_us = self.consumers.slots.get(slot).grace_until_us;
         while *budget > 0 {
             let consumer = self.consumers.slots.get_mut(slot);
@@ -188,6 +199,9 @@ impl Engine {
                     self.consumers.woken.push(member.queue);
                 }
             }
+        }
+        if !had_credit {
+            self.wake_parked(slot);
         }
     }
 

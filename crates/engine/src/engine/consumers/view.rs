@@ -1,8 +1,8 @@
 //! What can be read of consumers.
 
 use crate::engine::{Engine, PAGE_ITEMS_MAX};
-use crate::id::{ConsumerId, NamespaceId, Receipt};
-use crate::query::{ConsumerState, ConsumerView, Holder, State};
+use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use crate::query::{ConsumerState, ConsumerView, HeldView, Holder, State};
 use crate::state::consumers::Standing;
 use crate::store::NIL;
 
@@ -27,6 +27,23 @@ impl Engine {
     pub fn consumer(&self, namespace: NamespaceId, consumer: ConsumerId) -> Option<ConsumerView> {
         let slot = self.consumers.numbers.get(&(namespace.0, consumer.0))?;
         Some(self.consumer_view(*slot))
+    }
+
+    /// What a consumer holds, longest first; at most `limit` and [`PAGE_ITEMS_MAX`].
+    pub fn held(&self, namespace: NamespaceId, consumer: ConsumerId, limit: usize) -> Vec<HeldView> {
+        let Some(&slot) = self.consumers.numbers.get(&(namespace.0, consumer.0)) else { return Vec::new() };
+        let holds = self.consumers.slots.get(slot).holds.iter(&self.consumers.holds);
+        let view = |hold| {
+            let message = self.messages.get(self.consumers.holds.get(hold).message);
+            HeldView {
+                id: MessageId { namespace, sequence: message.sequence },
+                queue: self.queues.get(message.queue).name.to_string(),
+                attempt: message.attempts,
+                leased_at_us: message.started_at_us,
+                lease_until_us: message.time_us,
+            }
+        };
+        holds.take(limit.min(PAGE_ITEMS_MAX)).map(view).collect()
     }
 
     fn consumer_view(&self, slot: u32) -> ConsumerView {

@@ -8,11 +8,12 @@ use crate::engine::sweep::Work;
 use crate::query::State;
 use crate::settings::Placement;
 use crate::state::consumers::{Standing, Turn};
+use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {
     pub(super) fn recount_consumers(&self) -> Result<(), String> {
-        let (mut attached, mut held, mut known) = (0, 0, 0);
+        let (mut attached, mut held, mut known, mut waiting) = (0, 0, 0, 0);
         for (slot, consumer) in self.consumers.slots.iter() {
             known += 1;
             attached += u64::from(consumer.standing == Standing::Attached);
@@ -30,6 +31,18 @@ impl Engine {
             held += count;
             let by_number = self.consumers.numbers.get(&(consumer.namespace, consumer.number));
             agree("slot by number", by_number.map_or(0, |s| u64::from(*s) + 1), u64::from(slot) + 1)?;
+            let mut parked = 0;
+            for at in consumer.parked.iter(&self.messages) {
+                let message = self.messages.get(at);
+                if message.blocked_by() != Some(BlockedBy::Consumer) || message.token != u64::from(slot) {
+                    return Err(format!("message {} is not parked with consumer {slot}", message.sequence));
+                }
+                parked += 1;
+            }
+            waiting += parked;
+            if parked > 0 && consumer.has_credit() && !consumer.working {
+                return Err(format!("consumer {} has credit, and messages wait for it", consumer.number));
+            }
             let idle = consumer.standing != Standing::Attached && count == 0 && !consumer.working;
             if idle {
                 return Err(format!("consumer {} is kept, and nobody needs it", consumer.number));
@@ -41,7 +54,13 @@ impl Engine {
         let leased = self.messages.iter().map(|(_, message)| message);
         let leased = leased.filter(|m| m.state == Some(State::Leased) && m.generation != NIL);
         agree("messages with a holder", leased.count() as u64, held)?;
-        if !self.consumers.woken.is_empty() {
+        let by_consumer = self.messages.iter().map(|(_, message)| message.blocked_by());
+        let by_consumer = by_consumer.filter(|by| *by == Some(BlockedBy::Consumer));
+        agree("messages that wait for a consumer", by_consumer.count() as u64, waiting)?;
+        if !self.consumers.sticky.is_sound() {
+            return Err("the keys of consumers are not right".into());
+        }
+        if !self.consumers.woken.is_empty() || !self.consumers.credited.is_empty() {
             return Err("a queue is woken, and no record applies".into());
         }
         self.recount_turns()

@@ -1,0 +1,143 @@
+//! Keeping the messages of an ordering key with one consumer, in queues with `placement` `sticky`.
+//!
+//! A key belongs to the consumer that had its last message, for as long as that is attached to the queue. While that has no
+//! credit, the key's next message is *parked* with it: it stands in no ready list, so that others flow past. A parked message
+//! goes on when its consumer has credit again or is detached, from the front of its line. Of a key one message is in flight at
+//! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
+
+use crate::engine::Engine;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::settings::Placement;
+use crate::state::consumers::{Standing, Turn};
+use crate::state::message::BlockedBy;
+use crate::state::sticky::sticky_hash;
+use crate::store::NIL;
+
+impl Engine {
+    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of `turn`; `None`: it was
+    /// parked.
+    #[cold]
+    pub(super) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn) -> Option<Turn> {
+        let first = self.first_in_line(queue_slot)?;
+        let Some((queue, hash)) = self.sticky_key(first) else { return Some(turn) };
+        let Some(owner) = self.owner_of_key(queue_slot, queue, hash) else {
+            let consumer = self.consumers.slots.get(turn.consumer).number;
+            self.consumers.sticky.set(queue, hash, consumer);
+            return Some(turn);
+        };
+        if self.consumers.slots.get(owner.consumer).has_credit() {
+            return Some(owner);
+        }
+        self.park(first, owner.consumer);
+        None
+    }
+
+    /// A consumer goes on with a message: its key comes along.
+    pub(super) fn take_key(&mut self, slot: u32, consumer: u32) {
+        let queue = self.messages.get(slot).queue;
+        if self.queues.get(queue).settings.placement == Placement::Sticky
+            && let Some((queue, hash)) = self.sticky_key(slot)
+        {
+            let consumer = self.consumers.slots.get(consumer).number;
+            self.consumers.sticky.set(queue, hash, consumer);
+        }
+    }
+
+    /// The number of its queue, and what stands for its ordering key, of a message that has one.
+    fn sticky_key(&self, slot: u32) -> Option<(u32, u64)> {
+        let message = self.messages.get(slot);
+        let options = self.extras.options(message.extras).filter(|options| options.ordering != NIL)?;
+        Some((self.queues.get(message.queue).number, sticky_hash(self.ordering.key(options.ordering))))
+    }
+
+    /// The turn of the consumer that has a key, if that is attached to the queue.
+    fn owner_of_key(&mut self, queue_slot: u32, queue: u32, hash: u64) -> Option<Turn> {
+        let number = self.consumers.sticky.consumer(queue, hash)?;
+        let namespace = self.namespaces.get(self.queues.get(queue_slot).namespace).number;
+        let slot = *self.consumers.numbers.get(&(namespace, number))?;
+        let consumer = self.consumers.slots.get(slot);
+        if consumer.standing != Standing::Attached {
+            return None;
+        }
+        let mut members = (0u8..).zip(&consumer.members);
+        let (at, member) = members.find(|(_, member)| member.queue == queue_slot)?;
+        Some(Turn { load: 0, served: member.served, consumer: slot, at })
+    }
+
+    /// Takes a ready message out of its line, until its consumer has credit.
+    fn park(&mut self, slot: u32, consumer: u32) {
+        self.leave(slot);
+        self.enter_blocked(slot, BlockedBy::Consumer, 0);
+        self.messages.get_mut(slot).token = consumer.into();
+        let parked = &mut self.consumers.slots.get_mut(consumer).parked;
+        parked.push_back(&mut self.messages, slot);
+    }
+
+    /// Takes a parked message off the list that it waits on.
+    pub(in crate::engine) fn leave_parked(&mut self, slot: u32) {
+        let consumer = self.messages.get(slot).token as u32;
+        self.consumers.slots.get_mut(consumer).parked.unlink(&mut self.messages, slot);
+    }
+
+    /// Lets a parked message go on, before all others of its line.
+    fn unpark(&mut self, slot: u32, out: &mut Outcome) {
+        if self.is_stale(slot) {
+            return self.sweep_message(slot, out);
+        }
+        self.leave(slot);
+        self.admit(slot, 0, out);
+        // It may have been over, or have to wait for its limit.
+        if self.messages.get(slot).state == Some(State::Ready) {
+            self.move_to_front(slot);
+        }
+    }
+
+    /// Gives a consumer that has credit what is parked with it. True when nothing is left to do.
+    pub(super) fn deliver_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        loop {
+            let known = self.consumers.slots.get(consumer);
+            let slot = known.parked.head;
+            if !known.has_credit() || slot == NIL {
+                return true;
+            }
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            let queue = self.messages.get(slot).queue;
+            self.unpark(slot, out);
+            self.deliver_or_list(queue, budget, out);
+        }
+    }
+
+    /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
+    /// stands first. True when nothing is left.
+    pub(super) fn unpark_all(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        while *budget > 0 {
+            let slot = self.consumers.slots.get(consumer).parked.tail;
+            if slot == NIL {
+                return true;
+            }
+            *budget -= 1;
+            self.unpark(slot, out);
+        }
+        self.consumers.slots.get(consumer).parked.is_empty()
+    }
+
+    /// What is parked with a consumer that has credit again is to be given to it.
+    pub(super) fn wake_parked(&mut self, consumer: u32) {
+        if !self.consumers.slots.get(consumer).parked.is_empty() {
+            self.consumers.credited.push(consumer);
+        }
+    }
+
+    /// Goes on giving what is parked, as sliced work. True when nothing is left to do.
+    pub(super) fn end_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let done = self.deliver_parked(consumer, budget, out);
+        if done {
+            self.consumers.slots.get_mut(consumer).working = false;
+        }
+        done
+    }
+}
