@@ -27,6 +27,7 @@ mod base64;
 mod calls;
 mod changes;
 mod client;
+mod consumers;
 mod encode;
 mod error;
 mod flows;
@@ -43,6 +44,7 @@ mod worker;
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::{Client, Options};
+pub use consumers::{Consumer, Held, Holder};
 pub use error::{ClientError, TransportKind};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage, Step};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
@@ -54,7 +56,7 @@ pub use sluice_proto::v1;
 pub use transport::Download;
 pub use types::{
     Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire,
-    OrderingRetry, Overflow, Progress, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas,
-    Redriving, Stored, StoredPage, Totals,
+    OrderingRetry, Overflow, Placement, Progress, Queue, QueueChange, QueueDefaults, QueueSettings,
+    QuotaChange, Quotas, Redriving, Stored, StoredPage, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};

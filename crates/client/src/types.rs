@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::base64;
 use crate::changes::Changed;
+use crate::consumers::Holder;
 use crate::error::ClientError;
 
 /// How the delay before the next attempt grows.
@@ -102,6 +103,9 @@ queue_settings! {
     fair_weights: BTreeMap<String, u16>;
     /// What a delayed message does to the others with its ordering key.
     ordering_retry: OrderingRetry;
+    /// Which of several consumers with credit gets the next message.
+    #[serde(skip_serializing_if = "Placement::is_default")]
+    placement: Placement;
     /// The limit that the queue follows; empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     limit: String;
@@ -137,6 +141,25 @@ pub enum OrderingRetry {
     Block,
     /// They go on; it comes back before those that were sent later.
     StepAside,
+}
+
+/// Which of several consumers with credit gets the next message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Each in turn.
+    #[default]
+    Fair,
+    /// The one that holds the fewest messages.
+    LeastLoaded,
+    /// The one that had the last message with the same ordering key, as long as it is attached.
+    Sticky,
+}
+
+impl Placement {
+    fn is_default(&self) -> bool {
+        *self == Placement::default()
+    }
 }
 
 /// What becomes of a message that still waits at its end.
@@ -302,6 +325,9 @@ pub struct Stored {
     /// Delayed: when it becomes ready. Leased: when the lease ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// Leased: who holds it, if that has a name or is attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
     /// The queue in which it died, if that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sluice_engine::Error;
 use sluice_engine::command::{Attach, Command};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
-use sluice_engine::query::ConsumerView;
+use sluice_engine::query::{ConsumerView, HeldView};
 use tokio::sync::oneshot;
 
 use crate::api::Delivered;
@@ -17,7 +17,7 @@ use crate::handle::{Node, item_results};
 use crate::pulling::{give_back, give_back_later, is_cached, load};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
 use crate::shard::consumers::Attaching;
-use crate::shard::request::{Given, Request};
+use crate::shard::request::{Given, Looking, Request};
 
 /// Messages or consumers that one look touches, so that no look delays the shard.
 const LOOK_ITEMS: usize = 200;
@@ -152,18 +152,23 @@ impl Node {
         Ok(consumers)
     }
 
-    /// One consumer.
+    /// One consumer with what it holds, longest first, at most `limit` messages.
     ///
     /// # Errors
     /// `consumer_not_found`.
-    pub async fn consumer(
+    pub async fn consumer_with_held(
         &self,
         namespace: NamespaceId,
         consumer: ConsumerId,
-    ) -> Result<ConsumerView, Error> {
+        limit: usize,
+    ) -> Result<(ConsumerView, Vec<HeldView>), Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
-        let seen = self.look(shard, move |at| at.engine.consumer(namespace, consumer)).await?;
-        seen.ok_or_else(|| Error::ConsumerNotFound { consumer: consumer.0.to_string() })
+        let see = move |at: &mut Looking<'_>| {
+            Some((at.engine.consumer(namespace, consumer)?, at.engine.held(namespace, consumer, limit)))
+        };
+        self.look(shard, see)
+            .await?
+            .ok_or_else(|| Error::ConsumerNotFound { consumer: consumer.0.to_string() })
     }
 
     /// Why a shard has ended.

@@ -2,6 +2,7 @@
 
 mod admin;
 mod changes;
+mod consumers;
 mod flows;
 mod limits;
 mod messages;

@@ -20,8 +20,8 @@ use super::in_flight::InFlight;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, dead, extend, flows, groups, keys, limits, messages, namespaces, openapi,
-    prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
+    admin, bulk, changes, consumers, dead, extend, flows, groups, keys, limits, messages, namespaces,
+    openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
 };
 use crate::grpc;
 
@@ -225,6 +225,9 @@ pub(crate) async fn operate(
         Operation::SchedulePause => schedules::pause(call, true).await,
         Operation::ScheduleResume => schedules::pause(call, false).await,
         Operation::ScheduleTrigger => schedules::trigger(call).await,
+        Operation::ConsumerList => consumers::list(call).await,
+        Operation::ConsumerShow => consumers::show(call).await,
+        Operation::ConsumerDetach => consumers::detach(call).await,
         Operation::LimitList => limits::list(call).await,
         Operation::GroupSend => groups::send(call, body).await,
         Operation::GroupShow => groups::show(call).await,

@@ -11,6 +11,7 @@ use sluice_node::Stored;
 use super::body::Body;
 use super::call::Call;
 use super::changes::version_text;
+use super::consumers::write_holder;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, more_fields, object};
 use super::query::integer;
@@ -215,6 +216,9 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     }
     if let Some(blocked_by) = view.blocked_by {
         o.text("blocked_by", blocked_by);
+    }
+    if let Some(holder) = &view.holder {
+        write_holder(o, holder);
     }
     if !view.from_queue.is_empty() {
         o.text("from_queue", &view.from_queue);

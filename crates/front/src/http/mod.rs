@@ -16,6 +16,7 @@ mod bulk;
 pub(crate) mod call;
 mod changes;
 pub(crate) mod connection;
+mod consumers;
 mod content;
 pub(crate) mod context;
 mod dead;

@@ -106,6 +106,7 @@ fn write_queue(o: &mut Object<'_>, namespace: &str, queue: &QueueView) {
         ("ordering_key", queue.blocked_by_ordering_key),
         ("limit", queue.blocked_by_limit),
         ("parents", queue.blocked_by_parents),
+        ("consumer", queue.blocked_by_consumer),
     ];
     if blocked.iter().any(|(_, count)| *count > 0) {
         o.object("blocked_by", |o| blocked.into_iter().for_each(|(name, count)| o.number(name, count)));

@@ -65,6 +65,9 @@ operations! {
     DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadRedriveEnd "dead_redrive_end" DELETE Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
     DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
+    ConsumerList "consumer_list" GET Namespaced ["consumers"];
+    ConsumerShow "consumer_show" GET Namespaced ["consumers" / "{consumer}"];
+    ConsumerDetach "consumer_detach" DELETE Namespaced ["consumers" / "{consumer}"];
     LimitList "limit_list" GET Namespaced ["limits"];
     GroupSend "group_send" POST Namespaced ["groups"];
     GroupShow "group_show" GET Namespaced ["groups" / "{group}"];
@@ -117,6 +120,8 @@ impl Operation {
                 | O::ResultShow
                 | O::ResultRaw
                 | O::DeadList
+                | O::ConsumerList
+                | O::ConsumerShow
                 | O::LimitList
                 | O::ScheduleList
                 | O::ScheduleShow

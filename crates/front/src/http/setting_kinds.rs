@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sluice_engine::settings::{
     Backoff, BackoffKind, FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, OnExpire, OrderingRetry, Overflow,
+    Placement,
 };
 
 use super::json::{Fault, Object, Read, Reader, push_text};
@@ -127,6 +128,13 @@ words!(
     Some(Overflow::RefuseNew),
     "refuse_new" = Overflow::RefuseNew,
     "dead_letter_oldest" = Overflow::DeadLetterOldest
+);
+words!(
+    Placement,
+    Some(Placement::Fair),
+    "fair" = Placement::Fair,
+    "least_loaded" = Placement::LeastLoaded,
+    "sticky" = Placement::Sticky
 );
 words!(
     BackoffKind,

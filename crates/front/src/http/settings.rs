@@ -81,6 +81,7 @@ queue_settings! {
     backoff ANY, "Backoff of a message that names none";
     fair_weights ANY, "By fair key, at most 1000; others give one message in their turn";
     ordering_retry ANY, "What a delayed message does to the others with its ordering key";
+    placement ANY, "Which of several consumers with credit gets the next message";
     limit ANY, "The limit that the queue follows; empty: none";
     retain_done_ms (0, DELAY_MS_MAX), "How long a finished message stays readable; 0: not for time alone";
     retain_done_count (0, RETAIN_DONE_COUNT_MAX.into()), "How many finished messages stay readable; 0: no number";

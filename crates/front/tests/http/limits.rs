@@ -21,7 +21,7 @@ async fn limits_are_set_followed_shown_and_deleted() {
     assert_eq!(server.post("/v1/queues/a/messages", messages).await.status, 201);
     assert_eq!(
         server.get("/v1/queues/a").await.json()["blocked_by"],
-        json!({"ordering_key": 0, "limit": 1, "parents": 0})
+        json!({"ordering_key": 0, "limit": 1, "parents": 0, "consumer": 0})
     );
     let received = server.post("/v1/queues/a/receive", r#"{"max":10}"#).await.json();
     assert_eq!(received["messages"].as_array().unwrap().len(), 2);

@@ -5,6 +5,7 @@
 mod bounds;
 mod changing;
 mod client;
+mod consumers;
 mod description;
 mod flows;
 mod limits;

@@ -74,8 +74,9 @@ async fn messages_come_as_they_are_sent_and_a_settlement_gives_credit_back() {
     assert_eq!(node.metrics().await.shards[0].journal.records, before + 2, "a send and a settlement");
     settle(&node, &first[1..], Settlement::Nack { delay_ms: Some(0) }).await;
     assert_eq!(delivered(&mut consumer, 1).await[0].delivery.attempt, 2);
-    let view = node.consumer(DEFAULT, consumer.id()).await.unwrap();
+    let (view, held) = node.consumer_with_held(DEFAULT, consumer.id(), 9).await.unwrap();
     assert_eq!((view.in_flight, view.credit, view.state), (2, 2, ConsumerState::Attached));
+    assert_eq!(held.iter().map(|held| held.attempt).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[tokio::test]

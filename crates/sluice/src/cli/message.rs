@@ -246,6 +246,10 @@ fn details(m: &Stored) -> String {
         let what = if m.state == "leased" { "lease ends" } else { "ready" };
         table.field(what, format!("{} ({})", time(at), relative(at)));
     }
+    if let Some(holder) = &m.holder {
+        let name = if holder.name.is_empty() { String::new() } else { format!(" ({})", holder.name) };
+        table.field("held by", format!("consumer {}{name}", holder.consumer));
+    }
     if let Some(at) = m.reason_at_ms {
         table.field("since", format!("{} ({})", time(at), relative(at)));
     }

@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod config;
 pub(crate) mod connect;
+mod consumer;
 mod content;
 mod context;
 mod contexts;
@@ -92,6 +93,9 @@ enum Verb {
     /// Send messages and one that follows when all have ended, and look how they stand.
     #[command(subcommand)]
     Group(flow::GroupVerb),
+    /// Look at who holds messages, and detach consumers.
+    #[command(subcommand)]
+    Consumer(consumer::ConsumerVerb),
     /// Look at limits, and set them.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
@@ -167,6 +171,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Schedule(verb) => talk(schedule::run(verb, out)),
         Verb::Flow(verb) => talk(flow::run(verb, out)),
         Verb::Group(verb) => talk(flow::run_group(verb, out)),
+        Verb::Consumer(verb) => talk(consumer::run(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, QueueChange, QueueSettings};
+use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, Placement, QueueChange, QueueSettings};
 
 use super::duration;
 use super::format::{length, size};
@@ -66,6 +66,9 @@ setting_flags! {
     /// What a delayed message does to the others with its ordering key.
     #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
     ordering_retry: String => ordering_retry by ordering_retry, ordering_retry_text;
+    /// Which of several consumers with credit gets the next message.
+    #[arg(long, value_name = "HOW", value_parser = ["fair", "least_loaded", "sticky"])]
+    placement: String => placement by placement, placement_text;
     /// The limit that the queue follows; '': none.
     #[arg(long, value_name = "NAME")]
     limit: String => limit by same, |it| name(it);
@@ -147,6 +150,14 @@ fn ordering_retry(how: String) -> OrderingRetry {
     }
 }
 
+fn placement(how: String) -> Placement {
+    match how.as_str() {
+        "least_loaded" => Placement::LeastLoaded,
+        "sticky" => Placement::Sticky,
+        _ => Placement::Fair,
+    }
+}
+
 fn on_expire(how: String) -> OnExpire {
     match how.as_str() {
         "drop" => OnExpire::Drop,
@@ -167,6 +178,15 @@ fn overflow_text(how: &Overflow) -> Option<String> {
 
 fn ordering_retry_text(how: &OrderingRetry) -> Option<String> {
     (*how == OrderingRetry::StepAside).then(|| "step_aside".to_owned())
+}
+
+fn placement_text(how: &Placement) -> Option<String> {
+    let how = match how {
+        Placement::Fair => return None,
+        Placement::LeastLoaded => "least_loaded",
+        Placement::Sticky => "sticky",
+    };
+    Some(how.to_owned())
 }
 
 fn weights_text(weights: &BTreeMap<String, u16>) -> String {

@@ -12,7 +12,7 @@ use crate::http::routes::Operation;
 use changing::{bulk, changing, dead};
 use flows::{groups, schedules};
 use messages::{looking, moving, settling};
-use queues::{defaults, limits, marks, queues};
+use queues::{consumers, defaults, limits, marks, queues};
 use server::{namespaces, server};
 
 /// Groups of operations.
@@ -22,6 +22,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("changing", "Change messages that are there, one or many"),
     ("dead letters", "Messages that failed for good, until somebody decides"),
     ("queues", "Queues and their settings"),
+    ("consumers", "Who holds messages"),
     ("limits", "How many messages may be in flight, and how fast"),
     ("flows", "Messages that wait for others"),
     ("schedules", "Messages that are sent at times of day, or again and again"),
@@ -191,6 +192,9 @@ pub(super) fn describe(operation: Operation) -> Description {
         | O::SchedulePause
         | O::ScheduleResume
         | O::ScheduleTrigger => Description { tag: "schedules", ..schedules(operation) },
+        O::ConsumerList | O::ConsumerShow | O::ConsumerDetach => {
+            Description { tag: "consumers", ..consumers(operation) }
+        }
         O::LimitList | O::LimitShow | O::LimitPut | O::LimitDelete => {
             Description { tag: "limits", ..limits(operation) }
         }

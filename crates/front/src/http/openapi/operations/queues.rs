@@ -1,5 +1,7 @@
 //! What operations on queues, their defaults and limits do.
 
+use sluice_engine::command::DETACH_GRACE_MS_MAX;
+
 use super::{CURSOR, Content, Description, Kind, LIMIT, PLAIN, answer, ok, optional, query};
 use crate::http::routes::Operation;
 
@@ -83,6 +85,38 @@ pub(super) fn defaults(operation: Operation) -> Description {
             ..PLAIN
         },
         _ => Description { summary: "Forget a pattern", answers: vec![ok("Nothing")], ..PLAIN },
+    }
+}
+
+pub(super) fn consumers(operation: Operation) -> Description {
+    match operation {
+        Operation::ConsumerList => Description {
+            summary: "List consumers in the order in which they came",
+            parameters: vec![query("after", Kind::Text, "`next` of the page before"), LIMIT],
+            answers: vec![ok("ConsumerList")],
+            ..PLAIN
+        },
+        Operation::ConsumerShow => Description {
+            summary: "Show a consumer and what it holds",
+            parameters: vec![query(
+                "limit",
+                Kind::Integer(1, 1_000),
+                "Most messages, longest held first; default 100",
+            )],
+            answers: vec![ok("ConsumerWithHeld")],
+            ..PLAIN
+        },
+        _ => Description {
+            summary: "Detach a consumer",
+            about: "It gets nothing more. What it holds goes back after a time of grace, and the attempt does not count.",
+            parameters: vec![query(
+                "grace_ms",
+                Kind::Integer(0, DETACH_GRACE_MS_MAX),
+                "How long its receipts still count; default 30000",
+            )],
+            answers: vec![ok("Nothing")],
+            ..PLAIN
+        },
     }
 }
 

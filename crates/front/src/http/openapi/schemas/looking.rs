@@ -17,7 +17,7 @@ pub(super) fn all() -> Value {
         "receipt": text("Leased: proof of the running delivery, for operators"),
         "ordering_key": text("As sent"), "fair_key": text("As sent"), "limit_key": text("As sent"),
         "unique_key": text("As sent"), "expires_at_ms": number("It ends then if it still waits"),
-        "blocked_by": one_of(&["ordering_key", "limit", "parents"]),
+        "holder": reference("Holder"), "blocked_by": one_of(&["ordering_key", "limit", "parents", "consumer"]),
         "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
         "version": text("Another one after each change"), "changes": changing::changes(),
         "reason": text("Why it is dead or held, or why it died in from_queue"), "reason_at_ms": number(""),

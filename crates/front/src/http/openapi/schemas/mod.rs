@@ -1,6 +1,7 @@
 //! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
 
 mod changing;
+mod consumers;
 mod delivering;
 mod fields;
 mod flows;
@@ -26,6 +27,7 @@ pub(super) fn all() -> Map<String, Value> {
         delivering::receiving(),
         delivering::settling(),
         queues::all(),
+        consumers::all(),
         limits::all(),
         schedules::all(),
         looking::all(),

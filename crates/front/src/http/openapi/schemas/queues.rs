@@ -40,7 +40,7 @@ pub(super) fn all() -> Value {
         "Queue": object(&["name", "namespace", "settings", "counts", "totals", "bytes", "created_at_ms"], json!({
             "name": text(""), "namespace": text(""), "settings": reference("QueueSettings"),
             "counts": reference("Counts"),
-            "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number(""), "parents": number("")}), json!({"ordering_key": 3, "limit": 0})),
+            "blocked_by": object(&[], json!({"ordering_key": number(""), "limit": number(""), "parents": number(""), "consumer": number("")}), json!({"ordering_key": 3, "limit": 0})),
             "totals": reference("Totals"),
             "bytes": number("Content types, headers and payloads"), "created_at_ms": number(""),
             "redriving": object(&["left", "per_second"], json!({"left": number("Dead letters yet to be redriven"), "per_second": number("")}), json!({"left": 120, "per_second": 50})),

@@ -1,0 +1,134 @@
+//! `sluice consumer`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use sluice_client::Consumer;
+
+use super::connect::ServerFlags;
+use super::duration;
+use super::format::{length, time};
+use super::output::Table;
+use super::{Out, Result};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConsumerVerb {
+    /// List consumers, and how much each of them holds.
+    List {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Show a consumer and what it holds.
+    Show(ShowArgs),
+    /// Give a consumer nothing more; what it holds goes back after a while, and the attempt does not count.
+    Detach(DetachArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Id of the consumer.
+    consumer: String,
+    /// Most messages to show, longest held first.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    max: u32,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DetachArgs {
+    /// Id of the consumer.
+    consumer: String,
+    /// How long it may still settle what it holds [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<u64>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(verb: ConsumerVerb, out: Out) -> Result<u8> {
+    match verb {
+        ConsumerVerb::List { server } => {
+            let connection = server.connect()?;
+            let consumers = connection.client.consumers().await.map_err(|e| connection.error(&e))?;
+            if consumers.is_empty() {
+                out.note(&format!("no consumers in namespace {}", connection.namespace));
+                return Ok(0);
+            }
+            out.list(&consumers, table)?;
+        }
+        ConsumerVerb::Show(ShowArgs { consumer, max, server }) => {
+            let connection = server.connect()?;
+            let shown = connection.client.consumer(&consumer, max).await;
+            out.show(&shown.map_err(|e| connection.error(&e))?, details)?;
+        }
+        ConsumerVerb::Detach(DetachArgs { consumer, grace, server }) => {
+            let connection = server.connect()?;
+            let detached = connection.client.consumer_detach(&consumer, grace).await;
+            detached.map_err(|e| connection.error(&e))?;
+            out.show(&json!({ "detached": consumer }), |_| format!("detached {consumer}\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+/// One without a name has none to show.
+fn name(consumer: &Consumer) -> String {
+    if consumer.name.is_empty() { "-".to_owned() } else { consumer.name.clone() }
+}
+
+fn queues(consumer: &Consumer) -> String {
+    if consumer.queues.is_empty() { "-".to_owned() } else { consumer.queues.join(", ") }
+}
+
+/// Whether it takes messages by itself, without credit.
+fn pulls(consumer: &Consumer) -> bool {
+    consumer.state == "pulling"
+}
+
+fn credit(consumer: &Consumer) -> String {
+    if pulls(consumer) { "-".to_owned() } else { consumer.credit.to_string() }
+}
+
+fn table(consumers: &[Consumer]) -> String {
+    let mut table =
+        Table::new(&["ID", "NAME", "STATE", ">IN FLIGHT", ">OF", "OLDEST SINCE", "SINCE", "QUEUES"]);
+    for consumer in consumers {
+        table.row([
+            consumer.id.clone(),
+            name(consumer),
+            consumer.state.clone(),
+            consumer.in_flight.to_string(),
+            credit(consumer),
+            consumer.oldest_leased_at_ms.map_or_else(|| "-".to_owned(), time),
+            time(consumer.since_at_ms),
+            queues(consumer),
+        ]);
+    }
+    table.render()
+}
+
+fn details(consumer: &Consumer) -> String {
+    let mut about = Table::fields();
+    about.field("consumer", consumer.id.clone());
+    about.field("name", name(consumer));
+    about.field("state", consumer.state.clone());
+    about.field("since", time(consumer.since_at_ms));
+    if pulls(consumer) {
+        about.field("in flight", consumer.in_flight.to_string());
+    } else {
+        about.field("queues", queues(consumer));
+        about.field("lease", consumer.lease_ms.map_or_else(|| "as each queue says".to_owned(), length));
+        about.field("in flight", format!("{} of {}", consumer.in_flight, credit(consumer)));
+    }
+    if consumer.holds.is_empty() {
+        return about.render();
+    }
+    let mut holds = Table::new(&["MESSAGE", "QUEUE", ">ATTEMPT", "SINCE", "LEASE UNTIL"]);
+    for held in &consumer.holds {
+        let [since, until] = [held.leased_at_ms, held.lease_until_ms].map(time);
+        holds.row([held.id.clone(), held.queue.clone(), held.attempt.to_string(), since, until]);
+    }
+    let more = consumer.in_flight as usize > consumer.holds.len();
+    let more = if more { "It holds more: --max shows them.\n" } else { "" };
+    format!("{}\n{}{more}", about.render(), holds.render())
+}
