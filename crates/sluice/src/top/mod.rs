@@ -1,4 +1,4 @@
-//! `sluice top`: a live view of queues and limits, with keys to act on the queue that is chosen.
+//! `sluice top`: a live view of queues, limits and consumers, with keys to act on the queue that is chosen.
 //!
 //! `sample` asks the server and turns totals into rates, `state` is what the view shows and what keys do to it, `view` draws it.
 //! Neither of the last two talks to anybody, so that both are tested without a terminal.
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::cli::connect::{Connection, ServerFlags};
 use crate::cli::{CliError, Out, Result, duration};
 use sample::Sampler;
-use state::{Command, State};
+use state::{Command, Pane, State};
 
 /// How long the thread that reads keys waits before it looks whether the view has ended.
 const KEY_POLL: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const PEEK_MESSAGES: u32 = 20;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Keys: up and down choose a queue, p pauses or resumes it, Enter peeks at what is next in line,\n\
-    d makes its dead letters ready again, s sorts by the next column, / filters by name, Tab shows limits, q ends.\n\n\
+    d makes its dead letters ready again, s sorts by the next column, / filters by name, Tab shows limits, then consumers, q ends.\n\n\
     Examples:\n  sluice top\n  sluice top mail. --interval 5s\n  sluice top --once --json"
 )]
 pub(crate) struct TopArgs {
@@ -52,10 +52,10 @@ pub(crate) async fn run(args: TopArgs, out: Out) -> Result<u8> {
     }
     let connection = args.server.connect()?;
     let mut sampler = Sampler::new(args.prefix.clone());
-    let first = sampler.sample(&connection).await?;
+    let first = sampler.sample(&connection, false).await?;
     if args.once {
         tokio::time::sleep(args.interval).await;
-        let sample = sampler.sample(&connection).await?;
+        let sample = sampler.sample(&connection, true).await?;
         out.show(&json!(sample), |_| view::plain(&sample))?;
         return Ok(0);
     }
@@ -88,6 +88,8 @@ async fn watch(
             _ = ticks.tick() => look(connection, sampler, state).await,
             key = keys.recv() => match key.map(|key| state.key(key)) {
                 None | Some(Some(Command::Quit)) => return Ok(()),
+                // The other pane may show what was not asked for yet.
+                Some(None) if state.pane == Pane::Consumers => look(connection, sampler, state).await,
                 Some(None) => {}
                 Some(Some(command)) => {
                     let told = act(connection, command, state).await;
@@ -101,7 +103,7 @@ async fn watch(
 
 /// A look that fails is told in the view, which stays as it was: the server may come back.
 async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut State) {
-    match sampler.sample(connection).await {
+    match sampler.sample(connection, state.pane == Pane::Consumers).await {
         Ok(sample) => state.show(sample),
         Err(error) => state.tell(error.message().to_owned()),
     }

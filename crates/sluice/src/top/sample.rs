@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use serde::Serialize;
-use sluice_client::{Limit, Queue, Totals};
+use sluice_client::{Consumer, Limit, Queue, Totals};
 
 use crate::cli::Result;
 use crate::cli::connect::Connection;
@@ -14,6 +14,8 @@ use crate::cli::connect::Connection;
 pub(super) struct Sample {
     pub(super) queues: Vec<QueueRow>,
     pub(super) limits: Vec<Limit>,
+    /// Empty when they were not asked for: there may be very many.
+    pub(super) consumers: Vec<Consumer>,
 }
 
 /// A queue and how fast it moves.
@@ -41,13 +43,15 @@ impl Sampler {
     }
 
     /// Looks, and tells the rates since the look before.
-    pub(super) async fn sample(&mut self, connection: &Connection) -> Result<Sample> {
+    pub(super) async fn sample(&mut self, connection: &Connection, consumers: bool) -> Result<Sample> {
         let client = &connection.client;
         let queues = client.queues(&self.prefix).await.map_err(|e| connection.error(&e))?;
         let limits = client.limits().await.map_err(|e| connection.error(&e))?;
+        let consumers = if consumers { client.consumers().await } else { Ok(Vec::new()) };
+        let consumers = consumers.map_err(|e| connection.error(&e))?;
         let now = Instant::now();
         let elapsed = self.at.replace(now).map(|before| (now - before).as_secs_f64());
-        Ok(Sample { queues: self.rates(queues, elapsed), limits })
+        Ok(Sample { queues: self.rates(queues, elapsed), limits, consumers })
     }
 
     fn rates(&mut self, queues: Vec<Queue>, elapsed_s: Option<f64>) -> Vec<QueueRow> {

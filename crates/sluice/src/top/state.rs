@@ -53,6 +53,7 @@ impl Sort {
 pub(super) enum Pane {
     Queues,
     Limits,
+    Consumers,
 }
 
 /// What the next keys are for.
@@ -183,7 +184,11 @@ impl State {
             KeyCode::Char('s') => self.sort = self.sort.next(),
             KeyCode::Char('/') => self.mode = Mode::Filter,
             KeyCode::Tab => {
-                self.pane = if self.pane == Pane::Queues { Pane::Limits } else { Pane::Queues };
+                self.pane = match self.pane {
+                    Pane::Queues => Pane::Limits,
+                    Pane::Limits => Pane::Consumers,
+                    Pane::Consumers => Pane::Queues,
+                };
             }
             KeyCode::Char('p') => {
                 return self.on_chosen(|row| {
@@ -240,7 +245,7 @@ pub(super) mod tests {
             acked_per_s: 0.0,
         };
         let queues = vec![row("mail", 5, 1.0), row("billing", 9, 2.0), row("mail.bulk", 0, 7.5)];
-        State::new("default".into(), Sample { queues, limits: Vec::new() })
+        State::new("default".into(), Sample { queues, ..Sample::default() })
     }
 
     fn press(state: &mut State, codes: &[KeyCode]) -> Option<Command> {

@@ -1,14 +1,18 @@
 //! Drawing.
 
+use std::cmp::Reverse;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 
+use sluice_client::Consumer;
+
 use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, State, is_paused};
-use crate::cli::format::{length, size};
+use crate::cli::format::{length, now_ms, size};
 
 const QUEUE_COLUMNS: [&str; 11] = [
     "QUEUE",
@@ -23,6 +27,7 @@ const QUEUE_COLUMNS: [&str; 11] = [
     "OLDEST",
     "SIZE",
 ];
+const CONSUMER_COLUMNS: [&str; 7] = ["ID", "CONSUMER", "STATE", "IN FLIGHT", "CREDIT", "OLDEST", "QUEUES"];
 const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "QUEUES", "NEXT AT"];
 
 /// Draws everything.
@@ -35,6 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
         (Mode::Peek, _) => draw_peek(frame, state, body),
         (_, Pane::Queues) => draw_queues(frame, state, body),
         (_, Pane::Limits) => draw_limits(frame, state, body),
+        (_, Pane::Consumers) => draw_consumers(frame, state, body),
     }
     frame.render_widget(Line::from(footline(state)), foot);
 }
@@ -66,7 +72,8 @@ fn footline(state: &State) -> String {
         Mode::Confirm(_) => "make all dead letters of this queue ready again? y confirms".into(),
         Mode::Peek => "any key goes back".into(),
         Mode::Look if state.note.is_empty() => {
-            "q quit  p pause/resume  Enter peek  d redrive dead  s sort  / filter  Tab limits".into()
+            "q quit  p pause/resume  Enter peek  d redrive dead  s sort  / filter  Tab limits, consumers"
+                .into()
         }
         Mode::Look => state.note.clone(),
     }
@@ -113,6 +120,28 @@ fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
     });
     let widths = [24, 10, 10, 40, 16].map(Constraint::Max);
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
+}
+
+/// Those that hold most come first.
+fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
+    let mut consumers: Vec<&Consumer> = state.sample.consumers.iter().collect();
+    consumers.sort_by_key(|consumer| Reverse(consumer.in_flight));
+    let now_ms = now_ms();
+    let rows = consumers.into_iter().map(|consumer| {
+        let oldest = consumer.oldest_leased_at_ms.map(|at_ms| length(now_ms.saturating_sub(at_ms)));
+        let cells = [
+            consumer.id.clone(),
+            consumer.name.clone(),
+            consumer.state.clone(),
+            consumer.in_flight.to_string(),
+            if consumer.state == "pulling" { "-".into() } else { consumer.credit.to_string() },
+            oldest.unwrap_or_else(|| "-".into()),
+            consumer.queues.join(" "),
+        ];
+        Row::new(cells.map(Cell::from))
+    });
+    let widths = [8, 24, 9, 10, 8, 8, 40].map(Constraint::Max);
+    frame.render_widget(Table::new(rows, widths).header(Row::new(CONSUMER_COLUMNS).style(bold())), area);
 }
 
 fn draw_peek(frame: &mut Frame<'_>, state: &State, area: Rect) {
@@ -182,6 +211,21 @@ mod tests {
         for part in ["QUEUE", "billing", "mail.bulk", "7.5", "q quit"] {
             assert!(screen.contains(part), "{part}: {screen}");
         }
+    }
+
+    #[test]
+    fn consumers_are_shown_with_what_they_hold_the_busiest_first() {
+        let consumer = |name: &str, in_flight: u32| {
+            serde_json::from_value(serde_json::json!({"id": "1", "name": name, "state": "attached",
+                "queues": ["mail", "bulk"], "credit": 50, "in_flight": in_flight, "since_at_ms": 1}))
+            .unwrap()
+        };
+        let mut state = state();
+        state.sample.consumers = vec![consumer("idle", 0), consumer("busy", 7)];
+        state.pane = Pane::Consumers;
+        let screen = drawn(&state, 130, 6);
+        let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
+        assert!(at("CREDIT") < at("busy") && at("busy") < at("idle") && at("mail bulk") > 0, "{screen}");
     }
 
     #[test]
