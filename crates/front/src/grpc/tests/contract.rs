@@ -34,7 +34,7 @@ const NOT_HERE: &[Operation] = &[
 
 /// Fields that only one of the calls with their message gives; and the media type of checkpoints, which the description of
 /// HTTP leaves open.
-const NOT_EVERYWHERE: &[&str] = &["message", "keys", "next", "checkpoint_content_type"];
+const NOT_EVERYWHERE: &[&str] = &["message", "keys", "holds", "next", "checkpoint_content_type"];
 
 /// Calls whose request is only one of the forms that HTTP takes: a list, not one item.
 const LISTS_ONLY: &[Operation] = &[Operation::Send, Operation::Extend];
