@@ -19,6 +19,7 @@ fn main() {
     journal(&corpus);
     http(&corpus);
     config(&corpus);
+    access(&corpus);
 }
 
 struct Corpus(PathBuf);
@@ -218,4 +219,22 @@ fn config(corpus: &Corpus) {
     for (name, text) in seeds {
         corpus.write("config", name, text.as_bytes());
     }
+}
+
+fn access(corpus: &Corpus) {
+    let seeds = [
+        (
+            "rules",
+            "[[rule]]\nname = \"billing\"\nidentities = [\"billing\", \"spiffe://prod/billing-*\"]\nrole = \"consumer\"\n\
+            namespaces = [\"shop\"]\nqueues = [\"invoices\", \"emails.*\"]\n",
+        ),
+        ("rates", "[[rate]]\nidentities = ['batch-*']\nrequests_per_s = 100\nburst = 0x20\n"),
+        ("revoked", "[revoked]\nserials = [\"05:AB\", '0102']\n"),
+        ("mistakes", "rule = 1\n[[rate]]\nburst = 0\n[revoked]\nserials = [7, \"x\"]\nserial = []\n"),
+        ("dotted", "revoked.serials = []\nrule = [{ name = 'a', identities = ['a'], role = 'admin' }]\n"),
+    ];
+    for (name, text) in seeds {
+        corpus.write("access_policy", name, text.as_bytes());
+    }
+    // Those of access_certificate were made once with `sluice cert client`: new ones would differ each time.
 }

@@ -9,6 +9,7 @@ use http::header::HeaderValue;
 use http::{Method, Response};
 use hyper::body::Incoming;
 
+use crate::credentials::Credentials;
 use crate::error::ClientError;
 use crate::retry::{Safety, Tries, random};
 use crate::session::Outgoing;
@@ -27,6 +28,8 @@ pub struct Options {
     pub connect_retry_for: Duration,
     /// Most connections at once (default 256).
     pub connections_max: usize,
+    /// What it trusts, and who it is (default: nothing of its own).
+    pub credentials: Credentials,
 }
 
 impl Default for Options {
@@ -37,6 +40,7 @@ impl Default for Options {
             retry_for: Duration::from_secs(30),
             connect_retry_for: Duration::from_secs(10),
             connections_max: 256,
+            credentials: Credentials::default(),
         }
     }
 }
@@ -60,7 +64,7 @@ struct Shared {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT`, in the namespace `default`. Connects at the first request.
+    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. Connects at the first request.
     pub fn new(url: &str) -> Result<Client, ClientError> {
         Client::with_options(url, Options::default())
     }
@@ -198,8 +202,9 @@ mod tests {
     fn addresses_are_checked() {
         assert_eq!(Client::new("http://localhost:7070/").unwrap().server(), "localhost:7070");
         assert_eq!(Client::new("localhost:7070").unwrap().server(), "localhost:7070");
+        assert_eq!(Client::new("https://localhost").unwrap().server(), "localhost:443");
         assert_eq!(Client::new("http://[::1]:99").unwrap().server(), "[::1]:99");
-        for bad in ["https://a:1", "ftp://a", "http://a:99999", "http://a/b", "", "http://"] {
+        for bad in ["ftp://a", "http://a:99999", "http://a/b", "", "http://"] {
             assert!(Client::new(bad).is_err(), "{bad}");
         }
     }

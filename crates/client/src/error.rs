@@ -40,6 +40,11 @@ pub enum ClientError {
         /// What was not understood.
         reason: String,
     },
+    /// The certificates, keys or tokens given to this client are not usable.
+    Credentials {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The server's address is not one that this client can use.
     InvalidUrl {
         /// The address.
@@ -54,6 +59,8 @@ pub enum ClientError {
 pub enum TransportKind {
     /// None could be made: nothing was sent.
     Connect,
+    /// One was made, and TLS could not be agreed on: nothing was sent.
+    Tls,
     /// It broke: whether the request took effect is not known.
     Broken,
     /// No answer within the time allowed: whether the request took effect is not known.
@@ -72,7 +79,9 @@ impl ClientError {
     /// Whether the request may have been carried out all the same: its answer was lost.
     pub(crate) fn may_have_taken_effect(&self) -> bool {
         match self {
-            ClientError::Transport { kind, .. } => *kind != TransportKind::Connect,
+            ClientError::Transport { kind, .. } => {
+                !matches!(kind, TransportKind::Connect | TransportKind::Tls)
+            }
             ClientError::Server { status, .. } => *status >= 500,
             _ => false,
         }
@@ -91,6 +100,7 @@ impl fmt::Display for ClientError {
             ClientError::Transport { kind, server, tried, reason } => {
                 let what = match kind {
                     TransportKind::Connect => "cannot connect to",
+                    TransportKind::Tls => "cannot agree on TLS with",
                     TransportKind::Broken => "lost the connection to",
                     TransportKind::Timeout => "no answer in time from",
                 };
@@ -100,6 +110,7 @@ impl fmt::Display for ClientError {
             ClientError::Protocol { status, reason } => {
                 write!(f, "the answer (status {status}) was not understood: {reason}")
             }
+            ClientError::Credentials { reason } => f.write_str(reason),
             ClientError::InvalidUrl { url, reason } => write!(f, "{url:?} is not a server address: {reason}"),
         }
     }

@@ -4,9 +4,9 @@
 //! receives, runs a handler, and settles), the types of requests and responses, and [`ClientError`]. What does not: any
 //! rule of the queue; the server decides, and says so with a code.
 //!
-//! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `retry` when to
-//! try again, `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-//! `message` and `flows` what is sent, `session` streams over gRPC, `worker` the loop.
+//! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `credentials` what they
+//! trust and show, `retry` when to try again, `encode` JSON of the hot requests, `answers` and `json` their responses,
+//! `types` the other responses, `message` and `flows` what is sent, `session` streams over gRPC, `worker` the loop.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -22,12 +22,14 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access;
 mod answers;
 mod base64;
 mod calls;
 mod changes;
 mod client;
 mod consumers;
+mod credentials;
 mod encode;
 mod error;
 mod flows;
@@ -41,10 +43,12 @@ mod transport;
 mod types;
 mod worker;
 
+pub use access::{AuditPage, Token, TokenMade, TokenNew, WhoAmI};
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::{Client, Options};
 pub use consumers::{Consumer, Held, Holder};
+pub use credentials::Credentials;
 pub use error::{ClientError, TransportKind};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage, Step};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};

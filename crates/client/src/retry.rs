@@ -65,9 +65,15 @@ impl Tries {
 fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
     match error {
         ClientError::Transport { kind: TransportKind::Connect, .. } => true,
+        // A certificate that is not trusted now will not be so in a second.
+        ClientError::Transport { kind: TransportKind::Tls, .. } => false,
         ClientError::Transport { .. } => safety == Safety::Repeatable,
         // Refused before anything was done, whatever the request.
-        ClientError::Server { code, .. } if code == "overloaded" || code == "shutting_down" => true,
+        ClientError::Server { code, .. }
+            if ["overloaded", "shutting_down", "rate_limited"].contains(&code.as_str()) =>
+        {
+            true
+        }
         ClientError::Server { code, .. } if code == "payload_damaged" => false,
         ClientError::Server { status, .. } => {
             safety == Safety::Repeatable && matches!(status, 500 | 502 | 503 | 504)

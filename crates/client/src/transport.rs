@@ -4,18 +4,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use crate::client::Options;
+use crate::credentials::Alpn;
 use crate::error::{ClientError, TransportKind};
 use crate::session::{self, Outgoing};
 use crate::types::ErrorBody;
@@ -58,6 +62,19 @@ pub(crate) struct Failure {
 
 type Connection = SendRequest<Full<Bytes>>;
 
+/// A connection, encrypted or not.
+trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
+
+/// How connections are encrypted.
+struct Tls {
+    http1: TlsConnector,
+    http2: TlsConnector,
+    /// Whom the server's certificate must name.
+    name: ServerName<'static>,
+}
+
 /// The connections to one server.
 #[derive(Debug)]
 pub(crate) struct Transport {
@@ -65,6 +82,8 @@ pub(crate) struct Transport {
     pub(crate) address: String,
     host: HeaderValue,
     user_agent: HeaderValue,
+    authorization: Option<HeaderValue>,
+    tls: Option<Tls>,
     connect_timeout: Duration,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
@@ -76,11 +95,11 @@ impl Transport {
             |reason: &str| ClientError::InvalidUrl { url: url.to_owned(), reason: reason.to_owned() };
         let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let uri: Uri = full.parse().map_err(|_| invalid("expected http://HOST:PORT"))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(invalid("TLS is not supported yet, use http://")),
-            _ => return Err(invalid("expected http://HOST:PORT")),
-        }
+        let (encrypted, default_port) = match uri.scheme_str() {
+            Some("http") => (false, 80),
+            Some("https") => (true, 443),
+            _ => return Err(invalid("expected http://HOST:PORT or https://HOST:PORT")),
+        };
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(invalid("expected http://HOST:PORT without a path"));
         }
@@ -91,7 +110,17 @@ impl Transport {
             None if authority.len() > host.len() => {
                 return Err(invalid("the port is not a number from 1 to 65535"));
             }
-            None => 80,
+            None => default_port,
+        };
+        let tls = match encrypted {
+            false => None,
+            true => {
+                let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                let name = ServerName::try_from(bare)
+                    .map_err(|_| invalid("the host is neither a DNS name nor an address"))?;
+                let connector = |alpn| options.credentials.connector(alpn);
+                Some(Tls { http1: connector(Alpn::Http1)?, http2: connector(Alpn::Http2)?, name })
+            }
         };
         let address = format!("{host}:{port}");
         let host = HeaderValue::from_str(&address).map_err(|_| invalid("the host is not one"))?;
@@ -99,6 +128,8 @@ impl Transport {
             address,
             host,
             user_agent: HeaderValue::from_static(concat!("sluice-client/", env!("CARGO_PKG_VERSION"))),
+            authorization: options.credentials.authorization()?,
+            tls,
             connect_timeout: options.connect_timeout,
             idle: Mutex::new(Vec::new()),
             permits: Semaphore::new(options.connections_max.max(1)),
@@ -164,7 +195,7 @@ impl Transport {
     /// Begins a stream over HTTP/2, on a connection of its own that ends with it.
     pub(crate) async fn stream(&self, path: &str, outgoing: Outgoing) -> Result<Response<Incoming>, Failure> {
         let begin = async {
-            let stream = self.reach().await?;
+            let stream = self.reach(Alpn::Http2).await?;
             let (mut sender, driver) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -176,9 +207,14 @@ impl Transport {
                 .map_err(|e| Failure { kind: TransportKind::Connect, reason: e.to_string() })?;
             // The driver ends with the connection; its error reaches the stream that it carried.
             tokio::spawn(driver);
-            let uri = format!("http://{}{path}", self.address).parse().map_err(|e| Failure::broken(&e))?;
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            let uri =
+                format!("{scheme}://{}{path}", self.address).parse().map_err(|e| Failure::broken(&e))?;
             let mut request = session::request(uri, outgoing);
             request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
+            if let Some(authorization) = &self.authorization {
+                request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+            }
             sender.send_request(request).await.map_err(|e| Failure::broken(&e))
         };
         let late = || Failure {
@@ -195,6 +231,9 @@ impl Transport {
         let headers = request.headers_mut();
         headers.insert(HOST, self.host.clone());
         headers.insert(USER_AGENT, self.user_agent.clone());
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
         if !call.body.is_empty() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
@@ -205,7 +244,7 @@ impl Transport {
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {
-        let stream = self.reach().await?;
+        let stream = self.reach(Alpn::Http1).await?;
         let connected = handshake(TokioIo::new(stream)).await;
         let (sender, driver) =
             connected.map_err(|e| Failure { kind: TransportKind::Connect, reason: e.to_string() })?;
@@ -215,7 +254,7 @@ impl Transport {
     }
 
     /// Makes a connection, over which nothing is spoken yet.
-    async fn reach(&self) -> Result<TcpStream, Failure> {
+    async fn reach(&self, alpn: Alpn) -> Result<Box<dyn Wire>, Failure> {
         let failure = |reason: String| Failure { kind: TransportKind::Connect, reason };
         let stream = match timeout(self.connect_timeout, TcpStream::connect(&self.address)).await {
             Ok(Ok(stream)) => stream,
@@ -223,7 +262,13 @@ impl Transport {
             Err(_) => return Err(failure(format!("no connection within {:?}", self.connect_timeout))),
         };
         stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
-        Ok(stream)
+        let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
+        let connector = if alpn == Alpn::Http2 { &tls.http2 } else { &tls.http1 };
+        match timeout(self.connect_timeout, connector.connect(tls.name.clone(), stream)).await {
+            Ok(Ok(stream)) => Ok(Box::new(stream)),
+            Ok(Err(e)) => Err(Failure { kind: TransportKind::Tls, reason: tls_reason(&e) }),
+            Err(_) => Err(failure(format!("no TLS within {:?}", self.connect_timeout))),
+        }
     }
 
     fn take_idle(&self) -> Option<Connection> {
@@ -245,6 +290,26 @@ impl Transport {
     /// A connection that broke under a request was most likely not the only one.
     fn forget_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// What went wrong in the handshake, and what is most likely the cause.
+fn tls_reason(error: &std::io::Error) -> String {
+    use rustls::{CertificateError, Error};
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    let hint = match cause {
+        Some(Error::InvalidMessage(_)) => "; does the server speak TLS at this port?",
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; give the certificate of the CA that has signed the server's"
+        }
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -55,12 +55,14 @@ mod grpc {
     pub(super) const INTERNAL: u8 = 13;
     pub(super) const UNAVAILABLE: u8 = 14;
     pub(super) const DATA_LOSS: u8 = 15;
+    pub(super) const UNAUTHENTICATED: u8 = 16;
 }
 
 /// MQTT 5 reason codes, by the names of MQTT-2.4.
 mod mqtt {
     pub(super) const UNSPECIFIED: u8 = 0x80;
     pub(super) const IMPLEMENTATION_SPECIFIC: u8 = 0x83;
+    pub(super) const BAD_USER_NAME_OR_PASSWORD: u8 = 0x86;
     pub(super) const NOT_AUTHORIZED: u8 = 0x87;
     pub(super) const SERVER_UNAVAILABLE: u8 = 0x88;
     pub(super) const SERVER_BUSY: u8 = 0x89;
@@ -170,6 +172,26 @@ pub const TABLE: &[Code] = &[
     row("payload_damaged", 500, grpc::DATA_LOSS, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::SERVER),
     row("internal", 500, grpc::INTERNAL, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::SERVER),
     // Those of the fronts.
+    row(
+        "unauthenticated",
+        401,
+        grpc::UNAUTHENTICATED,
+        mqtt::BAD_USER_NAME_OR_PASSWORD,
+        amqp::ACCESS_REFUSED,
+        exit::FORBIDDEN,
+    ),
+    row(
+        "forbidden",
+        403,
+        grpc::PERMISSION_DENIED,
+        mqtt::NOT_AUTHORIZED,
+        amqp::ACCESS_REFUSED,
+        exit::FORBIDDEN,
+    ),
+    full("rate_limited", 429, mqtt::QUOTA_EXCEEDED, exit::UNAVAILABLE),
+    not_found("token_not_found"),
+    conflict("token_exists", grpc::ALREADY_EXISTS),
+    conflict("admin_needed", grpc::FAILED_PRECONDITION),
     caller("invalid_json"),
     caller("invalid_protobuf"),
     caller("frame_out_of_order"),

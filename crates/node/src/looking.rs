@@ -1,5 +1,6 @@
 //! Reads of the handle: each is a bounded look between two batches; long ones are cut into pages here.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
@@ -91,6 +92,32 @@ impl Node {
         stored
             .filter(|stored| !payload || stored.blob.is_some())
             .ok_or_else(|| Error::PayloadDamaged { id: id.to_string() })
+    }
+
+    /// The queues that these messages of a namespace are in now, each once; what is not there is in none.
+    ///
+    /// # Errors
+    /// `namespace_not_found`, `overloaded`.
+    pub async fn queues_of(&self, namespace: NamespaceId, ids: &[MessageId]) -> Result<Vec<Arc<str>>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let mut queues: Vec<Arc<str>> = Vec::new();
+        for page in ids.chunks(LOOK_MESSAGES) {
+            let page = page.to_vec();
+            let found = self
+                .look(shard, move |at| {
+                    let mut found: Vec<QueueId> =
+                        page.iter().filter_map(|id| Some(at.engine.message(*id).ok()?.queue)).collect();
+                    found.sort_unstable();
+                    found.dedup();
+                    let name = |queue: QueueId| at.engine.queue_name(queue).map(Arc::from);
+                    found.into_iter().filter_map(name).collect::<Vec<Arc<str>>>()
+                })
+                .await?;
+            queues.extend(found);
+        }
+        queues.sort_unstable();
+        queues.dedup();
+        Ok(queues)
     }
 
     /// Messages of a queue by id, in one state or all; with their bytes and histories when `payload`. A page may be

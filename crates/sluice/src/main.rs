@@ -3,12 +3,13 @@
 //! What lives here: what an operator or a developer types, and what they read. What does not: behaviour of queues
 //! (engine), durability (journal), the wire (front, client).
 //!
-//! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `root_keys` where the keys of
-//! encryption are, `work` the loop that
+//! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert` certificates,
+//! `root_keys` where the keys of encryption are, `work` the loop that
 //! runs a command for each message, `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bench;
+mod cert;
 mod cli;
 mod config;
 mod root_keys;

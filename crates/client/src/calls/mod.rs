@@ -1,5 +1,6 @@
 //! One method per call of the API.
 
+mod access;
 mod admin;
 mod changes;
 mod consumers;

@@ -319,6 +319,6 @@ fn is_foreign(error: &ClientError) -> bool {
     match error {
         ClientError::Protocol { .. } | ClientError::Transport { .. } => true,
         ClientError::Server { code, .. } => code == "method_not_allowed" || code == "internal",
-        ClientError::InvalidUrl { .. } => false,
+        ClientError::Credentials { .. } | ClientError::InvalidUrl { .. } => false,
     }
 }

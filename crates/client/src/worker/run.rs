@@ -382,7 +382,9 @@ where
         let final_error = match &error {
             ClientError::Server { status, .. } => (400..500).contains(status) && *status != 429,
             ClientError::Transport { .. } => false,
-            ClientError::Protocol { .. } | ClientError::InvalidUrl { .. } => true,
+            ClientError::Protocol { .. }
+            | ClientError::InvalidUrl { .. }
+            | ClientError::Credentials { .. } => true,
         };
         if final_error {
             self.failed = Some(error);

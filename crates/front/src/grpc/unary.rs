@@ -18,15 +18,17 @@ use super::status::{GRPC, refusal, success};
 use super::to_json::{Rows, read_rows, text_of, write_object};
 use super::wire::{INVALID, Raw};
 use super::{from_json, session};
+use crate::access::{Caller, Peer};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
 use crate::http::connection::Activity;
 use crate::http::context::Context;
-use crate::http::dispatch::{Finished, admit, operate, request_id, take_note};
+use crate::http::dispatch::{Finished, admit, is_audited, operate, record, request_id, take_note};
 use crate::http::errors::ApiError;
 use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
-use crate::http::routes::{ROUTES, Route, Scope};
+use crate::http::permit::{identify, permit};
+use crate::http::routes::{Captured, ROUTES, Route, Scope};
 
 /// Whether a request is a call of gRPC.
 pub(crate) fn is_call(headers: &HeaderMap) -> bool {
@@ -39,6 +41,7 @@ pub(crate) fn is_call(headers: &HeaderMap) -> bool {
 pub(crate) async fn handle(
     context: Arc<Context>,
     activity: Arc<Activity>,
+    peer: Arc<Peer>,
     request: Request<Incoming>,
 ) -> Response<Body> {
     let started = Instant::now();
@@ -47,9 +50,10 @@ pub(crate) async fn handle(
     let (head, body) = request.into_parts();
     let request_id = request_id(&head.headers, &context);
     let route = route_of(head.uri.path());
-    let result = match check_call(&head, is_http2).and_then(|()| admit(&context, &head, &in_flight, route)) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(&context, body)),
-        Ok(()) => answer(&context, &in_flight, &head, route, body).await.map(success_with),
+    let mut by = By { peer: &peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
+    let result = match begin(&context, &head, &in_flight, &mut by, route, is_http2) {
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(&context, &peer, &head, body)),
+        Ok(()) => answer(&context, &in_flight, &head, &mut by, route, body).await.map(success_with),
         Err(error) => Err(error),
     };
     let (response, status) = match result {
@@ -62,7 +66,38 @@ pub(crate) async fn handle(
         }
     };
     let finished = Finished { route, status, started, request_id };
+    if is_audited(&context, route) {
+        record(&context, &peer, &by.caller, &by.target, &finished).await;
+    }
     take_note(&context, &head, response, in_flight, finished)
+}
+
+/// Who calls, and what about.
+struct By<'p> {
+    peer: &'p Peer,
+    caller: Caller,
+    /// For the audit log.
+    target: String,
+}
+
+/// What is checked before anything is read: finds out who calls.
+fn begin(
+    context: &Context,
+    head: &Parts,
+    in_flight: &InFlight,
+    by: &mut By<'_>,
+    route: Option<usize>,
+    is_http2: bool,
+) -> Result<(), ApiError> {
+    check_call(head, is_http2)?;
+    admit(context, head, in_flight, route)?;
+    if let Some(route) = route {
+        // A session finds out for itself, with each of its frames.
+        by.caller = identify(by.peer, head, &ROUTES[route])?;
+        // What exactly is asked stands in the body, which nobody sends who has not said who they are.
+        by.caller.known()?;
+    }
+    Ok(())
 }
 
 /// What makes a request a call that can be answered.
@@ -90,6 +125,7 @@ async fn answer(
     context: &Arc<Context>,
     in_flight: &Arc<InFlight>,
     head: &Parts,
+    by: &mut By<'_>,
     route: Option<usize>,
     body: Incoming,
 ) -> Result<Vec<u8>, ApiError> {
@@ -106,7 +142,13 @@ async fn answer(
         let message = only_message(upload.shared(), rules.bytes_max)?;
         Asked::read(route, schema().message(input), &message)?
     };
-    let response = asked.call(context, in_flight, route).await?;
+    by.target = format!("{path} {}/{}", asked.namespace.as_deref().unwrap_or_default(), asked.name);
+    let captured = Captured {
+        namespace: asked.namespace.as_deref().map(Cow::Borrowed),
+        name: Cow::Borrowed(&*asked.name),
+    };
+    permit(by.peer, head, &by.caller, route, &captured)?;
+    let response = asked.call(context, in_flight, by, route).await?;
     let json = response.into_body().into_bytes();
     from_json::encode(output, &json).map_err(|error| {
         ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
@@ -176,12 +218,15 @@ impl Asked {
         self,
         context: &Arc<Context>,
         in_flight: &Arc<InFlight>,
+        by: &By<'_>,
         route: &Route,
     ) -> Result<Response<Body>, ApiError> {
         let Asked { namespace, name, head, json } = self;
         // An empty body says as much as an object without fields, and all calls take it.
         let body = if json == b"{}" { Bytes::new() } else { json.into() };
-        let call = Call { context, in_flight, head: &head, namespace: namespace.as_deref(), name: &name };
+        let (caller, peer) = (&by.caller, by.peer);
+        let (head, namespace) = (&head, namespace.as_deref());
+        let call = Call { context, in_flight, head, caller, peer, namespace, name: &name };
         operate(&call, route.operation, Inbound::There(body)).await
     }
 }

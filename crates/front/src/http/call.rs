@@ -14,9 +14,8 @@ use super::in_flight::InFlight;
 use super::json::Read;
 use super::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 use super::query::Params;
-
-/// Name of the namespace that callers get who name none.
-const DEFAULT_NAMESPACE: &str = "default";
+use super::routes::DEFAULT_NAMESPACE;
+use crate::access::{Caller, Peer};
 
 /// A request that has found its route; its body is not read yet.
 #[derive(Debug)]
@@ -24,6 +23,10 @@ pub(crate) struct Call<'c> {
     pub(crate) context: &'c Arc<Context>,
     pub(crate) in_flight: &'c Arc<InFlight>,
     pub(crate) head: &'c Parts,
+    /// Who calls; that they may, as far as the path tells, has been seen to.
+    pub(crate) caller: &'c Caller,
+    /// The other end of the connection.
+    pub(crate) peer: &'c Peer,
     /// The namespace in the path; `None`: the default.
     pub(crate) namespace: Option<&'c str>,
     /// The queue, message id or namespace in the path; empty if there is none.

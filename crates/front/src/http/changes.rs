@@ -14,6 +14,7 @@ use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
+use crate::access::Right;
 
 /// Fields of those changes that have none of their own.
 pub(crate) const CHANGE_FIELDS: &[&str] = &["by", "why", "version"];
@@ -83,7 +84,7 @@ pub(crate) fn text(reader: &mut Reader<'_>) -> Read<String> {
 }
 
 /// A list of texts.
-fn texts(reader: &mut Reader<'_>) -> Read<Vec<String>> {
+pub(crate) fn texts(reader: &mut Reader<'_>) -> Read<Vec<String>> {
     let mut texts = Vec::new();
     reader.array(|reader, _| {
         texts.push(text(reader)?);
@@ -119,6 +120,10 @@ pub(crate) async fn change(call: &Call<'_>, body: Inbound, verb: Verb) -> Result
     // A message of another namespace is as good as none: ids must not be a way around namespaces.
     if id.namespace != namespace {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
+    }
+    call.allow_messages(Right::Operate, std::iter::once(id)).await?;
+    if let Some(to) = &said.to {
+        call.allow_queue(Right::Operate, to)?;
     }
     let tags: Option<Vec<&str>> = said.tags.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
     let action = match verb {

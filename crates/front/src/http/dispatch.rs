@@ -17,12 +17,15 @@ use super::connection::Activity;
 use super::context::Context;
 use super::errors::ApiError;
 use super::in_flight::InFlight;
+use super::permit::{identify, permit};
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
     admin, bulk, changes, consumers, dead, extend, flows, groups, keys, limits, messages, namespaces,
     openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
+    tokens,
 };
+use crate::access::{Act, Caller, Peer};
 use crate::grpc;
 
 /// Longest request id that is taken over from a client, in bytes.
@@ -33,10 +36,11 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) async fn handle(
     context: Arc<Context>,
     activity: Arc<Activity>,
+    peer: Arc<Peer>,
     request: Request<Incoming>,
 ) -> Response<Body> {
     if grpc::is_call(request.headers()) {
-        return grpc::handle(context, activity, request).await;
+        return grpc::handle(context, activity, peer, request).await;
     }
     let started = Instant::now();
     let in_flight = InFlight::enter(&context, &activity, request.version() == Version::HTTP_2);
@@ -45,8 +49,13 @@ pub(crate) async fn handle(
     let found = find(&head.method, head.uri.path());
     let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
 
-    let result = match admit(&context, &head, &in_flight, route) {
-        Ok(()) => answer(&context, &in_flight, &head, found, Inbound::Coming(body)).await,
+    let mut caller = Caller::Nobody;
+    let result = match begin(&context, &head, &in_flight, &peer, &found, &mut caller) {
+        Ok(()) => {
+            let asked =
+                Asked { context: &context, in_flight: &in_flight, head: &head, caller: &caller, peer: &peer };
+            asked.answer(found, Inbound::Coming(body)).await
+        }
         Err(error) => Err(error),
     };
     let response = result.unwrap_or_else(|error| {
@@ -55,7 +64,49 @@ pub(crate) async fn handle(
     });
     let status = response.status().as_u16();
     let finished = Finished { route, status, started, request_id };
+    if is_audited(&context, route) {
+        record(&context, &peer, &caller, head.uri.path(), &finished).await;
+    }
     take_note(&context, &head, response, in_flight, finished)
+}
+
+/// Whether the audit log is to know of a request.
+pub(crate) fn is_audited(context: &Context, route: Option<usize>) -> bool {
+    context.options.access.asks() && route.is_some_and(|at| ROUTES[at].is_audited())
+}
+
+/// Takes an act down in the audit log, before its caller hears of it.
+pub(crate) async fn record(
+    context: &Context,
+    peer: &Peer,
+    caller: &Caller,
+    target: &str,
+    finished: &Finished,
+) {
+    let outcome = finished.status.to_string();
+    let act = Act {
+        operation: finished.route.map_or("", |at| ROUTES[at].name),
+        target,
+        outcome: &outcome,
+        request_id: finished.request_id.to_str().unwrap_or_default(),
+    };
+    context.options.access.record(&context.node, peer, caller, act).await;
+}
+
+/// What is checked before anything is read: finds out who calls, and whether they may.
+fn begin(
+    context: &Context,
+    head: &Parts,
+    in_flight: &InFlight,
+    peer: &Peer,
+    found: &Found<'_>,
+    caller: &mut Caller,
+) -> Result<(), ApiError> {
+    let Found::Route(at, captured) = found else { return admit(context, head, in_flight, None) };
+    admit(context, head, in_flight, Some(*at))?;
+    let route = &ROUTES[*at];
+    *caller = identify(peer, head, route)?;
+    permit(peer, head, caller, route, captured)
 }
 
 /// A request that has its answer.
@@ -91,7 +142,7 @@ pub(crate) fn take_note(
     response
 }
 
-/// What is checked before anything is read. Those who look after the server get through when it is busy.
+/// What keeps the server from being asked for more than it can do. Those who look after the server get through when it is busy.
 pub(crate) fn admit(
     context: &Context,
     head: &Parts,
@@ -100,7 +151,11 @@ pub(crate) fn admit(
 ) -> Result<(), ApiError> {
     let operation = route.map(|at| ROUTES[at].operation);
     let watching = matches!(operation, Some(Operation::Health | Operation::Ready | Operation::Metrics));
-    if in_flight.rank > context.options.requests_max && !watching {
+    let requests_max = context.options.requests_max;
+    let relieves = operation.is_some_and(Operation::relieves);
+    // An eighth more for those that make less of what there is to do, as in the mailboxes of the shards.
+    let most = if relieves { requests_max + requests_max / 8 } else { requests_max };
+    if in_flight.rank > most && !watching {
         return Err(Error::Overloaded { what: "requests", retry_after_ms: 1_000 }.into());
     }
     if operation.is_some_and(Operation::answers_at_length) {
@@ -128,24 +183,31 @@ fn check_origin(head: &Parts) -> Result<(), ApiError> {
     }
 }
 
-async fn answer(
-    context: &Arc<Context>,
-    in_flight: &Arc<InFlight>,
-    head: &Parts,
-    found: Found<'_>,
-    body: Inbound,
-) -> Result<Response<Body>, ApiError> {
-    match found {
-        Found::Route(at, captured) => {
-            let namespace = captured.namespace.as_deref();
-            let call = &Call { context, in_flight, head, namespace, name: &captured.name };
-            operate(call, ROUTES[at].operation, body).await
-        }
-        Found::OtherMethods(allow) => Ok(other_method(head, &allow)),
-        Found::Nothing => {
-            let path: String = head.uri.path().chars().take(256).collect();
-            let message = format!("there is nothing at {path:?}: /docs lists what there is");
-            Err(ApiError::new("not_found", message).with(|o| o.text("path", &path)))
+/// A request that was admitted.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    context: &'a Arc<Context>,
+    in_flight: &'a Arc<InFlight>,
+    head: &'a Parts,
+    caller: &'a Caller,
+    peer: &'a Peer,
+}
+
+impl Asked<'_> {
+    async fn answer(self, found: Found<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+        let Asked { context, in_flight, head, caller, peer } = self;
+        match found {
+            Found::Route(at, captured) => {
+                let namespace = captured.namespace.as_deref();
+                let call = &Call { context, in_flight, head, caller, peer, namespace, name: &captured.name };
+                operate(call, ROUTES[at].operation, body).await
+            }
+            Found::OtherMethods(allow) => Ok(other_method(head, &allow)),
+            Found::Nothing => {
+                let path: String = head.uri.path().chars().take(256).collect();
+                let message = format!("there is nothing at {path:?}: /docs lists what there is");
+                Err(ApiError::new("not_found", message).with(|o| o.text("path", &path)))
+            }
         }
     }
 }
@@ -248,6 +310,11 @@ pub(crate) async fn operate(
         Operation::Backup => admin::backup(call).await,
         Operation::KeysShow => keys::show(call).await,
         Operation::KeysRotate => keys::rotate(call).await,
+        Operation::TokenList => tokens::list(call),
+        Operation::TokenCreate => tokens::create(call, body).await,
+        Operation::TokenRevoke => tokens::revoke(call).await,
+        Operation::Audit => tokens::audit(call).await,
+        Operation::WhoAmI => tokens::whoami(call),
         Operation::Health => Ok(admin::health()),
         Operation::Ready => Ok(admin::ready(call)),
         Operation::Metrics => prometheus::metrics(call).await,

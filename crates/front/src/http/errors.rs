@@ -1,7 +1,7 @@
 //! Errors as answers: status, `Retry-After`, and `{"error":{"code","message","details"}}`.
 
 use http::StatusCode;
-use http::header::{HeaderValue, RETRY_AFTER};
+use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::response::Response;
 use serde_json::Value;
@@ -11,10 +11,11 @@ use sluice_engine::error::{Blame, FieldValue};
 use super::body::Body;
 use super::json::{Fault, Object, object, push_list, push_text};
 use super::respond;
+use crate::access::{Denied, TokenError};
 use crate::codes;
 
 /// An error on its way to the client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     code: &'static str,
     message: String,
@@ -113,6 +114,9 @@ impl ApiError {
             });
         });
         let mut response = respond::json(self.status(), out);
+        if self.code == "unauthenticated" {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(ms) = self.retry_after_ms {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
         }
@@ -130,6 +134,26 @@ impl From<Error> for ApiError {
             details,
             retry_after_ms: retry_after_ms(&error),
             blame: error.blame(),
+        }
+    }
+}
+
+impl From<Denied> for ApiError {
+    fn from(denied: Denied) -> Self {
+        let Denied { code, message, retry_after_ms } = denied;
+        let error = ApiError::new(code, message);
+        match retry_after_ms {
+            None => error,
+            Some(ms) => ApiError { retry_after_ms, ..error.with(|o| o.number("retry_after_ms", ms)) },
+        }
+    }
+}
+
+impl From<TokenError> for ApiError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Own(code, message) => ApiError::new(code, message),
+            TokenError::Engine(error) => error.into(),
         }
     }
 }

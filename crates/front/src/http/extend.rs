@@ -13,6 +13,7 @@ use super::content::{Content, Names};
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, Text};
 use super::settle::{Bounded, Parsed, answer, in_order, parse_receipts};
+use crate::access::Right;
 
 /// Fields of extend.
 pub(crate) const EXTEND_FIELDS: &[&str] =
@@ -29,6 +30,10 @@ const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64
 pub(crate) async fn extend(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
+    if !call.may_everywhere(Right::Receive) {
+        let ids = request.items().0.into_iter().map(|(receipt, _)| receipt.id);
+        call.allow_messages(Right::Receive, ids).await?;
+    }
     let extended = request.extend(call.node(), call.namespace_id()?).await?;
     answer(extended, request.is_list)
 }

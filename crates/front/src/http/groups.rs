@@ -12,7 +12,8 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Object, object};
 use super::respond;
-use super::send::{Batch, idempotency_key};
+use super::send::{Batch, allow_onward, idempotency_key};
+use crate::access::Right;
 use crate::digest::group_digest;
 
 /// `POST P/groups`
@@ -26,6 +27,8 @@ pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body
     let items = batch.items(&headers, &tags, &options).into_iter();
     let mut members: Vec<QueueItem<'_>> =
         items.zip(queues).map(|(item, queue)| QueueItem { queue: batch.text(queue), item }).collect();
+    members.iter().try_for_each(|member| call.allow_queue(Right::Send, member.queue))?;
+    allow_onward(call.asking(), members.iter().map(|member| &member.item))?;
     let idempotency_key = idempotency_key(&call.head.headers)?;
     let request_digest = if idempotency_key.is_empty() { 0 } else { group_digest(members.iter()) };
     let Some(callback) = members.pop() else {
@@ -55,6 +58,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
+    call.allow_messages(Right::Result, std::iter::once(id)).await?;
     let view = call.node().group(id).await?;
     let mut out = Vec::with_capacity(128);
     object(&mut out, |o| {

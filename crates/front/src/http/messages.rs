@@ -19,6 +19,7 @@ use super::receive::{write_checkpoint, write_payload, write_request, write_tags}
 use super::respond;
 use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
+use crate::access::Right;
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["state", "cursor", "limit", "payload"];
@@ -46,6 +47,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
+    call.allow_messages(Right::Observe, std::iter::once(id)).await?;
     call.room_for(1)?;
     let stored = call.node().message(id, payload).await?;
     let mut out = Vec::with_capacity(512);

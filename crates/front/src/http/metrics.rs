@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::routes::ROUTES;
+use crate::access::Turned;
 
 /// Statuses that are counted each on its own; any other counts as the last.
 pub(crate) const STATUSES: &[u16] =
-    &[200, 201, 204, 400, 403, 404, 405, 408, 409, 413, 415, 429, 500, 503, 507, 0];
+    &[200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 503, 507, 0];
 
 /// Upper bounds of the latency buckets, in microseconds.
 pub(crate) const BUCKETS_US: &[u64] =
@@ -26,6 +27,12 @@ pub(crate) struct HttpMetrics {
     pub(crate) connections_refused: AtomicU64,
     /// Connections that were cut because the client was slow.
     pub(crate) connections_cut: AtomicU64,
+    /// Connections that came to no TLS.
+    pub(crate) handshakes_failed: AtomicU64,
+    /// Connections that were turned away because their address has too many.
+    pub(crate) address_full: AtomicU64,
+    /// Connections that were turned away because their address has failed too often.
+    pub(crate) address_banned: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +62,9 @@ impl Default for HttpMetrics {
             connections: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             connections_cut: AtomicU64::new(0),
+            handshakes_failed: AtomicU64::new(0),
+            address_full: AtomicU64::new(0),
+            address_banned: AtomicU64::new(0),
         }
     }
 }
@@ -71,6 +81,15 @@ impl HttpMetrics {
         }
         row.count.fetch_add(1, Ordering::Relaxed);
         row.sum_us.fetch_add(us, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that was turned away.
+    pub(crate) fn turned_away(&self, turned: Turned) {
+        let count = match turned {
+            Turned::TooMany => &self.address_full,
+            Turned::Banned => &self.address_banned,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The figures of routes that were called.

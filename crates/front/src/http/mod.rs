@@ -1,9 +1,9 @@
-//! The HTTP API: HTTP/1.1 and HTTP/2 in clear text, JSON in and out, as `docs/api.md` describes it.
+//! The HTTP API: HTTP/1.1 and HTTP/2, over TLS or in clear text, JSON in and out, as `docs/api.md` describes it.
 //!
 //! The way of a request: `server` accepts, `connection` watches the bytes for idle and slow clients, `dispatch` finds the
-//! route in the one table of `routes` and calls its handler (`send`, `receive`, `settle`, `raw`, `queues`, `messages`, `dead`,
-//! `namespaces`, `admin`, `prometheus`), which reads the body within the bounds of `body`, decodes it with `json`, calls the node
-//! and writes the answer; `answers` counts the memory that they take until they are read,
+//! route in the one table of `routes`, asks by `permit` whether the caller may, and calls its handler (`send`, `receive`,
+//! `settle`, `raw`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
+//! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
 //! `progress` tells whether they are, `in_flight` holds both. `errors` turns errors into answers, `openapi` describes it all.
 //!
 //! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
@@ -36,6 +36,7 @@ mod metrics;
 mod namespaces;
 mod openapi;
 mod options;
+pub(crate) mod permit;
 mod progress;
 mod prometheus;
 mod query;
@@ -55,6 +56,7 @@ mod settings;
 pub(crate) mod settle;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tokens;
 
 pub use openapi::openapi;
 pub use options::HttpOptions;

@@ -13,6 +13,7 @@ use super::json::{Fault, Object, Read, Reader, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{QuotaPatch, read_quotas, write_quotas};
+use crate::access::{Right, Target};
 
 /// Fields of PUT.
 pub(crate) const PUT_FIELDS: &[&str] = &["quotas", "shard"];
@@ -26,7 +27,9 @@ pub(crate) const DELETE_PARAMS: &[&str] = &["force"];
 /// `GET /v1/namespaces`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let all = call.query(LIST_PARAMS)?.boolean("all", false)?;
+    call.require_caller()?;
     let mut namespaces = call.namespaces().await?;
+    namespaces.retain(|view| call.caller.may(Right::Observe, Target::SomeQueue(&view.name)).is_ok());
     // The server's own: whoever comes to see the tenants has nothing to do with them.
     namespaces.retain(|view| all || !view.name.starts_with('$'));
     let mut out = Vec::new();

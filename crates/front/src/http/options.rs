@@ -1,8 +1,12 @@
 //! What an operator may set for the HTTP front, and the bounds that follow from the engine's limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_engine::limits::Limits;
+
+use crate::access::{Access, Guard, GuardOptions};
+use crate::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.
 #[derive(Clone, Debug)]
@@ -33,6 +37,12 @@ pub struct HttpOptions {
     pub shutdown_grace: Duration,
     /// Most queues that have figures of their own in `/metrics` (default 500).
     pub metrics_queues_max: usize,
+    /// TLS of the listener; `None`: clear text.
+    pub tls: Option<Arc<Tls>>,
+    /// Who may do what (default: everybody everything, until there is a token).
+    pub access: Access,
+    /// Who may connect.
+    pub guard: Arc<Guard>,
     /// Version of the server, for `/v1/status` and the API description.
     pub version: String,
     /// Name of the durability setting, for `/v1/status`.
@@ -54,6 +64,9 @@ impl Default for HttpOptions {
             idle_timeout: Duration::from_secs(75),
             shutdown_grace: Duration::from_secs(10),
             metrics_queues_max: 500,
+            tls: None,
+            access: Access::default(),
+            guard: Arc::new(Guard::new(GuardOptions::default())),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             durability: "always".to_owned(),
         }

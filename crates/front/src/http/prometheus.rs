@@ -115,6 +115,24 @@ fn write_http(page: &mut Page, context: &Context) {
             "Connections cut because the client was slow.",
             metrics.connections_cut.load(Ordering::Relaxed),
         ),
+        (
+            "sluice_http_handshakes_failed_total",
+            "counter",
+            "Connections that came to no TLS: late, in clear text, or with something wrong.",
+            metrics.handshakes_failed.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_over_address_limit_total",
+            "counter",
+            "Connections turned away because their address had too many.",
+            metrics.address_full.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_banned_total",
+            "counter",
+            "Connections turned away because their address had failed too often.",
+            metrics.address_banned.load(Ordering::Relaxed),
+        ),
     ] {
         page.family(name, kind, help);
         page.sample(name, &[], value);

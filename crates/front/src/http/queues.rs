@@ -13,6 +13,7 @@ use super::json::{Object, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{read_patch, write_settings};
+use crate::access::{Right, Target};
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["prefix", "after", "limit"];
@@ -30,13 +31,16 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut queues = call.node().queues(namespace, prefix, params.text("after"), limit + 1).await?;
     let more = queues.len() > limit;
     queues.truncate(limit);
+    let next = queues.last().filter(|_| more).map(|last| last.name.clone());
+    let namespace = call.namespace_name();
+    queues.retain(|queue| call.caller.may(Right::Observe, Target::Queue(namespace, &queue.name)).is_ok());
     let mut out = Vec::with_capacity(64 + queues.len() * 600);
     object(&mut out, |o| {
         o.list("queues", &queues, |out, queue| {
-            object(out, |o| write_queue(o, call.namespace_name(), queue));
+            object(out, |o| write_queue(o, namespace, queue));
         });
-        if let Some(last) = queues.last().filter(|_| more) {
-            o.text("next", &last.name);
+        if let Some(next) = next {
+            o.text("next", &next);
         }
     });
     Ok(respond::json(StatusCode::OK, out))
@@ -52,6 +56,9 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 pub(crate) async fn set(call: &Call<'_>, body: Inbound, create: bool) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
+    if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {
+        call.allow_queue(Right::Operate, to)?;
+    }
     let (queue, created) = call.node().queue_set(call.namespace_id()?, call.name, patch, create).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer(call, status, &queue))

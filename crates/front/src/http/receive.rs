@@ -18,6 +18,7 @@ use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_tex
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::results::write_content;
+use crate::access::Right;
 
 /// Longest wait for a first message, in milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 60_000;
@@ -55,6 +56,7 @@ pub(crate) async fn receive_many(call: &Call<'_>, body: Inbound) -> Result<Respo
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;
+    queues.iter().try_for_each(|(queue, _)| call.allow_queue(Right::Receive, queue))?;
     let delivered = take(call, &terms, &queues, terms.consumer()).await?;
     Ok(answer(call, &delivered))
 }

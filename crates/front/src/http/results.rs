@@ -18,6 +18,7 @@ use super::errors::ApiError;
 use super::json::{Object, object};
 use super::receive::WAIT_MS_MAX;
 use super::respond;
+use crate::access::Right;
 
 /// Parameters of a wait for a result.
 pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];
@@ -66,6 +67,7 @@ async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
+    call.allow_messages(Right::Result, std::iter::once(id)).await?;
     call.room_for(1)?;
     let wait = call.node().await_result(id, Duration::from_millis(wait_ms));
     if wait_ms == 0 {

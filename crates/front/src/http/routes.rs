@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use http::Method;
 
 use super::query::percent_decode;
+use crate::access::{Right, Target};
 
 macro_rules! operations {
-    ($($operation:ident $name:literal $method:ident $scope:ident [$($segment:literal)/ *];)*) => {
+    ($($operation:ident $name:literal $method:ident $scope:ident $right:ident [$($segment:literal)/ *];)*) => {
         /// What can be asked over HTTP.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Operation { $($operation),* }
@@ -18,89 +19,95 @@ macro_rules! operations {
             name: $name,
             method: Method::$method,
             scope: Scope::$scope,
+            right: Right::$right,
             segments: &[$($segment),*],
         }),*];
     };
 }
 
 operations! {
-    Send "send" POST Namespaced ["queues" / "{queue}" / "messages"];
-    Receive "receive" POST Namespaced ["queues" / "{queue}" / "receive"];
-    Settle "settle" POST Namespaced ["settle"];
-    Ack "ack" POST Namespaced ["ack"];
-    Nack "nack" POST Namespaced ["nack"];
-    Release "release" POST Namespaced ["release"];
-    Reject "reject" POST Namespaced ["reject"];
-    Extend "extend" POST Namespaced ["extend"];
-    ReceiveMany "receive_many" POST Namespaced ["receive"];
-    SendRaw "send_raw" POST Namespaced ["queues" / "{queue}" / "messages" / "raw"];
-    ReceiveRaw "receive_raw" POST Namespaced ["queues" / "{queue}" / "receive" / "raw"];
-    QueueList "queue_list" GET Namespaced ["queues"];
-    QueueShow "queue_show" GET Namespaced ["queues" / "{queue}"];
-    QueuePut "queue_put" PUT Namespaced ["queues" / "{queue}"];
-    QueuePatch "queue_patch" PATCH Namespaced ["queues" / "{queue}"];
-    QueueDelete "queue_delete" DELETE Namespaced ["queues" / "{queue}"];
-    QueuePause "queue_pause" POST Namespaced ["queues" / "{queue}" / "pause"];
-    QueueResume "queue_resume" POST Namespaced ["queues" / "{queue}" / "resume"];
-    QueueClose "queue_close" POST Namespaced ["queues" / "{queue}" / "close"];
-    QueueOpen "queue_open" POST Namespaced ["queues" / "{queue}" / "open"];
-    QueuePurge "queue_purge" POST Namespaced ["queues" / "{queue}" / "purge"];
-    MessageList "message_list" GET Namespaced ["queues" / "{queue}" / "messages"];
-    MessagePeek "message_peek" GET Namespaced ["queues" / "{queue}" / "peek"];
-    MessageShow "message_show" GET Namespaced ["messages" / "{id}"];
-    ResultShow "result_show" GET Namespaced ["messages" / "{id}" / "result"];
-    ResultRaw "result_raw" GET Namespaced ["messages" / "{id}" / "result" / "raw"];
-    MessageCancel "message_cancel" POST Namespaced ["messages" / "{id}" / "cancel"];
-    MessageHold "message_hold" POST Namespaced ["messages" / "{id}" / "hold"];
-    MessageApprove "message_approve" POST Namespaced ["messages" / "{id}" / "approve"];
-    MessageDeny "message_deny" POST Namespaced ["messages" / "{id}" / "deny"];
-    MessageRetry "message_retry" POST Namespaced ["messages" / "{id}" / "retry"];
-    MessageMove "message_move" POST Namespaced ["messages" / "{id}" / "move"];
-    MessageChange "message_change" POST Namespaced ["messages" / "{id}" / "change"];
-    BulkList "bulk_list" GET Namespaced ["bulk"];
-    BulkStart "bulk_start" POST Namespaced ["bulk"];
-    BulkShow "bulk_show" GET Namespaced ["bulk" / "{bulk}"];
-    BulkCancel "bulk_cancel" DELETE Namespaced ["bulk" / "{bulk}"];
-    DeadList "dead_list" GET Namespaced ["queues" / "{queue}" / "dead"];
-    DeadRedrive "dead_redrive" POST Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
-    DeadRedriveEnd "dead_redrive_end" DELETE Namespaced ["queues" / "{queue}" / "dead" / "redrive"];
-    DeadDelete "dead_delete" POST Namespaced ["queues" / "{queue}" / "dead" / "delete"];
-    ConsumerList "consumer_list" GET Namespaced ["consumers"];
-    ConsumerShow "consumer_show" GET Namespaced ["consumers" / "{consumer}"];
-    ConsumerDetach "consumer_detach" DELETE Namespaced ["consumers" / "{consumer}"];
-    LimitList "limit_list" GET Namespaced ["limits"];
-    GroupSend "group_send" POST Namespaced ["groups"];
-    GroupShow "group_show" GET Namespaced ["groups" / "{group}"];
-    FlowShow "flow_show" GET Namespaced ["flows" / "{id}"];
-    LimitShow "limit_show" GET Namespaced ["limits" / "{limit}"];
-    LimitPut "limit_put" PUT Namespaced ["limits" / "{limit}"];
-    ScheduleList "schedule_list" GET Namespaced ["schedules"];
-    ScheduleShow "schedule_show" GET Namespaced ["schedules" / "{schedule}"];
-    SchedulePut "schedule_put" PUT Namespaced ["schedules" / "{schedule}"];
-    ScheduleDelete "schedule_delete" DELETE Namespaced ["schedules" / "{schedule}"];
-    ScheduleNext "schedule_next" GET Namespaced ["schedules" / "{schedule}" / "next"];
-    SchedulePause "schedule_pause" POST Namespaced ["schedules" / "{schedule}" / "pause"];
-    ScheduleResume "schedule_resume" POST Namespaced ["schedules" / "{schedule}" / "resume"];
-    ScheduleTrigger "schedule_trigger" POST Namespaced ["schedules" / "{schedule}" / "trigger"];
-    LimitDelete "limit_delete" DELETE Namespaced ["limits" / "{limit}"];
-    DefaultsList "defaults_list" GET Namespaced ["queue-defaults"];
-    DefaultsShow "defaults_show" GET Namespaced ["queue-defaults" / "{pattern}"];
-    DefaultsPut "defaults_put" PUT Namespaced ["queue-defaults" / "{pattern}"];
-    DefaultsDelete "defaults_delete" DELETE Namespaced ["queue-defaults" / "{pattern}"];
-    NamespaceList "namespace_list" GET Versioned ["namespaces"];
-    NamespaceShow "namespace_show" GET Versioned ["namespaces" / "{namespace}"];
-    NamespacePut "namespace_put" PUT Versioned ["namespaces" / "{namespace}"];
-    NamespacePatch "namespace_patch" PATCH Versioned ["namespaces" / "{namespace}"];
-    NamespaceDelete "namespace_delete" DELETE Versioned ["namespaces" / "{namespace}"];
-    Status "status" GET Versioned ["status"];
-    Backup "backup" GET Versioned ["admin" / "backup"];
-    KeysShow "keys_show" GET Versioned ["admin" / "keys"];
-    KeysRotate "keys_rotate" POST Versioned ["admin" / "keys" / "rotate"];
-    Health "health" GET Root ["healthz"];
-    Ready "ready" GET Root ["readyz"];
-    Metrics "metrics" GET Root ["metrics"];
-    OpenApi "openapi" GET Root ["openapi.json"];
-    Docs "docs" GET Root ["docs"];
+    Send "send" POST Namespaced Send ["queues" / "{queue}" / "messages"];
+    Receive "receive" POST Namespaced Receive ["queues" / "{queue}" / "receive"];
+    Settle "settle" POST Namespaced Receive ["settle"];
+    Ack "ack" POST Namespaced Receive ["ack"];
+    Nack "nack" POST Namespaced Receive ["nack"];
+    Release "release" POST Namespaced Receive ["release"];
+    Reject "reject" POST Namespaced Receive ["reject"];
+    Extend "extend" POST Namespaced Receive ["extend"];
+    ReceiveMany "receive_many" POST Namespaced Receive ["receive"];
+    SendRaw "send_raw" POST Namespaced Send ["queues" / "{queue}" / "messages" / "raw"];
+    ReceiveRaw "receive_raw" POST Namespaced Receive ["queues" / "{queue}" / "receive" / "raw"];
+    QueueList "queue_list" GET Namespaced Observe ["queues"];
+    QueueShow "queue_show" GET Namespaced Observe ["queues" / "{queue}"];
+    QueuePut "queue_put" PUT Namespaced Operate ["queues" / "{queue}"];
+    QueuePatch "queue_patch" PATCH Namespaced Operate ["queues" / "{queue}"];
+    QueueDelete "queue_delete" DELETE Namespaced Operate ["queues" / "{queue}"];
+    QueuePause "queue_pause" POST Namespaced Operate ["queues" / "{queue}" / "pause"];
+    QueueResume "queue_resume" POST Namespaced Operate ["queues" / "{queue}" / "resume"];
+    QueueClose "queue_close" POST Namespaced Operate ["queues" / "{queue}" / "close"];
+    QueueOpen "queue_open" POST Namespaced Operate ["queues" / "{queue}" / "open"];
+    QueuePurge "queue_purge" POST Namespaced Operate ["queues" / "{queue}" / "purge"];
+    MessageList "message_list" GET Namespaced Observe ["queues" / "{queue}" / "messages"];
+    MessagePeek "message_peek" GET Namespaced Observe ["queues" / "{queue}" / "peek"];
+    MessageShow "message_show" GET Namespaced Observe ["messages" / "{id}"];
+    ResultShow "result_show" GET Namespaced Result ["messages" / "{id}" / "result"];
+    ResultRaw "result_raw" GET Namespaced Result ["messages" / "{id}" / "result" / "raw"];
+    MessageCancel "message_cancel" POST Namespaced Operate ["messages" / "{id}" / "cancel"];
+    MessageHold "message_hold" POST Namespaced Operate ["messages" / "{id}" / "hold"];
+    MessageApprove "message_approve" POST Namespaced Operate ["messages" / "{id}" / "approve"];
+    MessageDeny "message_deny" POST Namespaced Operate ["messages" / "{id}" / "deny"];
+    MessageRetry "message_retry" POST Namespaced Operate ["messages" / "{id}" / "retry"];
+    MessageMove "message_move" POST Namespaced Operate ["messages" / "{id}" / "move"];
+    MessageChange "message_change" POST Namespaced Operate ["messages" / "{id}" / "change"];
+    BulkList "bulk_list" GET Namespaced Observe ["bulk"];
+    BulkStart "bulk_start" POST Namespaced Operate ["bulk"];
+    BulkShow "bulk_show" GET Namespaced Observe ["bulk" / "{bulk}"];
+    BulkCancel "bulk_cancel" DELETE Namespaced Operate ["bulk" / "{bulk}"];
+    DeadList "dead_list" GET Namespaced Observe ["queues" / "{queue}" / "dead"];
+    DeadRedrive "dead_redrive" POST Namespaced Operate ["queues" / "{queue}" / "dead" / "redrive"];
+    DeadRedriveEnd "dead_redrive_end" DELETE Namespaced Operate ["queues" / "{queue}" / "dead" / "redrive"];
+    DeadDelete "dead_delete" POST Namespaced Operate ["queues" / "{queue}" / "dead" / "delete"];
+    ConsumerList "consumer_list" GET Namespaced Observe ["consumers"];
+    ConsumerShow "consumer_show" GET Namespaced Observe ["consumers" / "{consumer}"];
+    ConsumerDetach "consumer_detach" DELETE Namespaced Operate ["consumers" / "{consumer}"];
+    LimitList "limit_list" GET Namespaced Observe ["limits"];
+    GroupSend "group_send" POST Namespaced Send ["groups"];
+    GroupShow "group_show" GET Namespaced Result ["groups" / "{group}"];
+    FlowShow "flow_show" GET Namespaced Result ["flows" / "{id}"];
+    LimitShow "limit_show" GET Namespaced Observe ["limits" / "{limit}"];
+    LimitPut "limit_put" PUT Namespaced Operate ["limits" / "{limit}"];
+    ScheduleList "schedule_list" GET Namespaced Observe ["schedules"];
+    ScheduleShow "schedule_show" GET Namespaced Observe ["schedules" / "{schedule}"];
+    SchedulePut "schedule_put" PUT Namespaced Operate ["schedules" / "{schedule}"];
+    ScheduleDelete "schedule_delete" DELETE Namespaced Operate ["schedules" / "{schedule}"];
+    ScheduleNext "schedule_next" GET Namespaced Observe ["schedules" / "{schedule}" / "next"];
+    SchedulePause "schedule_pause" POST Namespaced Operate ["schedules" / "{schedule}" / "pause"];
+    ScheduleResume "schedule_resume" POST Namespaced Operate ["schedules" / "{schedule}" / "resume"];
+    ScheduleTrigger "schedule_trigger" POST Namespaced Operate ["schedules" / "{schedule}" / "trigger"];
+    LimitDelete "limit_delete" DELETE Namespaced Operate ["limits" / "{limit}"];
+    DefaultsList "defaults_list" GET Namespaced Observe ["queue-defaults"];
+    DefaultsShow "defaults_show" GET Namespaced Observe ["queue-defaults" / "{pattern}"];
+    DefaultsPut "defaults_put" PUT Namespaced Operate ["queue-defaults" / "{pattern}"];
+    DefaultsDelete "defaults_delete" DELETE Namespaced Operate ["queue-defaults" / "{pattern}"];
+    NamespaceList "namespace_list" GET Versioned Open ["namespaces"];
+    NamespaceShow "namespace_show" GET Versioned Observe ["namespaces" / "{namespace}"];
+    NamespacePut "namespace_put" PUT Versioned Admin ["namespaces" / "{namespace}"];
+    NamespacePatch "namespace_patch" PATCH Versioned Admin ["namespaces" / "{namespace}"];
+    NamespaceDelete "namespace_delete" DELETE Versioned Admin ["namespaces" / "{namespace}"];
+    Status "status" GET Versioned Observe ["status"];
+    Backup "backup" GET Versioned Admin ["admin" / "backup"];
+    KeysShow "keys_show" GET Versioned Admin ["admin" / "keys"];
+    KeysRotate "keys_rotate" POST Versioned Admin ["admin" / "keys" / "rotate"];
+    Health "health" GET Root Open ["healthz"];
+    Ready "ready" GET Root Open ["readyz"];
+    Metrics "metrics" GET Root Observe ["metrics"];
+    OpenApi "openapi" GET Root Open ["openapi.json"];
+    Docs "docs" GET Root Open ["docs"];
+    TokenList "token_list" GET Versioned Admin ["tokens"];
+    TokenCreate "token_create" POST Versioned Admin ["tokens"];
+    TokenRevoke "token_revoke" DELETE Versioned Admin ["tokens" / "{token}"];
+    Audit "audit" GET Versioned Admin ["admin" / "audit"];
+    WhoAmI "whoami" GET Versioned Open ["whoami"];
 }
 
 impl Operation {
@@ -132,6 +139,38 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Whether it makes less of what there is to do: such are the last to be refused.
+    pub(crate) fn relieves(self) -> bool {
+        use Operation as O;
+        matches!(self, O::Settle | O::Ack | O::Nack | O::Release | O::Reject | O::Extend)
+    }
+
+    /// Whether which queues it is about is known only when its body is read or its message is found: its handler asks for
+    /// each of them.
+    fn finds_queues(self) -> bool {
+        use Operation as O;
+        self.relieves()
+            || matches!(
+                self,
+                O::ReceiveMany
+                    | O::QueueList
+                    | O::MessageShow
+                    | O::ResultShow
+                    | O::ResultRaw
+                    | O::MessageCancel
+                    | O::MessageHold
+                    | O::MessageApprove
+                    | O::MessageDeny
+                    | O::MessageRetry
+                    | O::MessageMove
+                    | O::MessageChange
+                    | O::GroupSend
+                    | O::GroupShow
+            )
+    }
+}
+
 /// Under which prefixes a route stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
@@ -142,6 +181,9 @@ pub(crate) enum Scope {
     /// None.
     Root,
 }
+
+/// Name of the namespace that callers get who name none.
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// One route.
 #[derive(Debug)]
@@ -154,6 +196,8 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// Its prefixes.
     pub(crate) scope: Scope,
+    /// What it asks of its caller.
+    pub(crate) right: Right,
     /// The path behind the prefix; at most one segment is a `{name}`.
     pub(crate) segments: &'static [&'static str],
 }
@@ -244,6 +288,26 @@ impl Route {
         Some(Captured { namespace, name })
     }
 
+    /// What a call of it is about, as far as its path tells.
+    pub(crate) fn target<'c>(&self, captured: &'c Captured<'_>) -> Target<'c> {
+        let namespace = captured.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        match self.scope {
+            Scope::Namespaced if self.segments.contains(&"{queue}") => {
+                Target::Queue(namespace, &captured.name)
+            }
+            Scope::Namespaced if self.operation.finds_queues() => Target::SomeQueue(namespace),
+            Scope::Namespaced => Target::Namespace(namespace),
+            _ if self.segments.contains(&"{namespace}") => Target::Namespace(&captured.name),
+            _ => Target::Server,
+        }
+    }
+
+    /// Whether it changes something that those want to know who look after the server.
+    pub(crate) fn is_audited(&self) -> bool {
+        let changes = matches!(self.right, Right::Operate | Right::Admin) && self.method != Method::GET;
+        changes || self.operation == Operation::Backup
+    }
+
     /// Paths as the API description writes them.
     pub(crate) fn paths(&self) -> Vec<String> {
         let tail = self.segments.join("/");
@@ -268,6 +332,36 @@ mod tests {
             )),
             _ => None,
         }
+    }
+
+    #[test]
+    fn each_route_asks_for_what_it_does() {
+        for route in ROUTES {
+            let name = route.name;
+            if route.method != Method::GET {
+                let changes = [Right::Send, Right::Receive, Right::Operate, Right::Admin];
+                assert!(changes.contains(&route.right), "{name} changes something for whoever may look");
+            } else {
+                assert!(!matches!(route.right, Right::Send | Right::Receive), "{name}");
+            }
+            assert_eq!(route.operation.relieves(), name != "receive_many" && relieves(route), "{name}");
+            // Whoever may do it in one queue only must have no way into the others.
+            let by_message = route.segments.iter().any(|segment| matches!(*segment, "{id}" | "{group}"));
+            // A flow shows messages of several queues, so it asks for all of the namespace.
+            let asks = route.operation.finds_queues() || name == "flow_show";
+            assert!(!by_message || asks, "{name} is about a message of any queue");
+        }
+        let open = ROUTES.iter().filter(|route| route.right == Right::Open).map(|route| route.name);
+        assert_eq!(
+            open.collect::<Vec<_>>(),
+            ["namespace_list", "health", "ready", "openapi", "docs", "whoami"],
+            "those are for everybody, or filter by themselves"
+        );
+    }
+
+    /// Settling and extending carry receipts and no queue.
+    fn relieves(route: &Route) -> bool {
+        route.right == Right::Receive && route.segments.len() == 1
     }
 
     #[test]

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use sluice_node::Node;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -23,6 +23,8 @@ use super::connection::{Activity, Verdict, Watched};
 use super::context::Context;
 use super::dispatch::handle;
 use super::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions, SEND_BUFFER_BYTES, STREAMS_MAX};
+use crate::access::{Peer, Slot};
+use crate::tls::{HandshakeFailure, client_certificate};
 
 /// How long a connection that was told to close may still stay.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -45,7 +47,8 @@ pub struct Stopped {
     pub connections_cut: usize,
 }
 
-/// Serves HTTP/1.1 and HTTP/2 (prior knowledge) in clear text on `listener` until `shutdown` resolves.
+/// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is there, else in
+/// clear text.
 ///
 /// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
 /// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left. The node is not
@@ -72,12 +75,19 @@ pub async fn serve(
         while connections.try_join_next().is_some() {}
         while refusals.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, _)) if connections.len() < context.options.connections_max => {
-                connections.spawn(connection(Arc::clone(&context), stream, stopping.clone()));
+            Ok((stream, from)) if connections.len() < context.options.connections_max => {
+                match context.options.guard.enter(from.ip()) {
+                    Ok(slot) => {
+                        connections.spawn(connection(Arc::clone(&context), stream, slot, stopping.clone()));
+                    }
+                    // No answer: there may be many of them, and they had theirs.
+                    Err(turned) => context.metrics.turned_away(turned),
+                }
             }
             Ok((stream, _)) => {
                 context.metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
-                if refusals.len() < REFUSALS_MAX {
+                // Over TLS no answer is worth the handshake that it would take.
+                if context.options.tls.is_none() && refusals.len() < REFUSALS_MAX {
                     refusals.spawn(refuse(stream));
                 }
             }
@@ -116,17 +126,46 @@ async fn refuse(mut stream: TcpStream) {
     let _ = timeout(REFUSAL_TIMEOUT, answer).await;
 }
 
-async fn connection(context: Arc<Context>, stream: TcpStream, mut stopping: watch::Receiver<bool>) {
+async fn connection(context: Arc<Context>, stream: TcpStream, slot: Slot, stopping: watch::Receiver<bool>) {
     context.metrics.connections.fetch_add(1, Ordering::Relaxed);
     let _open = OpenConnection::new(&context);
     // A small answer must not wait for the next one; if that fails it is only slower.
     let _ = stream.set_nodelay(true);
     // Only if the system allows; without it, slow clients are judged more coarsely.
     let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_BUFFER_BYTES);
+    let Some(tls) = &context.options.tls else {
+        let peer = Peer::new(&context.options.access, slot, None);
+        return converse(&context, stream, peer, stopping).await;
+    };
+    match tls.accept(stream).await {
+        Ok(stream) => {
+            let certificate = client_certificate(&stream).map(AsRef::as_ref);
+            let peer = Peer::new(&context.options.access, slot, certificate);
+            converse(&context, stream, peer, stopping).await;
+        }
+        Err(failure) => {
+            // Who only looks whether the port is open, as balancers do, has failed nothing.
+            if !matches!(failure, HandshakeFailure::Gone) {
+                slot.failed();
+            }
+            context.metrics.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!("connection ended: {failure}");
+        }
+    }
+}
+
+/// Answers the requests of a connection until it ends.
+async fn converse(
+    context: &Arc<Context>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    mut stopping: watch::Receiver<bool>,
+) {
     let activity = Arc::new(Activity::new(context.options.connection_answers_bytes_max));
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+    let peer = Arc::new(peer);
     let service = service_fn(|request: Request<Incoming>| {
-        let answer = handle(Arc::clone(&context), Arc::clone(&activity), request);
+        let answer = handle(Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer), request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let builder = builder(context.options.ping_interval);

@@ -13,6 +13,7 @@ use super::content::{Content, Names};
 use super::errors::{ApiError, results};
 use super::json::{Fault, Read, Reader, Text, object};
 use super::respond;
+use crate::access::Right;
 
 /// Fields of ack.
 pub(crate) const ACK_FIELDS: &[&str] =
@@ -104,6 +105,10 @@ pub(crate) async fn settle(call: &Call<'_>, body: Inbound) -> Result<Response<Bo
 }
 
 async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Response<Body>, ApiError> {
+    if !call.may_everywhere(Right::Receive) {
+        let ids = request.items().0.into_iter().map(|item| item.receipt.id);
+        call.allow_messages(Right::Receive, ids).await?;
+    }
     let settled = request.settle(call.node(), call.namespace_id()?).await?;
     answer(settled, request.is_list)
 }

@@ -37,7 +37,12 @@ impl Answer {
     }
 }
 
-fn build(target: String, method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request<Full<Bytes>> {
+pub(crate) fn build(
+    target: String,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Request<Full<Bytes>> {
     let mut request = Request::builder().method(method).uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -45,7 +50,7 @@ fn build(target: String, method: &str, headers: &[(&str, &str)], body: &[u8]) ->
     request.body(Full::new(Bytes::copy_from_slice(body))).unwrap()
 }
 
-async fn collect(response: http::Response<hyper::body::Incoming>) -> Answer {
+pub(crate) async fn collect(response: http::Response<hyper::body::Incoming>) -> Answer {
     let (head, body) = response.into_parts();
     Answer {
         status: head.status.as_u16(),

@@ -33,6 +33,7 @@ async fn every_route_is_there() {
                 .replace("{queue}", "q")
                 .replace("{id}", "x")
                 .replace("{bulk}", "x")
+                .replace("{token}", "x")
                 .replace("{namespace}", "default");
             let answer = server.call(&method.to_uppercase(), &real, "").await;
             let unknown = matches!(answer.status, 404 | 405)

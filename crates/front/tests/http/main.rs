@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod bounds;
 mod changing;
 mod client;
@@ -19,4 +20,6 @@ mod schema;
 mod shutdown;
 mod slow_clients;
 mod support;
+mod tls;
+mod tls_support;
 mod versions;

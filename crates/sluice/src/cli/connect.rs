@@ -6,6 +6,7 @@ use clap::Args;
 use sluice_client::{Client, ClientError, Options, TransportKind};
 
 use super::contexts::Contexts;
+use super::credentials::CredentialFiles;
 use super::{CliError, Result, duration};
 
 /// The server when none is named.
@@ -28,6 +29,8 @@ pub(crate) struct ServerFlags {
     /// reached].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry_for: Option<Duration>,
+    #[command(flatten)]
+    credentials: CredentialFiles,
 }
 
 /// A client, and how its server was chosen.
@@ -50,7 +53,8 @@ impl ServerFlags {
         let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
         let retry_for = self.retry_for.unwrap_or(Duration::from_secs(10));
         let connect_retry_for = self.retry_for.unwrap_or(Duration::from_millis(300));
-        let options = Options { retry_for, connect_retry_for, ..options };
+        let credentials = chosen.credentials.read(chosen.token)?;
+        let options = Options { retry_for, connect_retry_for, credentials, ..options };
         let client = Client::with_options(&chosen.server, options)
             .map_err(|e| CliError::client(&e).hint(format!("The address comes from {}.", chosen.origin)))?;
         let client =
@@ -72,6 +76,15 @@ impl Connection {
                     "Is the server running there? Name another with --server, or start one with `sluice serve`."
                         .to_owned()
                 }),
+            ClientError::Transport { kind: TransportKind::Tls, .. } => told
+                .hint(format!("The address comes from {}.", self.origin))
+                .hint("--ca FILE or SLUICE_CA names the CA that has signed the server's certificate."),
+            ClientError::Server { code, .. } if code == "unauthenticated" => {
+                told.hint("--cert and --cert-key, or --token-file, say who you are; so do SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN.")
+            }
+            ClientError::Server { code, .. } if code == "forbidden" => {
+                told.hint("`sluice whoami` shows who you are to the server, and what you have.")
+            }
             ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
             _ => told,
         }
@@ -82,26 +95,34 @@ struct Chosen {
     server: String,
     namespace: String,
     origin: String,
+    credentials: CredentialFiles,
+    /// Of the environment.
+    token: Option<String>,
+}
+
+impl Chosen {
+    /// A server without a context, so that what the environment says of credentials is meant for it.
+    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> Chosen {
+        let token = env("SLUICE_TOKEN");
+        let credentials = CredentialFiles::of_environment(env);
+        Chosen { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
+    }
 }
 
 fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<Chosen> {
     let mut chosen = if let Some(server) = &flags.server {
-        Chosen { server: server.clone(), namespace: String::new(), origin: "--server".to_owned() }
+        Chosen::new(server.clone(), "--server", &env)
     } else if let Some(name) = &flags.context {
         named(&Contexts::load()?, name, "--context")?
     } else if let Some(server) = env("SLUICE_SERVER") {
-        Chosen { server, namespace: String::new(), origin: "SLUICE_SERVER".to_owned() }
+        Chosen::new(server, "SLUICE_SERVER", &env)
     } else if let Some(name) = env("SLUICE_CONTEXT") {
         named(&Contexts::load()?, &name, "SLUICE_CONTEXT")?
     } else {
         let contexts = Contexts::load()?;
         match &contexts.current {
             Some(name) => named(&contexts, name, "`sluice context use`")?,
-            None => Chosen {
-                server: DEFAULT_SERVER.to_owned(),
-                namespace: String::new(),
-                origin: "the default".to_owned(),
-            },
+            None => Chosen::new(DEFAULT_SERVER.to_owned(), "the default", &env),
         }
     };
     if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {
@@ -110,6 +131,7 @@ fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<C
     if chosen.namespace.is_empty() {
         chosen.namespace = "default".to_owned();
     }
+    chosen.credentials = flags.credentials.clone().or(chosen.credentials);
     Ok(chosen)
 }
 
@@ -119,6 +141,8 @@ fn named(contexts: &Contexts, name: &str, by: &str) -> Result<Chosen> {
         server: context.server.clone(),
         namespace: context.namespace.clone().unwrap_or_default(),
         origin: format!("the context {name:?}, chosen by {by}"),
+        credentials: context.credentials.clone(),
+        token: None,
     })
 }
 
@@ -127,7 +151,13 @@ mod tests {
     use super::*;
 
     fn flags(server: Option<&str>) -> ServerFlags {
-        ServerFlags { server: server.map(str::to_owned), context: None, namespace: None, retry_for: None }
+        ServerFlags {
+            server: server.map(str::to_owned),
+            context: None,
+            namespace: None,
+            retry_for: None,
+            credentials: CredentialFiles::default(),
+        }
     }
 
     #[test]

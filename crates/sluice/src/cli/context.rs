@@ -2,9 +2,10 @@
 
 use clap::Subcommand;
 use serde_json::json;
-use sluice_client::Client;
+use sluice_client::{Client, Options};
 
 use super::contexts::{Context, Contexts};
+use super::credentials::CredentialFiles;
 use super::output::Table;
 use super::{CliError, Out, Result};
 
@@ -20,6 +21,8 @@ pub(crate) enum ContextVerb {
         /// Namespace of the queues.
         #[arg(long, short, value_name = "NAME")]
         namespace: Option<String>,
+        #[command(flatten)]
+        credentials: CredentialFiles,
     },
     /// List names; the one in use is marked.
     List,
@@ -38,10 +41,14 @@ pub(crate) enum ContextVerb {
 pub(super) fn run(verb: ContextVerb, out: Out) -> Result<u8> {
     let mut contexts = Contexts::load()?;
     match verb {
-        ContextVerb::Add { name, server, namespace } => {
-            Client::new(&server).map_err(|e| CliError::client(&e))?;
+        ContextVerb::Add { name, server, namespace, credentials } => {
+            let options = Options { credentials: credentials.read(None)?, ..Options::default() };
+            Client::with_options(&server, options).map_err(|e| CliError::client(&e))?;
             let first = contexts.contexts.is_empty();
-            let known = contexts.contexts.insert(name.clone(), Context { server: server.clone(), namespace });
+            let known = contexts.contexts.insert(
+                name.clone(),
+                Context { server: server.clone(), namespace, credentials: credentials.absolute() },
+            );
             if first {
                 contexts.current = Some(name.clone());
             }

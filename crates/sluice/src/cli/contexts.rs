@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::credentials::CredentialFiles;
 use super::{CliError, Result};
 
 /// Named servers, and the one in use.
@@ -25,6 +26,12 @@ pub(crate) struct Context {
     pub(crate) server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<String>,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub(crate) credentials: CredentialFiles,
+}
+
+fn is_nothing(credentials: &CredentialFiles) -> bool {
+    *credentials == CredentialFiles::default()
 }
 
 impl Contexts {

@@ -76,7 +76,9 @@ impl CliError {
             ClientError::Transport { .. } => {
                 CliError::new("unreachable", exit::UNAVAILABLE, error.to_string())
             }
-            ClientError::InvalidUrl { .. } => CliError::usage(error.to_string()),
+            ClientError::InvalidUrl { .. } | ClientError::Credentials { .. } => {
+                CliError::usage(error.to_string())
+            }
             _ => CliError::new("not_understood", exit::SERVER, error.to_string()),
         }
     }

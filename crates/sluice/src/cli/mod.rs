@@ -2,6 +2,7 @@
 
 mod backup;
 mod bulk;
+mod cert;
 mod change;
 mod check;
 mod completions;
@@ -11,6 +12,7 @@ mod consumer;
 mod content;
 mod context;
 mod contexts;
+mod credentials;
 mod dead;
 pub(crate) mod error;
 mod flow;
@@ -30,6 +32,7 @@ mod restore;
 mod schedule;
 mod send;
 mod settle;
+mod token;
 mod values;
 
 use std::ffi::OsString;
@@ -121,6 +124,17 @@ enum Verb {
     Backup(backup::BackupArgs),
     /// Make a data directory from a backup.
     Restore(restore::RestoreArgs),
+    /// Make certificates for servers and clients, with a CA of your own.
+    #[command(subcommand)]
+    Cert(cert::CertVerb),
+    /// Make tokens for clients, list and revoke them.
+    #[command(subcommand)]
+    Token(token::TokenVerb),
+    /// Print who has done what to the server, the oldest first.
+    Audit(token::AuditArgs),
+    /// Print who you are to the server, and what you may do.
+    #[command(name = "whoami")]
+    WhoAmI(token::WhoAmIArgs),
     /// Measure this program on this machine.
     #[command(subcommand)]
     Bench(crate::bench::BenchVerb),
@@ -184,6 +198,10 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Key(key::KeyVerb::Status { server }) => talk(key::run(server, false, out)),
         Verb::Key(key::KeyVerb::Rotate { server }) => talk(key::run(server, true, out)),
         Verb::Backup(args) => talk(backup::run(args, out)),
+        Verb::Cert(verb) => cert::run(verb, out),
+        Verb::Token(verb) => talk(token::run(verb, out)),
+        Verb::Audit(args) => talk(token::audit(args, out)),
+        Verb::WhoAmI(args) => talk(token::whoami(args, out)),
         Verb::Restore(args) => restore::run(&args, out),
         Verb::Context(verb) => context::run(verb, out),
         Verb::Completions(args) => completions::run(&args, Cli::command(), out),

@@ -20,6 +20,8 @@ impl Args for SettingFlags {
                 Some("log") => "Settings of the log",
                 Some("limits") => "Settings: limits",
                 Some("http") => "Settings of HTTP",
+                Some("access") => "Settings: who may do what",
+                Some("guard") => "Settings: who may connect",
                 Some(other) => other,
             };
             let arg = Arg::new(setting.key)

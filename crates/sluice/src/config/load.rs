@@ -11,7 +11,17 @@ use super::table::{Config, SETTINGS};
 const DEFAULT_FILE: &str = "sluice.toml";
 
 /// Variables that begin like settings and are none.
-const OTHER_VARIABLES: &[&str] = &["SLUICE_CONFIG", "SLUICE_SERVER", "SLUICE_NAMESPACE", "SLUICE_CONTEXT"];
+const OTHER_VARIABLES: &[&str] = &[
+    "SLUICE_CONFIG",
+    "SLUICE_SERVER",
+    "SLUICE_NAMESPACE",
+    "SLUICE_CONTEXT",
+    "SLUICE_CA",
+    "SLUICE_CERT",
+    "SLUICE_CERT_KEY",
+    "SLUICE_TOKEN",
+    "SLUICE_TOKEN_FILE",
+];
 
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]

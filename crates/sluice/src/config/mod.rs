@@ -14,4 +14,4 @@ pub(crate) use flags::SettingFlags;
 pub(crate) use load::{Loaded, Origin, Sources, load};
 pub(crate) use markdown::markdown;
 pub(crate) use table::{Config, SETTINGS};
-pub(crate) use values::{Any, LogFormat, SettingValue};
+pub(crate) use values::{Any, LogFormat, SettingValue, TlsMode};

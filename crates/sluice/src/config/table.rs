@@ -8,7 +8,7 @@ use sluice_node::Durability;
 
 use crate::root_keys::RootKeySource;
 
-use super::values::{Any, Between, Count, LogFormat, LogLevel, SettingValue, Size};
+use super::values::{Any, Between, Count, LogFormat, LogLevel, MaybePath, SettingValue, Size, TlsMode};
 
 /// One setting, as the sources and the documentation see it.
 #[derive(Debug)]
@@ -104,7 +104,22 @@ settings! {
         yet to be read (auto); in a file (file:/etc/sluice/root.key), made likewise; in an environment variable \
         (env:NAME); or printed by a command (command:LINE). Without them the data cannot be read: keep a copy elsewhere.";
     insecure "insecure": bool = "false" in Any,
-        "Listen beyond this machine although there is no authentication: whoever reaches the port may do everything.";
+        "Listen beyond this machine without TLS, or without anybody being asked who they are. Without TLS, whoever is on the \
+        way reads everything, tokens too; without identities, whoever reaches the port may do everything.";
+    tls "tls": TlsMode = "files" in Any,
+        "Where TLS comes from: from `tls_cert` and `tls_key` (files; without them the server speaks clear text), or from a \
+        CA and certificates that the first start makes in `tls_dir` (auto).";
+    tls_cert "tls_cert": MaybePath = "" in Any,
+        "PEM file with the server's certificate, followed by those between it and the CA. Read anew when it changes.";
+    tls_key "tls_key": MaybePath = "" in Any,
+        "PEM file with the private key of `tls_cert`.";
+    tls_client_ca "tls_client_ca": MaybePath = "" in Any,
+        "PEM file with the CAs that sign the certificates of clients. With it, callers are asked who they are.";
+    tls_dir "tls_dir": MaybePath = "" in Any,
+        "Folder for what `--tls auto` makes. When it is not named: beside the data directory, with `-tls` behind its name, so \
+        that no copy of the data carries the keys.";
+    tls_handshake_timeout "tls_handshake_timeout": Duration = "10s" in Between(seconds(1), seconds(60)),
+        "How long a client may take for its TLS handshake.";
     grace "grace": Duration = "30s" in Between(Duration::ZERO, seconds(3600)),
         "How long requests may take to finish after SIGTERM or SIGINT; a second signal ends at once.";
     accept_clock_jump "accept_clock_jump": bool = "false" in Any,
@@ -144,6 +159,20 @@ settings! {
         "How long a connection may be without a request.";
     http_metrics_queues "http.metrics_queues": Count = "500" in Between(0, 100_000),
         "Most queues that have figures of their own in `/metrics`.";
+
+    access_policy "access.policy": MaybePath = "" in Any,
+        "The policy file: who may do what. With a rule in it, callers are asked who they are. Read anew when it changes.";
+    access_requests_per_s "access.requests_per_s": Count = "0" in Between(0, 10_000_000),
+        "Requests per second of an identity, on average, if the policy says nothing else; more get `rate_limited`. 0: any number.";
+    access_burst "access.burst": Count = "0" in Between(0, 10_000_000),
+        "Requests that an identity may send at once before its rate counts. 0: those of a second.";
+
+    guard_connections "guard.connections_per_address": Count = "1024" in Between(1, 1_000_000),
+        "Most connections of an address at once, of an IPv6 network its /64; this machine's own are not counted.";
+    guard_failures "guard.failures": Count = "20" in Between(0, 1_000_000),
+        "Handshakes and authentications of an address that may fail within a minute before it is turned away. 0: any number.";
+    guard_ban "guard.ban": Duration = "30s" in Between(seconds(1), seconds(86_400)),
+        "For how long an address is turned away that has failed so often.";
 
     limit_payload "limits.payload": Size = "1MiB" in Between(1, 64 * MIB),
         "Largest payload of a message.";
@@ -188,6 +217,32 @@ impl Config {
                 self.reserve.show(),
                 self.low_water.show()
             ));
+        }
+        found.extend(self.tls_contradictions());
+        found
+    }
+
+    fn tls_contradictions(&self) -> Vec<String> {
+        let named = [
+            ("tls_cert", &self.tls_cert),
+            ("tls_key", &self.tls_key),
+            ("tls_client_ca", &self.tls_client_ca),
+        ];
+        let named = named.into_iter().filter(|(_, path)| path.0.is_some());
+        if self.tls == TlsMode::Auto {
+            return named
+                .map(|(name, _)| {
+                    format!("{name} is given, and tls is auto, which makes its own: give one of the two")
+                })
+                .collect();
+        }
+        let pair = (self.tls_cert.0.is_some(), self.tls_key.0.is_some());
+        let mut found = Vec::new();
+        if pair.0 != pair.1 {
+            found.push("tls_cert and tls_key go together: give both, or neither".to_owned());
+        }
+        if pair == (false, false) && self.tls_client_ca.0.is_some() {
+            found.push("tls_client_ca is given without tls_cert and tls_key: clients show certificates over TLS only".to_owned());
         }
         found
     }

@@ -26,6 +26,19 @@ pub(crate) struct Any;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between<T>(pub(crate) T, pub(crate) T);
 
+/// A file or folder that need not be named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MaybePath(pub(crate) Option<PathBuf>);
+
+/// Where the server's certificate comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TlsMode {
+    /// From files that are named; without them there is no TLS.
+    Files,
+    /// Made by the first start.
+    Auto,
+}
+
 /// A number without unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Count(pub(crate) u64);
@@ -147,6 +160,39 @@ impl SettingValue for PathBuf {
 
     fn show(&self) -> String {
         self.display().to_string()
+    }
+}
+
+impl SettingValue for MaybePath {
+    const PLACEHOLDER: &'static str = "PATH";
+    type Range = Any;
+
+    fn read(text: &str, _: &Any) -> Result<Self, String> {
+        Ok(MaybePath((!text.is_empty()).then(|| PathBuf::from(text))))
+    }
+
+    fn show(&self) -> String {
+        self.0.as_ref().map_or_else(String::new, |path| path.display().to_string())
+    }
+}
+
+impl SettingValue for TlsMode {
+    const PLACEHOLDER: &'static str = "files|auto";
+    type Range = Any;
+
+    fn read(text: &str, _: &Any) -> Result<Self, String> {
+        match text {
+            "files" => Ok(TlsMode::Files),
+            "auto" => Ok(TlsMode::Auto),
+            _ => Err("expected files or auto".to_owned()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            TlsMode::Files => "files".to_owned(),
+            TlsMode::Auto => "auto".to_owned(),
+        }
     }
 }
 

@@ -2,25 +2,24 @@
 
 use std::net::SocketAddr;
 
+use sluice_front::access::Access;
 use tokio::net::TcpListener;
 
+use super::secured::Secured;
 use crate::cli::{CliError, Result};
 use crate::config::{Loaded, Origin};
 
-/// Listens at the address of the settings.
-pub(super) async fn bind(loaded: &Loaded) -> Result<TcpListener> {
+/// Listens at the address of the settings, if that is safe as far as the settings tell.
+pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListener> {
     let listen = &loaded.config.listen;
-    let from = match loaded.origin("listen") {
-        Origin::Default => "the default".to_owned(),
-        origin => origin.to_string(),
-    };
+    let from = origin(loaded);
     let found = tokio::net::lookup_host(listen).await;
     let found: Vec<SocketAddr> = found
         .map_err(|e| CliError::usage(format!("cannot find the address {listen} (from {from}): {e}")))?
         .collect();
     let open = found.iter().find(|address| !address.ip().is_loopback());
-    if let Some(open) = open.filter(|_| !loaded.config.insecure) {
-        return Err(refusal(listen, open, &from));
+    if let Some(open) = open.filter(|_| !loaded.config.insecure && secured.tls.is_none()) {
+        return Err(clear_text(listen, open, &from));
     }
     TcpListener::bind(found.as_slice()).await.map_err(|e| {
         let error = CliError::failed(format!("cannot listen at {listen} (from {from}): {e}"));
@@ -36,10 +35,31 @@ pub(super) async fn bind(loaded: &Loaded) -> Result<TcpListener> {
     })
 }
 
-fn refusal(listen: &str, open: &SocketAddr, from: &str) -> CliError {
-    CliError::usage(format!(
-        "{listen} (from {from}) can be reached from other machines, and there is no authentication yet"
-    ))
-    .hint(format!("Whoever reaches port {} could read, send and delete everything.", open.port()))
-    .hint("Listen on 127.0.0.1, or, on a network that you trust, add --insecure.")
+/// Whether the address is safe with the identities that there are; asked when the tokens are known.
+pub(super) fn check(loaded: &Loaded, address: &SocketAddr, access: &Access) -> Result<()> {
+    if address.ip().is_loopback() || loaded.config.insecure || access.asks() {
+        return Ok(());
+    }
+    let (listen, from) = (&loaded.config.listen, origin(loaded));
+    let reached = format!(
+        "{listen} (from {from}) can be reached from other machines, and nobody is asked who they are"
+    );
+    Err(CliError::usage(reached)
+        .hint(format!("Whoever reaches port {} could read, send and delete everything.", address.port()))
+        .hint("Take --tls auto, or --tls-client-ca, or --access-policy; or make a token while listening on 127.0.0.1.")
+        .hint("On a network that you trust, add --insecure."))
+}
+
+fn origin(loaded: &Loaded) -> String {
+    match loaded.origin("listen") {
+        Origin::Default => "the default".to_owned(),
+        origin => origin.to_string(),
+    }
+}
+
+fn clear_text(listen: &str, open: &SocketAddr, from: &str) -> CliError {
+    CliError::usage(format!("{listen} (from {from}) can be reached from other machines, and there is no TLS"))
+        .hint(format!("Whoever reaches port {} could read, send and delete everything.", open.port()))
+        .hint("Take --tls auto, or --tls-cert and --tls-key; or listen on 127.0.0.1.")
+        .hint("On a network that you trust, add --insecure.")
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use sluice_engine::query::State;
 use sluice_node::Node;
 
+use super::secured::Secured;
 use crate::cli::format::{counted, size};
 use crate::cli::{Out, Result};
 use crate::config::Loaded;
@@ -38,6 +39,7 @@ pub(super) struct Started {
 pub(super) async fn print(
     loaded: &Loaded,
     address: SocketAddr,
+    secured: &Secured,
     node: &Node,
     started: Started,
     out: Out,
@@ -48,10 +50,11 @@ pub(super) async fn print(
         tracing::warn!("{note}");
     }
     let config = &loaded.config;
+    let url = url(address, secured);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
     if out.json {
         return out.object(&json!({
-            "url": format!("http://{address}"),
+            "url": url,
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
@@ -61,6 +64,10 @@ pub(super) async fn print(
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
                 "keys_in": chosen.keeper.place(),
                 "made": chosen.made.is_some(),
+            })),
+            "tls": secured.tls.is_some(),
+            "credentials": secured.made.as_ref().map(|made| json!({
+                "ca": shown(&made.ca), "cert": shown(&made.client.cert), "key": shown(&made.client.key),
             })),
             "recovery": {
                 "fresh": found.fresh,
@@ -78,7 +85,7 @@ pub(super) async fn print(
     } else {
         data_dir.display().to_string()
     };
-    let mut text = format!("sluice {} is ready at http://{address}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("sluice {} is ready at {url}\n\n", env!("CARGO_PKG_VERSION"));
     let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
     field("data", &data);
     if !config.memory {
@@ -88,6 +95,7 @@ pub(super) async fn print(
         field("encryption", &encryption(chosen));
     }
     field("shards", &config.shards.0.to_string());
+    field("access", access(secured));
     field("recovered", &recovered(&found, took));
     for note in &found.notes {
         field("note", note);
@@ -95,7 +103,7 @@ pub(super) async fn print(
     if let Some(path) = chosen.and_then(|chosen| chosen.made) {
         text.push_str(&keep(&path, &data));
     }
-    text.push_str(&next(address));
+    text.push_str(&next(address, &url, secured));
     out.text(&text)
 }
 
@@ -164,16 +172,45 @@ fn recovered(found: &Found, took: Duration) -> String {
     )
 }
 
-fn next(address: SocketAddr) -> String {
-    let server = if address.port() == DEFAULT_PORT && address.ip().is_loopback() {
-        String::new()
-    } else {
-        format!("  export SLUICE_SERVER=http://{address}\n")
-    };
+/// Where clients find it.
+fn url(address: SocketAddr, secured: &Secured) -> String {
+    match &secured.tls {
+        None => format!("http://{address}"),
+        // A certificate names no wildcard address.
+        Some(_) if address.ip().is_unspecified() => format!("https://localhost:{}", address.port()),
+        Some(_) => format!("https://{address}"),
+    }
+}
+
+fn access(secured: &Secured) -> &'static str {
+    match (secured.tls.is_some(), secured.access.asks()) {
+        (true, true) => "TLS, and callers are asked who they are",
+        (true, false) => "TLS, and whoever reaches this port may do everything",
+        (false, true) => "clear text, and callers are asked who they are",
+        (false, false) => "clear text, and whoever reaches this port may do everything",
+    }
+}
+
+fn shown(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn next(address: SocketAddr, url: &str, secured: &Secured) -> String {
+    let plain = secured.tls.is_none() && address.port() == DEFAULT_PORT && address.ip().is_loopback();
+    let mut server = if plain { String::new() } else { format!("  export SLUICE_SERVER={url}\n") };
+    if let Some(made) = &secured.made {
+        for (name, path) in [
+            ("SLUICE_CA", &made.ca),
+            ("SLUICE_CERT", &made.client.cert),
+            ("SLUICE_CERT_KEY", &made.client.key),
+        ] {
+            server.push_str(&format!("  export {name}={}\n", quoted(&shown(path))));
+        }
+    }
     let sluice = program();
     format!(
         "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  {sluice} work emails -- sh -c 'cat; echo'\n  \
-        {sluice} queue list\nThe API is described at http://{address}/docs. Ctrl-C stops the server.\n\n"
+        {sluice} queue list\nThe API is described at {url}/docs. Ctrl-C stops the server.\n\n"
     )
 }
 
@@ -190,7 +227,11 @@ fn program() -> String {
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let path = path.strip_prefix(&here).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest));
-    let path = path.display().to_string();
+    quoted(&path.display().to_string())
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -1,12 +1,14 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
 //! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `stopping` signals.
+//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes, `stopping` signals.
 
 mod address;
+mod auto;
 mod banner;
 mod logging;
 mod open_files;
+mod secured;
 mod stopping;
 
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use sluice_engine::Limits;
+use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::codes::exit;
 use sluice_front::http::{HttpOptions, serve};
 use sluice_node::keys::KeySource;
@@ -25,6 +28,7 @@ use crate::cli::{CliError, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
 use banner::Started;
+use secured::Secured;
 use stopping::Stopping;
 
 /// The least that the journal gets for its last sync.
@@ -77,7 +81,8 @@ fn connection_threads(shards: u32) -> usize {
 fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u8> {
     let config = &loaded.config;
     // The port first: a second server on it must not touch the data.
-    let listener = runtime.block_on(address::bind(loaded))?;
+    let secured = Secured::load(config)?;
+    let listener = runtime.block_on(address::bind(loaded, &secured))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
     let chosen = (!config.memory)
@@ -89,8 +94,16 @@ fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
-        banner::print(loaded, address, &node, Started { chosen, took }, out).await?;
+        let tokens = secured.access.load_tokens(&node).await;
+        tokens
+            .map_err(|e| CliError::failed(format!("cannot read the tokens: {e}")).exit_with(exit::SERVER))?;
+        address::check(loaded, &address, &secured.access)?;
+        let secured = Arc::new(secured);
+        secured::watch(Arc::clone(&secured), node.clone())?;
+        banner::print(loaded, address, &secured, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
+        options.tls = secured.tls.clone();
+        options.access = secured.access.clone();
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
@@ -168,8 +181,20 @@ fn http_options(config: &Config) -> HttpOptions {
         idle_timeout: config.http_idle_timeout,
         shutdown_grace: config.grace,
         metrics_queues_max: config.http_metrics_queues.as_usize(),
+        tls: None,
+        access: Access::default(),
+        guard: Arc::new(Guard::new(guard_options(config))),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         durability: shown(config),
+    }
+}
+
+fn guard_options(config: &Config) -> GuardOptions {
+    GuardOptions {
+        connections_max: config.guard_connections.as_usize(),
+        failures_max: config.guard_failures.as_u32(),
+        ban: config.guard_ban,
+        own_machine: false,
     }
 }
 

@@ -22,6 +22,8 @@ fn a_context_names_a_server() {
 
 #[test]
 fn a_bad_address_is_refused_when_it_is_added() {
-    let error = alone(&["context", "add", "x", "--server", "https://a"]).fails(2);
-    assert!(error.contains("TLS is not supported yet"), "{error}");
+    let error = alone(&["context", "add", "x", "--server", "ftp://a"]).fails(2);
+    assert!(error.contains("expected http://"), "{error}");
+    let error = alone(&["context", "add", "x", "--server", "https://a", "--ca", "nowhere.pem"]).fails(2);
+    assert!(error.contains("cannot read the CA nowhere.pem"), "{error}");
 }

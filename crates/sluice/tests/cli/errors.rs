@@ -17,9 +17,11 @@ fn nobody_listens() {
 
 #[test]
 fn the_address_is_not_one() {
-    for (url, part) in
-        [("https://a", "TLS"), ("http://a:b", "not a server address"), ("ftp://x", "expected http://")]
-    {
+    for (url, part) in [
+        ("https://a b", "not a server address"),
+        ("http://a:b", "not a server address"),
+        ("ftp://x", "expected http://"),
+    ] {
         let error = alone(&["queue", "list", "--server", url]).fails(2);
         assert!(error.contains(part), "{error}");
     }

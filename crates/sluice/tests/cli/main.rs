@@ -14,6 +14,7 @@ mod namespace;
 mod queue;
 mod receive;
 mod results;
+mod secure;
 mod send;
 mod serve;
 mod settle;

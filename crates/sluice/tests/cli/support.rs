@@ -113,6 +113,12 @@ impl Server {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(self.home.path(), args);
         command.env("SLUICE_SERVER", &self.url);
+        // What `--tls auto` has made.
+        for (variable, name) in [("SLUICE_CA", "ca"), ("SLUICE_CERT", "cert"), ("SLUICE_CERT_KEY", "key")] {
+            if let Some(path) = self.ready["credentials"][name].as_str() {
+                command.env(variable, path);
+            }
+        }
         command
     }
 

@@ -14,13 +14,16 @@ use sluice_node::{Consumer, Node, Sent};
 use sluice_proto::v1::{Attach, ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 
 use super::decode::{Plain, as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
+use super::reading::PATH;
+use crate::access::{Caller, Peer, Right};
 use crate::digest::send_digest;
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
+use crate::http::permit::Asking;
 use crate::http::receive::check_consumer;
-use crate::http::send::Batch;
+use crate::http::send::{Batch, allow_onward};
 use crate::http::settle::{Refused, Settlements, in_order};
 
 /// The answer to a frame, or to several.
@@ -49,6 +52,11 @@ pub(super) enum Done {
 pub(super) struct Calls {
     pub(super) context: Arc<Context>,
     pub(super) namespace: NamespaceId,
+    /// The name of the namespace.
+    pub(super) name: Arc<str>,
+    pub(super) peer: Arc<Peer>,
+    /// Who has sent the frame.
+    pub(super) caller: Caller,
 }
 
 fn answering(number: u64, call: impl Future<Output = Result<Done, ApiError>> + Send + 'static) -> Answering {
@@ -58,6 +66,16 @@ fn answering(number: u64, call: impl Future<Output = Result<Done, ApiError>> + S
 impl Calls {
     fn node(&self) -> &Node {
         &self.context.node
+    }
+
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking { peer: &self.peer, caller: &self.caller, namespace: &self.name, what: PATH }
+    }
+
+    /// Whether the caller may settle these, by the queues that they are in. What cannot be read is refused for itself.
+    async fn allow_receipts(&self, receipts: impl Iterator<Item = Receipt>) -> Result<(), ApiError> {
+        let ids = receipts.map(|receipt| receipt.id);
+        self.asking().allow_messages(self.node(), self.namespace, Right::Receive, ids).await
     }
 
     pub(super) fn send(&self, number: u64, send: SendMany) -> Answering {
@@ -85,6 +103,8 @@ impl Calls {
             return Err(Fault::invalid("expected at least one message").inside("messages").into());
         }
         let queue = text(&send.queue, "queue")?;
+        self.asking().allow_queue(Right::Send, queue)?;
+        allow_onward(self.asking(), items)?;
         let idempotency_key = send.idempotency_key.as_ref();
         if idempotency_key.len() > IDEMPOTENCY_KEY_BYTES_MAX
             || !idempotency_key.iter().all(|byte| (0x20..0x7f).contains(byte))
@@ -102,6 +122,7 @@ impl Calls {
         let calls = self.clone();
         answering(number, async move {
             let (node, namespace) = (calls.node(), calls.namespace);
+            calls.allow_receipts(extend.items.iter().filter_map(|item| receipt(&item.receipt).ok())).await?;
             if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
                 let json = as_json("ExtendMany", &extend)?;
                 let request = Extensions::read(&json, node.limits())?;
@@ -128,6 +149,7 @@ impl Calls {
             let ack =
                 |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
             settle.items.extend(acks.into_iter().map(ack));
+            calls.allow_receipts(settle.items.iter().filter_map(|item| receipt(&item.receipt).ok())).await?;
             let json = as_json("SettleMany", &settle)?;
             let request = Settlements::read_mixed(&json, calls.node().limits())?;
             Ok(Done::Items(request.settle(calls.node(), calls.namespace).await?))
@@ -138,6 +160,9 @@ impl Calls {
     pub(super) fn ack(&self, acks: Acks) -> Answering {
         let calls = self.clone();
         Box::pin(async move {
+            if let Err(denied) = calls.allow_receipts(acks.receipts.iter().copied()).await {
+                return acks.refused(denied);
+            }
             let ack = |receipt: &Receipt| SettleItem {
                 receipt: *receipt,
                 settlement: Settlement::Ack,
@@ -174,7 +199,9 @@ impl Calls {
         answering(number, async move {
             let mut queues = Vec::with_capacity(attach.queues.len().min(64));
             for queue in attach.queues.iter() {
-                queues.push(text(queue, "queues")?);
+                let queue = text(queue, "queues")?;
+                calls.asking().allow_queue(Right::Receive, queue)?;
+                queues.push(queue);
             }
             let name = text(&attach.name, "name")?;
             check_consumer(name).map_err(|fault| fault.inside("name"))?;
@@ -182,6 +209,7 @@ impl Calls {
                 return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms").into());
             }
             let resumes = !attach.resume.is_empty();
+            calls.allow_receipts(attach.resume.iter().filter_map(|bytes| receipt(bytes).ok())).await?;
             let (namespace, node) = (calls.namespace, calls.node());
             let command = AttachCommand {
                 namespace,
@@ -256,6 +284,12 @@ impl Acks {
             }
         }
         self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
+    }
+
+    /// Nothing of it may be done.
+    fn refused(self, error: ApiError) -> Vec<Answered> {
+        let answer = |frame: AckFrame| Answered { number: frame.number, result: Err(error.clone()) };
+        self.frames.into_iter().map(answer).collect()
     }
 
     /// Gives each frame its part.

@@ -9,14 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use http::header::CONTENT_TYPE;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use prost::Message as _;
 use sluice_engine::Error;
-use sluice_engine::id::NamespaceId;
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Detach, SetCredit};
@@ -29,12 +29,15 @@ use super::decode::text;
 use super::delivering::Attached;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
+use crate::access::{Caller, Denied, Peer, Right, Target};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
 use crate::http::body::Body;
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::json::Fault;
+use crate::http::permit::Asking;
+use crate::http::routes::DEFAULT_NAMESPACE;
 
 /// The path of the call.
 pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";
@@ -50,15 +53,21 @@ const FREE_BYTES: usize = 64 << 10;
 const OUT_OF_ORDER: &str = "frame_out_of_order";
 
 /// Begins a session; it runs until one of the sides ends it.
-pub(in crate::grpc) fn open(context: &Arc<Context>, incoming: Incoming) -> Response<Body> {
+pub(in crate::grpc) fn open(
+    context: &Arc<Context>,
+    peer: &Arc<Peer>,
+    head: &Parts,
+    incoming: Incoming,
+) -> Response<Body> {
     let outbox = Outbox::new();
     let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
-    tokio::spawn(run(Arc::clone(context), incoming, outbox));
+    let who = Who { peer: Arc::clone(peer), authorization: head.headers.get(AUTHORIZATION).cloned() };
+    tokio::spawn(run(Arc::clone(context), who, incoming, outbox));
     response
 }
 
-async fn run(context: Arc<Context>, incoming: Incoming, outbox: Arc<Outbox>) {
+async fn run(context: Arc<Context>, who: Who, incoming: Incoming, outbox: Arc<Outbox>) {
     let (end, ended) = watch::channel(false);
     let mut consumers = JoinSet::new();
     let mut session = Session {
@@ -73,6 +82,8 @@ async fn run(context: Arc<Context>, incoming: Incoming, outbox: Arc<Outbox>) {
         ended,
         outbox: &outbox,
         context: &context,
+        who,
+        receives_from: Vec::new(),
     };
     let result = session.serve(incoming).await;
     drop(session);
@@ -85,8 +96,24 @@ async fn run(context: Arc<Context>, incoming: Incoming, outbox: Arc<Outbox>) {
     while consumers.join_next().await.is_some() {}
 }
 
+/// Who is at the other end, and what it has shown.
+struct Who {
+    peer: Arc<Peer>,
+    authorization: Option<HeaderValue>,
+}
+
+impl Who {
+    /// Who sends the next frame: what was shown may count no more.
+    fn caller(&self, relieves: bool) -> Result<Caller, Denied> {
+        self.peer.caller(self.authorization.as_ref().map(HeaderValue::as_bytes), relieves)
+    }
+}
+
 struct Session<'s> {
     context: &'s Arc<Context>,
+    who: Who,
+    /// Queues from which consumers get messages.
+    receives_from: Vec<Box<str>>,
     outbox: &'s Arc<Outbox>,
     frames: Deframer,
     /// Bytes that the frame on its way has of the budget for bodies.
@@ -147,6 +174,7 @@ impl Session<'_> {
                     self.outbox.add(|out| encode::draining(out, grace_ms));
                 }
                 _ = keep_alive.tick() => {
+                    self.still_allowed()?;
                     if self.outbox.quiet_for() >= KEEP_ALIVE {
                         self.outbox.add(encode::keep_alive);
                     }
@@ -214,7 +242,15 @@ impl Session<'_> {
                 Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()
             );
         };
-        let Some(calls) = self.opened.clone() else { return self.open(number, frame) };
+        let relieves = matches!(frame, Frame::Settle(_) | Frame::Extend(_));
+        let caller = match self.who.caller(relieves) {
+            Ok(caller) => caller,
+            Err(denied) if denied.code == "rate_limited" => return self.refuse(number, denied.into()),
+            Err(denied) => return Err(self.denied(denied)),
+        };
+        let Some(opened) = &mut self.opened else { return self.open(number, frame, caller) };
+        opened.caller = caller;
+        let calls = opened.clone();
         if let Frame::Settle(settle) = &frame
             && Acks::fit(settle)
         {
@@ -238,7 +274,16 @@ impl Session<'_> {
                 let limit = CONSUMERS_MAX as u64;
                 self.refuse(number, Error::LimitExceeded { what: "consumers of a session", limit }.into())
             }
-            Frame::Attach(attach) => self.begin(calls.attach(number, attach)),
+            Frame::Attach(attach) => {
+                let names = attach.queues.iter().filter_map(|queue| text(queue, "queues").ok());
+                let allowed = |queue: &&str| {
+                    calls.caller.may(Right::Receive, Target::Queue(&calls.name, queue)).is_ok()
+                };
+                self.receives_from.extend(names.filter(allowed).map(Box::from));
+                self.receives_from.sort_unstable();
+                self.receives_from.dedup();
+                self.begin(calls.attach(number, attach))
+            }
             Frame::Credit(SetCredit { consumer, credit }) => match self.attached.get(&consumer) {
                 Some(attached) => self.begin(calls.credit(number, attached.id, credit)),
                 None => self.refuse(number, not_attached(consumer)),
@@ -257,15 +302,39 @@ impl Session<'_> {
         }
     }
 
-    fn open(&mut self, number: u64, frame: Frame) -> Result<(), ApiError> {
+    /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may not any more.
+    fn still_allowed(&mut self) -> Result<(), ApiError> {
+        let Some(opened) = &mut self.opened else { return Ok(()) };
+        match self.who.caller(true) {
+            Ok(caller) => opened.caller = caller,
+            Err(denied) if denied.code == "rate_limited" => return Ok(()),
+            Err(denied) => return Err(self.denied(denied)),
+        }
+        let asking = opened.asking();
+        if asking.caller.may_everywhere(Right::Receive, asking.namespace) {
+            return Ok(());
+        }
+        self.receives_from.iter().try_for_each(|queue| asking.allow_queue(Right::Receive, queue))
+    }
+
+    fn denied(&self, denied: Denied) -> ApiError {
+        self.who.peer.refused(&denied, PATH);
+        denied.into()
+    }
+
+    fn open(&mut self, number: u64, frame: Frame, caller: Caller) -> Result<(), ApiError> {
         let Frame::Open(open) = frame else {
             return Err(ApiError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
         };
-        let namespace = match text(&open.namespace, "namespace")? {
-            "" => NamespaceId::DEFAULT,
-            name => self.context.node.namespace_id(name)?,
+        let name = match text(&open.namespace, "namespace")? {
+            "" => DEFAULT_NAMESPACE,
+            name => name,
         };
-        self.opened = Some(Calls { context: Arc::clone(self.context), namespace });
+        let peer = Arc::clone(&self.who.peer);
+        Asking { peer: &peer, caller: &caller, namespace: name, what: PATH }.allow_work()?;
+        let namespace = self.context.node.namespace_id(name)?;
+        let context = Arc::clone(self.context);
+        self.opened = Some(Calls { context, namespace, name: name.into(), peer, caller });
         self.outbox.add(|out| encode::results(out, number, &[]));
         Ok(())
     }

@@ -194,3 +194,24 @@ async fn mistakes_are_told() {
     let ended = client.call("Queues/Get", json!({"namespace": "näh", "queue": "q"})).await;
     assert!(ended.unwrap_err().1.starts_with("namespace \"n%C3%A4h\" does not exist"));
 }
+
+#[tokio::test]
+async fn callers_are_asked_who_they_are_as_over_http() {
+    let mut client = client().await;
+    let send = || json!({"queue": "mail", "messages": [{"payload": "a"}]});
+    assert!(client.call("Messages/Send", send()).await.is_ok(), "nobody is asked yet");
+    let admin = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    let (code, _, trailers) = client.call("Messages/Send", send()).await.unwrap_err();
+    assert_eq!((code.as_str(), &trailers["grpc-status"]), ("unauthenticated", &"16".parse().unwrap()));
+    client.token = admin;
+    let consumer = client.make_token("worker", "sluice://ns/default?perm=r").await;
+    assert!(client.call("Messages/Send", send()).await.is_ok());
+    client.token = consumer;
+    let (code, message, trailers) = client.call("Messages/Send", send()).await.unwrap_err();
+    assert_eq!((code.as_str(), &trailers["grpc-status"]), ("forbidden", &"7".parse().unwrap()));
+    assert!(message.contains("\"worker\" may not send in queue \"mail\""), "{message}");
+    let receive = json!({"queues": [{"name": "mail"}]});
+    assert!(client.call("Messages/Receive", receive).await.is_ok());
+    let other = json!({"namespace": "$sys", "queues": [{"name": "tokens"}]});
+    assert_eq!(client.call("Messages/Receive", other).await.unwrap_err().0, "forbidden");
+}

@@ -31,6 +31,8 @@ struct Session {
     from: Option<Incoming>,
     deframer: Deframer,
     number: u64,
+    /// Sent with the next session; empty: none.
+    token: String,
 }
 
 impl Session {
@@ -39,8 +41,8 @@ impl Session {
         let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
         tokio::spawn(driver);
         let (to, _) = mpsc::channel(1);
-        let mut session =
-            Session { connection, address, to, from: None, deframer: Deframer::new(usize::MAX), number: 0 };
+        let (deframer, token) = (Deframer::new(usize::MAX), String::new());
+        let mut session = Session { connection, address, to, from: None, deframer, number: 0, token };
         session.restart().await;
         session
     }
@@ -49,9 +51,12 @@ impl Session {
     async fn restart(&mut self) {
         let (to, frames) = mpsc::channel(64);
         let request = Request::post(format!("http://{}/sluice.v1.Sessions/Session", self.address))
-            .header("content-type", "application/grpc+proto")
-            .body(Body::stream(frames))
-            .unwrap();
+            .header("content-type", "application/grpc+proto");
+        let request = match self.token.as_str() {
+            "" => request,
+            token => request.header("authorization", format!("Bearer {token}")),
+        };
+        let request = request.body(Body::stream(frames)).unwrap();
         let response = self.connection.send_request(request).await.unwrap();
         assert_eq!(response.status(), 200);
         (self.to, self.from) = (to, Some(response.into_body()));
@@ -420,4 +425,33 @@ async fn one_that_does_not_read_holds_back_only_itself() {
             got += deliveries.messages.len();
         }
     }
+}
+
+#[tokio::test]
+async fn each_frame_is_asked_who_sends_it() {
+    let address = start(|_| {}).await;
+    let mut client = Client::connect(address).await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    let mut session = Session::start(address).await;
+    session.send(Frame::Open(Open::default())).await;
+    assert_eq!(session.next().await.unwrap_err()["sluice-code"], "unauthenticated");
+
+    session.token = client.make_token("worker", "sluice://ns/default?perm=r").await;
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    let messages = vec![Message { payload: "a".into(), ..Message::default() }];
+    session.send(Frame::Send(SendMany { queue: "q".into(), messages, ..SendMany::default() })).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"forbidden");
+    let attach = Attach { consumer: 1, queues: vec!["q".into()], credit: 1, ..Attach::default() };
+    session.ok(Frame::Attach(attach)).await;
+
+    session.restart().await;
+    session.send(Frame::Open(Open { namespace: "$sys".into() })).await;
+    assert_eq!(session.next().await.unwrap_err()["sluice-code"], "forbidden");
+
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    client.revoke_token("worker").await;
+    session.send(Frame::Ping(Ping::default())).await;
+    assert_eq!(session.next().await.unwrap_err()["sluice-code"], "unauthenticated");
 }

@@ -63,6 +63,8 @@ pub(crate) async fn start_until(
 pub(crate) struct Client {
     connection: SendRequest<Full<Bytes>>,
     address: SocketAddr,
+    /// Sent with each call; empty: none.
+    pub(crate) token: String,
 }
 
 impl Client {
@@ -70,7 +72,7 @@ impl Client {
         let stream = TcpStream::connect(address).await.unwrap();
         let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
         tokio::spawn(driver);
-        Client { connection, address }
+        Client { connection, address, token: String::new() }
     }
 
     /// Makes the call `Messages/Send` and the like.
@@ -83,13 +85,38 @@ impl Client {
         self.post(&path, body.freeze()).await
     }
 
+    /// Makes a token, over HTTP.
+    pub(crate) async fn make_token(&mut self, name: &str, scope: &str) -> String {
+        let body = serde_json::json!({"name": name, "scopes": [scope]}).to_string();
+        let request = Request::post(format!("http://{}/v1/tokens", self.address))
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Full::new(body.into()))
+            .unwrap();
+        let response = self.connection.send_request(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let made: Value = serde_json::from_slice(&body).unwrap();
+        made["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Takes a token away, over HTTP.
+    pub(crate) async fn revoke_token(&mut self, name: &str) {
+        let request = Request::delete(format!("http://{}/v1/tokens/{name}", self.address))
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Full::default())
+            .unwrap();
+        assert_eq!(self.connection.send_request(request).await.unwrap().status(), 200);
+    }
+
     /// Posts these bytes as a call.
     pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> Ended {
-        let request = Request::post(format!("http://{}{path}", self.address))
+        let mut request = Request::post(format!("http://{}{path}", self.address))
             .header("content-type", "application/grpc")
-            .header("te", "trailers")
-            .body(Full::new(body))
-            .unwrap();
+            .header("te", "trailers");
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        let request = request.body(Full::new(body)).unwrap();
         let response = self.connection.send_request(request).await.unwrap();
         assert_eq!(
             (response.status().as_u16(), &response.headers()["content-type"]),

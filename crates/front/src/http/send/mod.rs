@@ -6,6 +6,7 @@ mod fields;
 use http::StatusCode;
 use http::header::HeaderMap;
 use http::response::Response;
+use sluice_engine::chain::Chain;
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use sluice_node::Sent;
@@ -18,7 +19,9 @@ use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, object, push_number};
+use super::permit::Asking;
 use super::respond;
+use crate::access::Right;
 use crate::digest::send_digest;
 
 /// `POST P/queues/{queue}/messages`
@@ -36,11 +39,34 @@ pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body
 
 /// Sends `items` to the queue in the path, under the idempotency key in the headers.
 pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sent, ApiError> {
+    allow_onward(call.asking(), items)?;
     let idempotency_key = idempotency_key(&call.head.headers)?;
     let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(call.name, items) };
     let send =
         Send { namespace: call.namespace_id()?, queue: call.name, idempotency_key, request_digest, items };
     Ok(call.node().send(&send).await?)
+}
+
+/// Whether the caller may also send to the queues that these lead to: for their results, and for the steps that follow.
+pub(crate) fn allow_onward<'i>(
+    asking: Asking<'_>,
+    items: impl IntoIterator<Item = &'i SendItem<'i>>,
+) -> Result<(), ApiError> {
+    if asking.caller.may_everywhere(Right::Send, asking.namespace) {
+        return Ok(());
+    }
+    for options in items.into_iter().filter_map(|item| item.options) {
+        if !options.reply_to.is_empty() {
+            asking.allow_queue(Right::Send, options.reply_to)?;
+        }
+        if let Chain::Given(steps) = options.chain {
+            for step in steps.steps.iter().chain(steps.on_failure) {
+                asking.allow_queue(Right::Send, step.queue)?;
+                allow_onward(asking, [&step.item])?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.

@@ -1,5 +1,6 @@
 //! What each operation does, in words, and what goes in and out.
 
+mod access;
 mod changing;
 mod flows;
 mod messages;
@@ -27,6 +28,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("flows", "Messages that wait for others"),
     ("schedules", "Messages that are sent at times of day, or again and again"),
     ("namespaces", "Tenants and their quotas"),
+    ("access", "Who may do what, and who has done what"),
     ("server", "The server itself"),
 ];
 
@@ -200,6 +202,9 @@ pub(super) fn describe(operation: Operation) -> Description {
         }
         O::NamespaceList | O::NamespaceShow | O::NamespacePut | O::NamespacePatch | O::NamespaceDelete => {
             Description { tag: "namespaces", ..namespaces(operation) }
+        }
+        O::TokenList | O::TokenCreate | O::TokenRevoke | O::Audit | O::WhoAmI => {
+            Description { tag: "access", ..access::describe(operation) }
         }
         O::Status
         | O::Backup

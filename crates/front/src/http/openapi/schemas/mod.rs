@@ -1,5 +1,6 @@
 //! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
 
+mod access;
 mod changing;
 mod consumers;
 mod delivering;
@@ -32,6 +33,7 @@ pub(super) fn all() -> Map<String, Value> {
         schedules::all(),
         looking::all(),
         changing::all(),
+        access::all(),
         server::namespaces(),
         server::server(),
     ] {
@@ -45,7 +47,7 @@ pub(super) fn all() -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{dead, extend, limits, namespaces, receive, schedules, send, settings, settle};
+    use crate::http::{dead, extend, limits, namespaces, receive, schedules, send, settings, settle, tokens};
 
     /// Fields of a schema, those of all its alternatives together.
     fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {
@@ -84,6 +86,7 @@ mod tests {
             ("RedriveRequest", dead::REDRIVE_FIELDS),
             ("NamespacePut", namespaces::PUT_FIELDS),
             ("NamespacePatch", namespaces::PATCH_FIELDS),
+            ("TokenNew", tokens::TOKEN_FIELDS),
         ] {
             let mut described = fields(&schemas, &schemas[name]);
             described.sort_unstable();

@@ -1,0 +1,119 @@
+//! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the journal and in
+//! every backup. An entry is kept for [`KEPT_MS`].
+
+use serde_json::{Value, json};
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::options::{Expires, SendOptions};
+use sluice_engine::settings::{OnExpire, QueuePatch};
+use sluice_engine::{Error, NamespaceId};
+use sluice_node::Node;
+
+use super::identity::{Caller, Proof};
+use super::{Access, Peer, now_ms};
+
+const QUEUE: &str = "audit";
+/// How long an entry is kept.
+const KEPT_MS: u64 = 365 * 86_400_000;
+/// Most entries: beyond it the log says what could not be taken down.
+const ENTRIES_MAX: u64 = 1_000_000;
+/// Longest target of an entry, in characters.
+const TARGET_CHARS_MAX: usize = 512;
+/// Most entries of a page.
+pub const AUDIT_PAGE_MAX: usize = 1_000;
+
+/// An administrative act, after it was done or refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Act<'a> {
+    /// The operation, by its name in the API description.
+    pub operation: &'a str,
+    /// What it was done to, as a path or in the words of its protocol.
+    pub target: &'a str,
+    /// What came of it: a status or an error code.
+    pub outcome: &'a str,
+    /// The request's id.
+    pub request_id: &'a str,
+}
+
+/// An entry of the audit log, as JSON.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AuditEntry(pub Value);
+
+impl Access {
+    /// Takes an act down, durably. Where nobody is asked who they are, nothing is.
+    pub async fn record(&self, node: &Node, peer: &Peer, caller: &Caller, act: Act<'_>) {
+        if !self.asks() {
+            return;
+        }
+        let entry = entry(peer, caller, act).to_string();
+        if let Err(error) = append(node, entry.as_bytes()).await {
+            tracing::error!("the audit log could not take down {entry}: {error}");
+        }
+    }
+
+    /// Entries, the oldest first, after `cursor`; at most `limit`, and the cursor of the next page.
+    ///
+    /// # Errors
+    /// `overloaded`, `shutting_down`.
+    pub async fn audit(
+        &self,
+        node: &Node,
+        cursor: Option<u64>,
+        limit: usize,
+    ) -> Result<(Vec<AuditEntry>, Option<u64>), Error> {
+        let limit = limit.clamp(1, AUDIT_PAGE_MAX);
+        match node.messages(NamespaceId::SYS, QUEUE, None, cursor, limit, true).await {
+            Err(Error::QueueNotFound { .. }) => Ok((Vec::new(), None)),
+            Err(error) => Err(error),
+            Ok(page) => {
+                let read = |blob: &[u8]| serde_json::from_slice(MessageBlob::parse(blob)?.payload).ok();
+                let damaged = || json!({"damaged": true});
+                let entries = page.items.iter();
+                let entries =
+                    entries.map(|stored| stored.blob.as_deref().and_then(read).unwrap_or_else(damaged));
+                Ok((entries.map(AuditEntry).collect(), page.next))
+            }
+        }
+    }
+}
+
+fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
+    let proof = caller.identity().map(|identity| match identity.proof() {
+        Proof::Certificate(serial) => format!("certificate {serial}"),
+        Proof::Token(id) => format!("token {id}"),
+    });
+    json!({
+        "at_ms": now_ms(),
+        "who": caller.name(),
+        "proof": proof,
+        "address": peer.address().to_string(),
+        "operation": act.operation,
+        "target": act.target.chars().take(TARGET_CHARS_MAX).collect::<String>(),
+        "outcome": act.outcome,
+        "request_id": act.request_id,
+    })
+}
+
+async fn append(node: &Node, entry: &[u8]) -> Result<(), Error> {
+    if node.queue(NamespaceId::SYS, QUEUE).await.is_err() {
+        let patch = QueuePatch {
+            // Nobody takes entries out of it.
+            paused: Some(true),
+            on_expire: Some(OnExpire::Drop),
+            max_messages: Some(ENTRIES_MAX),
+            ..QueuePatch::default()
+        };
+        node.queue_set(NamespaceId::SYS, QUEUE, patch, true).await?;
+    }
+    let options = SendOptions { expires: Expires::AfterMs(KEPT_MS), ..SendOptions::default() };
+    let item = SendItem {
+        payload: entry,
+        content_type: "application/json",
+        options: Some(&options),
+        ..SendItem::default()
+    };
+    let (idempotency_key, items) = (&b""[..], &[item]);
+    node.send(&Send { namespace: NamespaceId::SYS, queue: QUEUE, idempotency_key, request_digest: 0, items })
+        .await?;
+    Ok(())
+}

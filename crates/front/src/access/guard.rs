@@ -1,0 +1,243 @@
+//! Who may connect: so many connections per address, and none for a while from one that keeps failing to show who it is.
+//!
+//! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not counted:
+//! whoever is on it has other ways, and a proxy on it would be taken for all its clients.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Addresses that are watched; the connections of more are counted in all only.
+const ADDRESSES_MAX: usize = 65_536;
+/// Failures count together when they come within this time.
+const FAILURES_WITHIN: Duration = Duration::from_secs(60);
+
+/// Bounds for one address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GuardOptions {
+    /// Most connections of an address at once (default 1,024).
+    pub connections_max: usize,
+    /// Handshakes and authentications that may fail within a minute before the address is turned away; 0: any number
+    /// (default 20).
+    pub failures_max: u32,
+    /// For how long it is turned away then (default 30 s).
+    pub ban: Duration,
+    /// Whether connections from this machine itself count as well (default false).
+    pub own_machine: bool,
+}
+
+impl Default for GuardOptions {
+    fn default() -> Self {
+        GuardOptions {
+            connections_max: 1_024,
+            failures_max: 20,
+            ban: Duration::from_secs(30),
+            own_machine: false,
+        }
+    }
+}
+
+/// Why a connection is turned away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turned {
+    /// Its address has too many.
+    TooMany,
+    /// Its address has failed too often.
+    Banned,
+}
+
+/// The addresses that have connections or have failed.
+#[derive(Debug)]
+pub struct Guard {
+    options: GuardOptions,
+    addresses: Mutex<HashMap<IpAddr, Watched>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    connections: usize,
+    failures: u32,
+    failing_since: Instant,
+    banned_until: Option<Instant>,
+}
+
+/// A connection's place among those of its address, until it is dropped.
+#[derive(Debug)]
+pub struct Slot {
+    guard: Arc<Guard>,
+    /// Where the connection comes from.
+    from: IpAddr,
+    /// The address under which it is counted; `None`: it is not.
+    counted: Option<IpAddr>,
+}
+
+impl Guard {
+    /// With these bounds.
+    pub fn new(options: GuardOptions) -> Guard {
+        Guard { options, addresses: Mutex::default() }
+    }
+
+    /// A connection has come.
+    ///
+    /// # Errors
+    /// Why it is turned away.
+    pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<Slot, Turned> {
+        self.enter_at(address, Instant::now())
+    }
+
+    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<Slot, Turned> {
+        let slot = |counted| Slot { guard: Arc::clone(self), from: address, counted };
+        let Some(counted) = self.counted(address) else { return Ok(slot(None)) };
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if addresses.len() >= ADDRESSES_MAX {
+            addresses.retain(|_, watched| watched.matters(now));
+        }
+        let full = addresses.len() >= ADDRESSES_MAX;
+        if full && !addresses.contains_key(&counted) {
+            return Ok(slot(None));
+        }
+        let watched = addresses.entry(counted).or_insert_with(|| Watched::new(now));
+        if watched.banned_until.is_some_and(|until| now < until) {
+            return Err(Turned::Banned);
+        }
+        if watched.connections >= self.options.connections_max {
+            return Err(Turned::TooMany);
+        }
+        watched.connections += 1;
+        Ok(slot(Some(counted)))
+    }
+
+    /// The address under which one is counted; `None`: it is not.
+    fn counted(&self, address: IpAddr) -> Option<IpAddr> {
+        let address = address.to_canonical();
+        if address.is_loopback() && !self.options.own_machine {
+            return None;
+        }
+        Some(match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        })
+    }
+
+    fn failed_at(&self, address: IpAddr, now: Instant) -> bool {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(watched) = addresses.get_mut(&address) else { return false };
+        if now.duration_since(watched.failing_since) > FAILURES_WITHIN {
+            (watched.failures, watched.failing_since) = (0, now);
+        }
+        watched.failures += 1;
+        if self.options.failures_max == 0 || watched.failures < self.options.failures_max {
+            return false;
+        }
+        watched.failures = 0;
+        watched.banned_until = Some(now + self.options.ban);
+        true
+    }
+}
+
+impl Watched {
+    fn new(now: Instant) -> Watched {
+        Watched { connections: 0, failures: 0, failing_since: now, banned_until: None }
+    }
+
+    fn matters(&self, now: Instant) -> bool {
+        let banned = self.banned_until.is_some_and(|until| now < until);
+        let failing = self.failures > 0 && now.duration_since(self.failing_since) <= FAILURES_WITHIN;
+        self.connections > 0 || banned || failing
+    }
+}
+
+impl Slot {
+    /// Where the connection comes from.
+    pub fn address(&self) -> IpAddr {
+        self.from
+    }
+
+    /// Its client has not shown who it is: in the handshake, or with a request.
+    pub fn failed(&self) {
+        if let Some(address) = self.counted
+            && self.guard.failed_at(address, Instant::now())
+        {
+            tracing::warn!("{address} has failed too often: turned away for {:?}", self.guard.options.ban);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some(address) = self.counted else { return };
+        let mut addresses = self.guard.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watched) = addresses.get_mut(&address) {
+            watched.connections -= 1;
+            if !watched.matters(Instant::now()) {
+                addresses.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(connections_max: usize, failures_max: u32) -> Arc<Guard> {
+        Arc::new(Guard::new(GuardOptions { connections_max, failures_max, ..GuardOptions::default() }))
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn each_address_has_so_many_connections() {
+        let guard = guard(2, 0);
+        let one = guard.enter(address("192.0.2.1")).unwrap();
+        let _two = guard.enter(address("::ffff:192.0.2.1")).unwrap();
+        assert_eq!(guard.enter(address("192.0.2.1")).unwrap_err(), Turned::TooMany);
+        assert!(guard.enter(address("192.0.2.2")).is_ok());
+        drop(one);
+        assert!(guard.enter(address("192.0.2.1")).is_ok());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address_and_this_machine_is_none() {
+        let guard = guard(1, 0);
+        let _one = guard.enter(address("2001:db8::1")).unwrap();
+        assert!(guard.enter(address("2001:db8::ffff:1")).is_err());
+        assert!(guard.enter(address("2001:db8:0:1::1")).is_ok());
+        let own: Vec<_> = (0..5).map(|_| guard.enter(address("127.0.0.1")).unwrap()).collect();
+        assert_eq!(own.len(), 5);
+    }
+
+    #[test]
+    fn an_address_that_keeps_failing_is_turned_away_for_a_while() {
+        let guard = guard(10, 3);
+        let slot = guard.enter(address("192.0.2.1")).unwrap();
+        (0..3).for_each(|_| slot.failed());
+        assert_eq!(guard.enter(address("192.0.2.1")).unwrap_err(), Turned::Banned);
+        let later = Instant::now() + guard.options.ban;
+        assert!(guard.enter_at(address("192.0.2.1"), later).is_ok());
+    }
+
+    #[test]
+    fn failures_long_ago_do_not_count() {
+        let guard = guard(10, 2);
+        let _slot = guard.enter(address("192.0.2.1")).unwrap();
+        let now = Instant::now();
+        assert!(!guard.failed_at(address("192.0.2.1"), now));
+        assert!(!guard.failed_at(address("192.0.2.1"), now + FAILURES_WITHIN * 2));
+        assert!(guard.failed_at(address("192.0.2.1"), now + FAILURES_WITHIN * 2));
+    }
+
+    #[test]
+    fn who_is_gone_is_forgotten() {
+        let guard = guard(10, 2);
+        drop(guard.enter(address("192.0.2.1")).unwrap());
+        assert!(guard.addresses.lock().unwrap().is_empty());
+        let slot = guard.enter(address("192.0.2.1")).unwrap();
+        slot.failed();
+        drop(slot);
+        assert_eq!(guard.addresses.lock().unwrap().len(), 1, "its failure is remembered for a while");
+    }
+}

@@ -1,0 +1,255 @@
+//! Who asks, and the one place where it is decided what they may do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::pattern::Patterns;
+use super::rate::Limiter;
+use super::right::{Right, Roles};
+use super::scope::Scope;
+
+/// What a request is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target<'a> {
+    /// The server as a whole.
+    Server,
+    /// A namespace with everything in it.
+    Namespace(&'a str),
+    /// At least one queue of a namespace: which, is asked when it is known.
+    SomeQueue(&'a str),
+    /// A queue of a namespace.
+    Queue(&'a str, &'a str),
+}
+
+/// Something that is allowed, and by which rule.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    /// The rule's name in the policy file, or the scope.
+    pub(crate) rule: Arc<str>,
+    pub(crate) roles: Roles,
+    pub(crate) namespaces: Patterns,
+    pub(crate) queues: Patterns,
+}
+
+/// By what somebody has shown who they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// A client certificate, with this serial number.
+    Certificate(Arc<str>),
+    /// A token, with this id.
+    Token(Arc<str>),
+}
+
+/// Somebody who has shown who they are.
+#[derive(Debug)]
+pub struct Identity {
+    pub(crate) name: Arc<str>,
+    pub(crate) proof: Proof,
+    pub(crate) grants: Vec<Arc<Grant>>,
+    /// When the proof ends, in milliseconds since the Unix epoch; `u64::MAX`: never.
+    pub(crate) expires_at_ms: u64,
+    pub(crate) limiter: Option<Arc<Limiter>>,
+}
+
+/// Whoever sends a request.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// Anybody: there is no identity on this server yet, so nobody is asked.
+    Anybody,
+    /// Nobody: they have shown nothing, where something is needed.
+    Nobody,
+    /// An identity.
+    Known(Arc<Identity>),
+}
+
+/// Why a request is refused: one of the codes of [`crate::codes`], and a sentence for the caller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Denied {
+    /// `unauthenticated`, `forbidden` or `rate_limited`.
+    pub code: &'static str,
+    /// What was asked, and why it may not be.
+    pub message: String,
+    /// For `rate_limited`: when to come back.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Caller {
+    /// Whether they may do this.
+    ///
+    /// # Errors
+    /// `unauthenticated` for nobody, `forbidden` for an identity without the right.
+    pub fn may(&self, right: Right, target: Target<'_>) -> Result<(), Denied> {
+        match self {
+            _ if right == Right::Open => Ok(()),
+            Caller::Anybody => Ok(()),
+            Caller::Known(identity) if identity.has(right, target) => Ok(()),
+            Caller::Known(identity) => Err(identity.denied(right, target)),
+            Caller::Nobody => self.known(),
+        }
+    }
+
+    /// Whether they have shown who they are, if anybody has to.
+    ///
+    /// # Errors
+    /// `unauthenticated`.
+    pub fn known(&self) -> Result<(), Denied> {
+        match self {
+            Caller::Anybody | Caller::Known(_) => Ok(()),
+            Caller::Nobody => Err(Denied::unauthenticated(
+                "this server asks who you are: show a client certificate, or send `Authorization: Bearer TOKEN` with a \
+                 token of `sluice token create`",
+            )),
+        }
+    }
+
+    /// Whether they may do this in every queue of the namespace; if not, each queue has to be asked for.
+    pub fn may_everywhere(&self, right: Right, namespace: &str) -> bool {
+        self.may(right, Target::Namespace(namespace)).is_ok()
+    }
+
+    /// Their name for logs and the audit log.
+    pub fn name(&self) -> &str {
+        match self {
+            Caller::Anybody => "anybody",
+            Caller::Nobody => "nobody",
+            Caller::Known(identity) => &identity.name,
+        }
+    }
+
+    /// The identity, if they have one.
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Caller::Known(identity) => Some(identity),
+            _ => None,
+        }
+    }
+}
+
+impl Identity {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it has, as words: each rule and scope that gives it something.
+    pub fn grants(&self) -> impl Iterator<Item = &str> {
+        self.grants.iter().map(|grant| &*grant.rule)
+    }
+
+    /// How it was shown.
+    pub fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
+    /// Whether a grant has this right.
+    fn has(&self, right: Right, target: Target<'_>) -> bool {
+        self.grants.iter().any(|grant| grant.allows(right, target))
+    }
+
+    fn denied(&self, right: Right, target: Target<'_>) -> Denied {
+        let rules: Vec<&str> = self.grants.iter().map(|grant| &*grant.rule).collect();
+        let rules = match rules.as_slice() {
+            [] => "no rule and no scope names it".to_owned(),
+            rules => format!("what it has is {}", rules.join(", ")),
+        };
+        Denied {
+            code: "forbidden",
+            message: format!("{:?} may not {} {target}: {rules}", &*self.name, right.verb()),
+            retry_after_ms: None,
+        }
+    }
+}
+
+impl Grant {
+    pub(super) fn of_scope(scope: &Scope) -> Grant {
+        Grant {
+            rule: scope.to_string().into(),
+            roles: scope.roles(),
+            namespaces: scope.namespaces().clone(),
+            queues: Patterns::any(),
+        }
+    }
+
+    fn allows(&self, right: Right, target: Target<'_>) -> bool {
+        self.roles.allow(right)
+            && match target {
+                Target::Server => self.namespaces.fit_all() && self.queues.fit_all(),
+                Target::Namespace(namespace) => self.namespaces.fit(namespace) && self.queues.fit_all(),
+                Target::SomeQueue(namespace) => self.namespaces.fit(namespace),
+                Target::Queue(namespace, queue) => self.namespaces.fit(namespace) && self.queues.fit(queue),
+            }
+    }
+}
+
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Server => f.write_str("on this server as a whole"),
+            Target::Namespace(namespace) => write!(f, "in all of namespace {namespace:?}"),
+            Target::SomeQueue(namespace) => write!(f, "in namespace {namespace:?}"),
+            Target::Queue(namespace, queue) => write!(f, "in queue {queue:?} of namespace {namespace:?}"),
+        }
+    }
+}
+
+impl Denied {
+    pub(crate) fn unauthenticated(message: impl Into<String>) -> Denied {
+        Denied { code: "unauthenticated", message: message.into(), retry_after_ms: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::right::Role;
+
+    fn caller(grants: &[(&[Role], &str, &str)]) -> Caller {
+        let grants = grants.iter().enumerate().map(|(at, (roles, namespace, queue))| {
+            Arc::new(Grant {
+                rule: format!("rule {at}").into(),
+                roles: Roles::of(roles),
+                namespaces: Patterns::new(&[namespace]).unwrap(),
+                queues: Patterns::new(&[queue]).unwrap(),
+            })
+        });
+        Caller::Known(Arc::new(Identity {
+            name: "billing".into(),
+            proof: Proof::Token("t".into()),
+            grants: grants.collect(),
+            expires_at_ms: u64::MAX,
+            limiter: None,
+        }))
+    }
+
+    #[test]
+    fn a_right_counts_where_its_rule_says() {
+        let caller = caller(&[(&[Role::Producer], "shop", "orders.*"), (&[Role::Observer], "*", "*")]);
+        let may = |right, target| caller.may(right, target).is_ok();
+        assert!(may(Right::Send, Target::Queue("shop", "orders.new")));
+        assert!(!may(Right::Send, Target::Queue("shop", "invoices")));
+        assert!(!may(Right::Send, Target::Queue("other", "orders.new")));
+        assert!(may(Right::Send, Target::SomeQueue("shop")) && !may(Right::Send, Target::SomeQueue("other")));
+        assert!(!may(Right::Send, Target::Namespace("shop")) && !caller.may_everywhere(Right::Send, "shop"));
+        assert!(may(Right::Observe, Target::Server) && !may(Right::Admin, Target::Server));
+        assert!(!may(Right::Receive, Target::Queue("shop", "orders.new")));
+    }
+
+    #[test]
+    fn a_denial_says_who_what_and_which_rule() {
+        let denied =
+            caller(&[(&[Role::Producer], "shop", "*")]).may(Right::Receive, Target::Queue("shop", "q"));
+        let denied = denied.unwrap_err();
+        assert_eq!(denied.code, "forbidden");
+        for part in ["\"billing\"", "receive", "\"q\"", "\"shop\"", "rule 0"] {
+            assert!(denied.message.contains(part), "{part}: {}", denied.message);
+        }
+        assert!(caller(&[]).may(Right::Send, Target::Server).unwrap_err().message.contains("no rule"));
+    }
+
+    #[test]
+    fn nobody_may_only_what_is_open_and_anybody_everything() {
+        assert_eq!(Caller::Nobody.may(Right::Send, Target::Server).unwrap_err().code, "unauthenticated");
+        assert!(Caller::Nobody.may(Right::Open, Target::Server).is_ok());
+        assert!(Caller::Anybody.may(Right::Admin, Target::Server).is_ok());
+    }
+}

@@ -1,0 +1,272 @@
+//! Who may do what: the one module that every front asks.
+//!
+//! As long as there is no identity, nobody is asked and everybody may do everything; that is why such a server only listens
+//! to its own machine. From the first one on (a policy rule, a token, or that clients show certificates) everything is
+//! denied that no rule and no scope allows.
+//!
+//! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the [`Right`] that
+//! the request needs at its [`Target`]. Who somebody is, is looked up once per connection and again only when something has
+//! changed: then the generation is another one.
+//!
+//! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names with `*`,
+//! `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token is, `identity` the
+//! decision, `peer` who is at the other end of a connection, `rate` how often they may ask, `guard` who may connect,
+//! `store` tokens in namespace `$sys`, `audit` who has done what.
+
+mod audit;
+mod certificate;
+mod guard;
+mod identity;
+mod pattern;
+mod peer;
+mod policy;
+mod rate;
+mod right;
+mod scope;
+mod store;
+mod tokens;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
+pub use certificate::ClientCertificate;
+pub use guard::{Guard, GuardOptions, Slot, Turned};
+pub use identity::{Caller, Denied, Identity, Proof, Target};
+pub use peer::Peer;
+pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
+pub use rate::RequestRate;
+pub use right::{Right, Role};
+pub use scope::{Scope, client_uri};
+pub use store::TokenError;
+pub use tokens::{NewToken, Secret, Token};
+
+use identity::Grant;
+use rate::Limiter;
+
+/// Namespace that the server keeps for itself: tokens and the audit log lie there.
+const SYS: &str = "$sys";
+/// Identities whose counts of requests are kept before those are dropped that nobody uses.
+const LIMITERS_KEPT: usize = 1_024;
+
+/// How callers are told apart.
+#[derive(Clone, Debug, Default)]
+pub struct AccessOptions {
+    /// The policy file.
+    pub policy: Option<PathBuf>,
+    /// Whether clients show certificates: then there are identities from the start.
+    pub certificates: bool,
+    /// How often an identity may ask that the policy says nothing of; `None`: as often as it likes.
+    pub rate: Option<RequestRate>,
+}
+
+/// Who may do what on this server; clones share it.
+#[derive(Clone)]
+pub struct Access {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: AccessOptions,
+    rules: RwLock<Arc<Rules>>,
+    /// Counts the changes of `rules`.
+    generation: AtomicU64,
+    /// Whether anybody is asked at all.
+    asks: AtomicBool,
+    limiters: Mutex<HashMap<Arc<str>, Arc<Limiter>>>,
+    /// What the policy file was when it was last read, used or not.
+    policy_seen: Mutex<Option<String>>,
+    /// Tokens are made and revoked one after the other.
+    token_changes: tokio::sync::Mutex<()>,
+    /// Keeps denials from filling the log.
+    denials: Limiter,
+}
+
+/// What counts now.
+#[derive(Debug, Default)]
+struct Rules {
+    policy: Arc<Policy>,
+    tokens: HashMap<Arc<str>, Known>,
+    /// Tokens that are stored and cannot be read: they admit nobody, and still there are identities.
+    unreadable: usize,
+}
+
+/// A token, and whom it stands for by the rules of now.
+#[derive(Clone, Debug)]
+struct Known {
+    token: Arc<Token>,
+    identity: Arc<Identity>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+impl Default for Access {
+    /// Nobody is asked until there is a token.
+    fn default() -> Access {
+        Access::with(AccessOptions::default(), Policy::default(), None)
+    }
+}
+
+impl Access {
+    /// Reads the policy file. Tokens come with [`Access::load_tokens`].
+    ///
+    /// # Errors
+    /// What is wrong with the policy file: a text with a line for each mistake.
+    pub fn new(options: AccessOptions) -> Result<Access, String> {
+        let (policy, text) = match &options.policy {
+            None => (Policy::default(), None),
+            Some(path) => {
+                let text = read_policy(path)?;
+                (parse_policy(path, &text)?, Some(text))
+            }
+        };
+        Ok(Access::with(options, policy, text))
+    }
+
+    fn with(options: AccessOptions, policy: Policy, policy_text: Option<String>) -> Access {
+        let access = Access {
+            shared: Arc::new(Shared {
+                options,
+                rules: RwLock::default(),
+                generation: AtomicU64::new(0),
+                asks: AtomicBool::new(false),
+                limiters: Mutex::default(),
+                policy_seen: Mutex::new(policy_text),
+                token_changes: tokio::sync::Mutex::new(()),
+                denials: Limiter::new(RequestRate { per_s: 10, burst: 100 }),
+            }),
+        };
+        access.replace(|rules| rules.policy = Arc::new(policy));
+        access
+    }
+
+    /// Whether anybody is asked who they are.
+    pub fn asks(&self) -> bool {
+        self.shared.asks.load(Ordering::Acquire)
+    }
+
+    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it was new.
+    ///
+    /// # Errors
+    /// As [`Access::new`], once for each change; what was in use stays in use.
+    pub fn reload(&self) -> Result<bool, String> {
+        let Some(path) = &self.shared.options.policy else { return Ok(false) };
+        let text = read_policy(path)?;
+        let mut seen = self.shared.policy_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.as_ref() == Some(&text) {
+            return Ok(false);
+        }
+        let parsed = parse_policy(path, &text);
+        *seen = Some(text);
+        let policy = parsed?;
+        self.replace(|rules| rules.policy = Arc::new(policy));
+        Ok(true)
+    }
+
+    /// The rules of now, and their generation.
+    fn rules(&self) -> (u64, Arc<Rules>) {
+        let rules = self.shared.rules.read().unwrap_or_else(PoisonError::into_inner);
+        (self.generation(), Arc::clone(&rules))
+    }
+
+    fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// Changes the rules, and whom each token stands for with them.
+    fn replace(&self, change: impl FnOnce(&mut Rules)) {
+        let mut current = self.shared.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let Rules { policy, tokens, unreadable } = &**current;
+        let mut rules = Rules { policy: Arc::clone(policy), tokens: tokens.clone(), unreadable: *unreadable };
+        change(&mut rules);
+        let policy = Arc::clone(&rules.policy);
+        for known in rules.tokens.values_mut() {
+            known.identity = Arc::new(self.identity_of_token(&policy, &known.token));
+        }
+        let asks = self.shared.options.certificates
+            || rules.policy.has_rules()
+            || !rules.tokens.is_empty()
+            || rules.unreadable > 0;
+        *current = Arc::new(rules);
+        self.shared.asks.store(asks, Ordering::Release);
+        self.shared.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn identity_of_token(&self, policy: &Policy, token: &Token) -> Identity {
+        let proof = Proof::Token(Arc::clone(&token.id));
+        self.identity(policy, &token.name, proof, &token.scopes, token.expires_at_ms.unwrap_or(u64::MAX))
+    }
+
+    fn identity_of_certificate(&self, policy: &Policy, certificate: &ClientCertificate) -> Identity {
+        let proof = Proof::Certificate(certificate.serial.as_str().into());
+        self.identity(policy, &certificate.name, proof, &certificate.scopes, certificate.expires_at_ms)
+    }
+
+    fn identity(
+        &self,
+        policy: &Policy,
+        name: &str,
+        proof: Proof,
+        scopes: &[Scope],
+        expires_at_ms: u64,
+    ) -> Identity {
+        let of_scopes = scopes.iter().map(|scope| Arc::new(Grant::of_scope(scope)));
+        let rate = policy.rate_of(name).or(self.shared.options.rate);
+        let name: Arc<str> = name.into();
+        Identity {
+            proof,
+            grants: of_scopes.chain(policy.grants_of(&name)).collect(),
+            expires_at_ms,
+            limiter: rate.map(|rate| self.limiter(&name, rate)),
+            name,
+        }
+    }
+
+    /// One count for all connections of an identity.
+    fn limiter(&self, name: &Arc<str>, rate: RequestRate) -> Arc<Limiter> {
+        let mut limiters = self.shared.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limiter) = limiters.get(name).filter(|limiter| limiter.rate() == rate) {
+            return Arc::clone(limiter);
+        }
+        if limiters.len() >= LIMITERS_KEPT {
+            limiters.retain(|_, limiter| Arc::strong_count(limiter) > 1);
+        }
+        let limiter = Arc::new(Limiter::new(rate));
+        limiters.insert(Arc::clone(name), Arc::clone(&limiter));
+        limiter
+    }
+}
+
+/// Whether a request about this namespace is about what the server keeps for itself.
+pub(crate) fn is_kept(namespace: &str) -> bool {
+    namespace == SYS
+}
+
+fn read_policy(path: &std::path::Path) -> Result<String, String> {
+    let told = |e: &dyn fmt::Display| format!("cannot read the policy file {}: {e}", path.display());
+    let bytes = std::fs::metadata(path).map_err(|e| told(&e))?.len();
+    if bytes > POLICY_BYTES_MAX as u64 {
+        return Err(told(&format!("it has {bytes} bytes, more than {POLICY_BYTES_MAX}")));
+    }
+    std::fs::read_to_string(path).map_err(|e| told(&e))
+}
+
+fn parse_policy(path: &std::path::Path, text: &str) -> Result<Policy, String> {
+    Policy::parse(text).map_err(|mistakes| {
+        let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  - {mistake}")).collect();
+        format!("the policy file {} cannot be used:{}", path.display(), lines.concat())
+    })
+}
+
+/// The wall clock, in milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
+}

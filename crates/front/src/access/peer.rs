@@ -1,0 +1,144 @@
+//! Who is at the other end of a connection.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::identity::{Caller, Denied, Identity};
+use super::tokens::id_of;
+use super::{Access, ClientCertificate, Rules, Slot, now_ms};
+
+/// Within so many milliseconds, further uses of a token are not noted.
+const LAST_USED_COARSE_MS: u64 = 60_000;
+
+/// The other end of a connection: where it is, and the certificate that it has shown.
+pub struct Peer {
+    access: Access,
+    slot: Slot,
+    certificate: Option<Result<ClientCertificate, String>>,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// What was found out by the rules of one generation.
+struct Seen {
+    generation: u64,
+    rules: Arc<Rules>,
+    /// Whom the certificate stands for; `None`: there is none.
+    by_certificate: Option<Result<Arc<Identity>, String>>,
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+impl Peer {
+    /// In this place among the connections; with the client certificate of its handshake, in DER.
+    pub fn new(access: &Access, slot: Slot, certificate: Option<&[u8]>) -> Peer {
+        let certificate = certificate.map(ClientCertificate::read);
+        Peer { access: access.clone(), slot, certificate, seen: Mutex::new(None) }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> IpAddr {
+        self.slot.address()
+    }
+
+    /// Whether it is asked who it is: not before there is an identity.
+    pub fn is_asked(&self) -> bool {
+        self.access.asks()
+    }
+
+    /// Who sends a request: by the value of its `Authorization` field if it has one, else by the connection's certificate.
+    /// It counts as one request of the identity's rate, for which one that `relieves` (settles, extends) is hardly refused.
+    ///
+    /// # Errors
+    /// `unauthenticated` when what was shown is wrong, expired or revoked; `rate_limited`.
+    pub fn caller(&self, authorization: Option<&[u8]>, relieves: bool) -> Result<Caller, Denied> {
+        if !self.is_asked() {
+            return Ok(Caller::Anybody);
+        }
+        let found = self.find(authorization).inspect_err(|_| self.slot.failed())?;
+        let Some(identity) = found else { return Ok(Caller::Nobody) };
+        if let Some(Err(retry_after_ms)) = identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
+            let message = format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name);
+            return Err(Denied { code: "rate_limited", message, retry_after_ms: Some(retry_after_ms) });
+        }
+        Ok(Caller::Known(identity))
+    }
+
+    /// Notes that this peer was refused: in the log.
+    pub fn refused(&self, denied: &Denied, what: &str) {
+        if denied.code != "rate_limited" && self.access.shared.denials.take(false).is_ok() {
+            tracing::warn!(address = %self.address(), code = denied.code, "{what}: {}", denied.message);
+        }
+    }
+
+    fn find(&self, authorization: Option<&[u8]>) -> Result<Option<Arc<Identity>>, Denied> {
+        let found = match authorization {
+            Some(value) => Some(self.by_token(bearer(value)?)?),
+            None => self.by_certificate()?,
+        };
+        match found {
+            Some(identity) if identity.expires_at_ms != u64::MAX && identity.expires_at_ms <= now_ms() => {
+                Err(Denied::unauthenticated(format!("what {:?} has shown has expired", &*identity.name)))
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn by_token(&self, text: &[u8]) -> Result<Arc<Identity>, Denied> {
+        let unknown = || Denied::unauthenticated("the token is not one of this server's, or was revoked");
+        let id = id_of(text).ok_or_else(|| {
+            Denied::unauthenticated("that is no token: expected one as `sluice token create` prints it")
+        })?;
+        let rules = self.with_seen(|seen| Arc::clone(&seen.rules));
+        let known = rules.tokens.get(id).filter(|known| known.token.is(text)).ok_or_else(unknown)?;
+        let (now_ms, used_ms) = (now_ms(), &known.token.last_used_ms);
+        if now_ms.saturating_sub(used_ms.load(Ordering::Relaxed)) > LAST_USED_COARSE_MS {
+            used_ms.store(now_ms, Ordering::Relaxed);
+        }
+        Ok(Arc::clone(&known.identity))
+    }
+
+    fn by_certificate(&self) -> Result<Option<Arc<Identity>>, Denied> {
+        let found = self.with_seen(|seen| seen.by_certificate.clone());
+        found.transpose().map_err(Denied::unauthenticated)
+    }
+
+    /// Looks at what was found out, by the rules of now.
+    fn with_seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *seen {
+            Some(seen) if seen.generation == self.access.generation() => look(seen),
+            slot => look(slot.insert(self.find_out())),
+        }
+    }
+
+    fn find_out(&self) -> Seen {
+        let (generation, rules) = self.access.rules();
+        let by_certificate = self.certificate.as_ref().map(|read| {
+            let certificate = read.as_ref().map_err(String::clone)?;
+            if rules.policy.revokes(&certificate.serial) {
+                return Err(format!(
+                    "the client certificate with serial number {} is revoked",
+                    certificate.serial
+                ));
+            }
+            Ok(Arc::new(self.access.identity_of_certificate(&rules.policy, certificate)))
+        });
+        Seen { generation, rules, by_certificate }
+    }
+}
+
+/// The token in an `Authorization` field (RFC 6750 §2.1).
+fn bearer(value: &[u8]) -> Result<&[u8], Denied> {
+    match value.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"Bearer ") => Ok(token.trim_ascii()),
+        _ => {
+            Err(Denied::unauthenticated("the Authorization field is not understood: expected `Bearer TOKEN`"))
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The policy file: who may do what, how often, and which certificates count no more.
+//!
+//! TOML. Every mistake is told, with its line and its field, and a file with a mistake is not used at all.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::certificate::normal_serial;
+use super::identity::Grant;
+use super::pattern::Patterns;
+use super::rate::{RATE_MAX, RequestRate};
+use super::right::{Role, Roles};
+
+/// Largest policy file, in bytes.
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
+/// Most rules, rates and serial numbers.
+const ENTRIES_MAX: usize = 10_000;
+/// Most patterns of a list.
+const PATTERNS_MAX: usize = 1_000;
+/// Longest name of a rule, in bytes.
+const RULE_NAME_BYTES_MAX: usize = 128;
+
+/// What a policy file says.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    rules: Vec<Rule>,
+    rates: Vec<Rate>,
+    revoked: HashSet<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    identities: Patterns,
+    grant: Arc<Grant>,
+}
+
+#[derive(Clone, Debug)]
+struct Rate {
+    identities: Patterns,
+    rate: RequestRate,
+}
+
+/// One thing that is wrong with a policy file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// Which field, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl Policy {
+    /// Reads a policy file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of its lines.
+    pub fn parse(text: &str) -> Result<Policy, Vec<Mistake>> {
+        if text.len() > POLICY_BYTES_MAX {
+            let message = format!("the file has {} bytes, more than {POLICY_BYTES_MAX}", text.len());
+            return Err(vec![Mistake { line: 1, message }]);
+        }
+        let mut reading = Reading { text, mistakes: Vec::new() };
+        let policy = match DeTable::parse(text) {
+            Ok(table) => reading.policy(table.get_ref()),
+            Err(error) => {
+                let at = error.span().unwrap_or_default();
+                reading.mistake(at, format!("not valid TOML: {}", error.message()));
+                Policy::default()
+            }
+        };
+        reading.mistakes.sort_by_key(|mistake| mistake.line);
+        if reading.mistakes.is_empty() { Ok(policy) } else { Err(reading.mistakes) }
+    }
+
+    /// Whether it gives anybody anything.
+    pub(super) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// What an identity has by its rules.
+    pub(super) fn grants_of(&self, identity: &str) -> impl Iterator<Item = Arc<Grant>> {
+        let fitting = self.rules.iter().filter(move |rule| rule.identities.fit(identity));
+        fitting.map(|rule| Arc::clone(&rule.grant))
+    }
+
+    /// How often an identity may ask, by the first rate that names it.
+    pub(super) fn rate_of(&self, identity: &str) -> Option<RequestRate> {
+        self.rates.iter().find(|rate| rate.identities.fit(identity)).map(|rate| rate.rate)
+    }
+
+    /// Whether a certificate counts no more.
+    pub(super) fn revokes(&self, serial: &str) -> bool {
+        !self.revoked.is_empty() && normal_serial(serial).is_ok_and(|serial| self.revoked.contains(&serial))
+    }
+}
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+struct Reading<'t> {
+    text: &'t str,
+    mistakes: Vec<Mistake>,
+}
+
+/// The fields of one table, and the words by which mistakes name it.
+struct Fields<'v, 't> {
+    table: &'v DeTable<'t>,
+    at: Range<usize>,
+    name: String,
+}
+
+impl<'t> Reading<'t> {
+    fn mistake(&mut self, at: Range<usize>, message: String) {
+        let before = self.text.as_bytes().get(..at.start).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        self.mistakes.push(Mistake { line, message });
+    }
+
+    fn policy(&mut self, table: &DeTable<'t>) -> Policy {
+        let mut policy = Policy::default();
+        self.known(table, "", &["rule", "rate", "revoked"]);
+        let mut names = HashSet::new();
+        for (at, fields) in self.tables(table, "rule") {
+            let fields = Fields { name: format!("rule {}", at + 1), ..fields };
+            if let Some(rule) = self.rule(&fields, &mut names) {
+                policy.rules.push(rule);
+            }
+        }
+        for (at, fields) in self.tables(table, "rate") {
+            let fields = Fields { name: format!("rate {}", at + 1), ..fields };
+            if let Some(rate) = self.rate(&fields) {
+                policy.rates.push(rate);
+            }
+        }
+        if let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "revoked") {
+            match value.get_ref().as_table() {
+                Some(inner) => self.revoked(inner, &mut policy.revoked),
+                None => self.mistake(value.span(), "revoked: expected a table [revoked]".to_owned()),
+            }
+        }
+        policy
+    }
+
+    fn rule(&mut self, fields: &Fields<'_, 't>, names: &mut HashSet<String>) -> Option<Rule> {
+        self.known(fields.table, &fields.name, &["name", "identities", "role", "namespaces", "queues"]);
+        let name = self.rule_name(fields, names);
+        let identities = self.patterns(fields, "identities", None);
+        let role = self.role(fields);
+        let namespaces = self.patterns(fields, "namespaces", Some("default"));
+        let queues = self.patterns(fields, "queues", Some("*"));
+        let grant = Grant {
+            rule: format!("rule {:?} ({})", name?, role?.name()).into(),
+            roles: Roles::of(&[role?]),
+            namespaces: namespaces?,
+            queues: queues?,
+        };
+        Some(Rule { identities: identities?, grant: Arc::new(grant) })
+    }
+
+    fn rule_name(&mut self, fields: &Fields<'_, 't>, names: &mut HashSet<String>) -> Option<String> {
+        let (name, at) = self.string(fields, "name")?;
+        if name.is_empty() || name.len() > RULE_NAME_BYTES_MAX || name.chars().any(char::is_control) {
+            let message = format!("{}: name: expected 1 to {RULE_NAME_BYTES_MAX} bytes of text", fields.name);
+            self.mistake(at, message);
+            return None;
+        }
+        if !names.insert(name.clone()) {
+            self.mistake(at, format!("{}: name: {name:?} is the name of a rule before", fields.name));
+            return None;
+        }
+        Some(name)
+    }
+
+    fn role(&mut self, fields: &Fields<'_, 't>) -> Option<Role> {
+        let (text, at) = self.string(fields, "role")?;
+        let role = Role::from_name(&text);
+        if role.is_none() {
+            let known = Role::ALL.map(Role::name).join(", ");
+            self.mistake(at, format!("{}: role: {text:?} is not a role: expected {known}", fields.name));
+        }
+        role
+    }
+
+    fn rate(&mut self, fields: &Fields<'_, 't>) -> Option<Rate> {
+        self.known(fields.table, &fields.name, &["identities", "requests_per_s", "burst"]);
+        let identities = self.patterns(fields, "identities", None);
+        let per_s = self.number(fields, "requests_per_s", true);
+        let burst = self.number(fields, "burst", false);
+        let rate = RequestRate { per_s: per_s??, burst: burst?.or(per_s?)? };
+        Some(Rate { identities: identities?, rate })
+    }
+
+    fn revoked(&mut self, table: &DeTable<'t>, into: &mut HashSet<String>) {
+        self.known(table, "revoked", &["serials"]);
+        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "serials") else { return };
+        let Some(list) = value.get_ref().as_array() else {
+            return self.mistake(value.span(), "revoked: serials: expected a list of strings".to_owned());
+        };
+        if list.len() > ENTRIES_MAX {
+            let message = format!("revoked: serials: {} are more than {ENTRIES_MAX}", list.len());
+            return self.mistake(value.span(), message);
+        }
+        for serial in list.iter() {
+            match serial.get_ref().as_str().map(normal_serial) {
+                Some(Ok(serial)) => {
+                    into.insert(serial);
+                }
+                Some(Err(reason)) => self.mistake(serial.span(), format!("revoked: serials: {reason}")),
+                None => self.mistake(serial.span(), "revoked: serials: expected strings".to_owned()),
+            }
+        }
+    }
+
+    /// The tables of a list `[[name]]`.
+    fn tables<'v>(&mut self, table: &'v DeTable<'t>, name: &str) -> Vec<(usize, Fields<'v, 't>)> {
+        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == name) else { return Vec::new() };
+        let Some(list) = value.get_ref().as_array() else {
+            self.mistake(value.span(), format!("{name}: expected tables [[{name}]]"));
+            return Vec::new();
+        };
+        if list.len() > ENTRIES_MAX {
+            self.mistake(value.span(), format!("{name}: {} are more than {ENTRIES_MAX}", list.len()));
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (at, entry) in list.iter().enumerate() {
+            match entry.get_ref().as_table() {
+                Some(table) => found.push((at, Fields { table, at: entry.span(), name: String::new() })),
+                None => self.mistake(entry.span(), format!("{name}: expected tables [[{name}]]")),
+            }
+        }
+        found
+    }
+
+    fn known(&mut self, table: &DeTable<'t>, inside: &str, known: &[&str]) {
+        for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+            let inside = if inside.is_empty() { String::new() } else { format!("{inside}: ") };
+            let known = known.join(", ");
+            self.mistake(key.span(), format!("{inside}{:?} is not a field: expected {known}", key.get_ref()));
+        }
+    }
+
+    fn field<'v>(&mut self, fields: &Fields<'v, 't>, name: &str) -> Option<&'v Value<'t>> {
+        fields.table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)
+    }
+
+    fn required<'v>(&mut self, fields: &Fields<'v, 't>, name: &str) -> Option<&'v Value<'t>> {
+        let found = self.field(fields, name);
+        if found.is_none() {
+            self.mistake(fields.at.clone(), format!("{}: {name} is missing", fields.name));
+        }
+        found
+    }
+
+    fn string(&mut self, fields: &Fields<'_, 't>, name: &str) -> Option<(String, Range<usize>)> {
+        let value = self.required(fields, name)?;
+        match value.get_ref().as_str() {
+            Some(text) => Some((text.to_owned(), value.span())),
+            None => {
+                let got = value.get_ref().type_str();
+                self.mistake(value.span(), format!("{}: {name}: expected a string, got {got}", fields.name));
+                None
+            }
+        }
+    }
+
+    /// `None`: there is a mistake; `Some(None)`: it is not given.
+    fn number(&mut self, fields: &Fields<'_, 't>, name: &str, required: bool) -> Option<Option<u32>> {
+        let value = if required { Some(self.required(fields, name)?) } else { self.field(fields, name) };
+        let Some(value) = value else { return Some(None) };
+        let read = value.get_ref().as_integer();
+        let read = read.and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok());
+        match read.filter(|number| (1..=RATE_MAX).contains(number)) {
+            Some(number) => Some(Some(number)),
+            None => {
+                let message = format!("{}: {name}: expected a number from 1 to {RATE_MAX}", fields.name);
+                self.mistake(value.span(), message);
+                None
+            }
+        }
+    }
+
+    fn patterns(&mut self, fields: &Fields<'_, 't>, name: &str, default: Option<&str>) -> Option<Patterns> {
+        let value = match default {
+            None => self.required(fields, name)?,
+            Some(default) => match self.field(fields, name) {
+                Some(value) => value,
+                None => return Patterns::new(&[default]).ok(),
+            },
+        };
+        let list = value.get_ref().as_array();
+        let texts: Option<Vec<&str>> =
+            list.and_then(|list| list.iter().map(|item| item.get_ref().as_str()).collect());
+        let Some(texts) = texts.filter(|texts| (1..=PATTERNS_MAX).contains(&texts.len())) else {
+            let message = format!("{}: {name}: expected a list of 1 to {PATTERNS_MAX} strings", fields.name);
+            self.mistake(value.span(), message);
+            return None;
+        };
+        match Patterns::new(&texts) {
+            Ok(patterns) => Some(patterns),
+            Err((at, reason)) => {
+                let at = list.and_then(|list| list.get(at)).map_or(value.span(), Spanned::span);
+                self.mistake(at, format!("{}: {name}: {reason}", fields.name));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

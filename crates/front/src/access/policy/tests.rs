@@ -1,0 +1,149 @@
+use super::*;
+use crate::access::{Right, Target};
+
+const GOOD: &str = r#"
+[[rule]]
+name = "billing"
+identities = ["billing", "spiffe://prod/billing-*"]
+role = "consumer"
+namespaces = ["shop"]
+queues = ["invoices", "emails.*"]
+
+[[rule]]
+name = "all"
+identities = ["*"]
+role = "observer"
+
+[[rate]]
+identities = ["batch-*"]
+requests_per_s = 100
+
+[revoked]
+serials = ["05:AB", "0102"]
+"#;
+
+fn mistakes(text: &str) -> Vec<String> {
+    Policy::parse(text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+/// The good file with one line replaced, and the mistake that it then has.
+fn broken(line: &str, by: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    let found = mistakes(&GOOD.replacen(line, by, 1));
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_file_gives_what_it_says() {
+    let policy = Policy::parse(GOOD).unwrap();
+    let rules = |name| policy.grants_of(name).map(|grant| grant.rule.to_string()).collect::<Vec<_>>();
+    assert_eq!(rules("spiffe://prod/billing-7"), ["rule \"billing\" (consumer)", "rule \"all\" (observer)"]);
+    assert_eq!(rules("else"), ["rule \"all\" (observer)"]);
+    assert_eq!(policy.rate_of("batch-1"), Some(RequestRate { per_s: 100, burst: 100 }));
+    assert_eq!(policy.rate_of("else"), None);
+    assert!(policy.revokes("5ab") && policy.revokes("0102") && !policy.revokes("0103"));
+    assert!(Policy::parse("").is_ok_and(|policy| !policy.has_rules()));
+}
+
+#[test]
+fn namespaces_and_queues_may_be_left_out() {
+    let policy = Policy::parse("[[rule]]\nname = 'a'\nidentities = ['a']\nrole = 'producer'\n").unwrap();
+    let caller = crate::access::Caller::Known(Arc::new(crate::access::Identity {
+        name: "a".into(),
+        proof: crate::access::Proof::Token("t".into()),
+        grants: policy.grants_of("a").collect(),
+        expires_at_ms: u64::MAX,
+        limiter: None,
+    }));
+    assert!(caller.may(Right::Send, Target::Queue("default", "q")).is_ok());
+    assert!(caller.may(Right::Send, Target::Queue("shop", "q")).is_err());
+}
+
+#[test]
+fn a_mistake_in_each_field_is_named_with_its_line() {
+    for (line, by, told) in [
+        ("name = \"billing\"", "name = 7", "line 3: rule 1: name: expected a string, got integer"),
+        ("name = \"billing\"", "name = \"\"", "line 3: rule 1: name: expected 1 to 128 bytes"),
+        ("name = \"billing\"\n", "", "line 2: rule 1: name is missing"),
+        (
+            "name = \"all\"",
+            "name = \"billing\"",
+            "line 10: rule 2: name: \"billing\" is the name of a rule before",
+        ),
+        ("identities = [\"*\"]", "identities = []", "line 11: rule 2: identities: expected a list of 1 to"),
+        (
+            "identities = [\"*\"]",
+            "identities = \"*\"",
+            "line 11: rule 2: identities: expected a list of 1 to",
+        ),
+        ("identities = [\"*\"]\n", "", "line 9: rule 2: identities is missing"),
+        (
+            "role = \"consumer\"",
+            "role = \"boss\"",
+            "line 5: rule 1: role: \"boss\" is not a role: expected admin,",
+        ),
+        (
+            "namespaces = [\"shop\"]",
+            "namespaces = [\"a b\"]",
+            "line 6: rule 1: namespaces: \"a b\" has the character",
+        ),
+        (
+            "namespaces = [\"shop\"]",
+            "namespaces = [1]",
+            "line 6: rule 1: namespaces: expected a list of 1 to",
+        ),
+        ("\"emails.*\"]", "\"\"]", "line 7: rule 1: queues: expected a pattern of 1 to"),
+        ("queues =", "queue =", "line 7: rule 1: \"queue\" is not a field: expected name, identities"),
+        (
+            "requests_per_s = 100",
+            "requests_per_s = 0",
+            "line 16: rate 1: requests_per_s: expected a number from 1",
+        ),
+        ("requests_per_s = 100", "burst = 5", "line 14: rate 1: requests_per_s is missing"),
+        (
+            "requests_per_s = 100",
+            "requests_per_s = 100\nburst = 'x'",
+            "line 17: rate 1: burst: expected a number",
+        ),
+        ("\"0102\"", "\"xyz\"", "line 19: revoked: serials: \"xyz\" is not a serial number"),
+        ("\"0102\"", "7", "line 19: revoked: serials: expected strings"),
+        ("serials =", "serial =", "line 19: revoked: \"serial\" is not a field: expected serials"),
+        ("[[rate]]", "[[rates]]", "line 14: \"rates\" is not a field: expected rule, rate, revoked"),
+        ("[revoked]", "[[revoked]]", "line 18: revoked: expected a table [revoked]"),
+    ] {
+        let found = broken(line, by);
+        assert!(found.starts_with(told), "{by}\n  expected {told}\n  got      {found}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_lines() {
+    let found = mistakes("[[rule]]\nname = 1\nrole = 'x'\nidentities = ['a']\n[[rate]]\n");
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(
+        found[0].starts_with("line 2") && found[1].starts_with("line 3") && found[2].starts_with("line 5")
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    let found = mistakes("[[rule]]\nname = \n");
+    assert!(found[0].starts_with("line 2: not valid TOML"), "{found:?}");
+    assert!(mistakes(&" ".repeat(POLICY_BYTES_MAX + 1))[0].contains("bytes, more than"));
+}
+
+#[test]
+fn noise_never_panics() {
+    let mut random = crate::http::testing::Random(23);
+    for _ in 0..5_000 {
+        let mut text = GOOD.as_bytes().to_vec();
+        random.mutate(&mut text);
+        if let Ok(text) = std::str::from_utf8(&text)
+            && let Err(mistakes) = Policy::parse(text)
+        {
+            let lines = 1 + text.matches('\n').count();
+            assert!(mistakes.iter().all(|mistake| (1..=lines).contains(&mistake.line)), "{mistakes:?}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! How often an identity may ask: GCRA, one number per identity, without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Largest rate and burst.
+pub(super) const RATE_MAX: u32 = 10_000_000;
+
+/// A rate of requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestRate {
+    /// Requests per second, on average.
+    pub per_s: u32,
+    /// Requests that may come at once.
+    pub burst: u32,
+}
+
+/// The count of one identity.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    rate: RequestRate,
+    began: Instant,
+    interval_ns: u64,
+    burst_ns: u64,
+    /// When all that was asked so far would be allowed at an even rate, in ns after `began`.
+    next_ns: AtomicU64,
+}
+
+impl Limiter {
+    pub(crate) fn new(rate: RequestRate) -> Limiter {
+        let interval_ns = 1_000_000_000 / u64::from(rate.per_s.max(1));
+        let burst_ns = interval_ns * u64::from(rate.burst.max(1));
+        Limiter { rate, began: Instant::now(), interval_ns, burst_ns, next_ns: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn rate(&self) -> RequestRate {
+        self.rate
+    }
+
+    /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes less of what
+    /// there is to do: it counts, and is refused only far beyond the burst.
+    pub(crate) fn take(&self, relieves: bool) -> Result<(), u64> {
+        let now_ns = self.began.elapsed().as_nanos() as u64;
+        let allowed_ns = if relieves { self.burst_ns.saturating_mul(RELIEVES) } else { self.burst_ns };
+        let took = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_ns| {
+            let next_ns = next_ns.max(now_ns) + self.interval_ns;
+            (next_ns - now_ns <= allowed_ns).then_some(next_ns)
+        });
+        took.map(drop).map_err(|next_ns| {
+            (next_ns.max(now_ns) + self.interval_ns - now_ns - allowed_ns).div_ceil(1_000_000).max(1)
+        })
+    }
+}
+
+/// How many bursts those may ask for that settle or extend.
+const RELIEVES: u64 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_and_then_no_more() {
+        let limiter = Limiter::new(RequestRate { per_s: 1, burst: 3 });
+        assert_eq!((0..3).filter(|_| limiter.take(false).is_ok()).count(), 3);
+        let wait_ms = limiter.take(false).unwrap_err();
+        assert!((900..=1_000).contains(&wait_ms), "{wait_ms}");
+    }
+
+    #[test]
+    fn settling_goes_on_when_sending_may_not() {
+        let limiter = Limiter::new(RequestRate { per_s: 1, burst: 2 });
+        while limiter.take(false).is_ok() {}
+        assert!(limiter.take(true).is_ok());
+        assert!((0..100).any(|_| limiter.take(true).is_err()), "not for ever");
+    }
+
+    #[test]
+    fn room_comes_back_with_time() {
+        let limiter = Limiter::new(RequestRate { per_s: 200, burst: 1 });
+        assert!(limiter.take(false).is_ok() && limiter.take(false).is_err());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        assert!(limiter.take(false).is_ok());
+    }
+}

@@ -1,0 +1,292 @@
+//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as JSON, and its last
+//! use as a tag. So they are in the journal, survive a restart, and are in every backup.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use data_encoding::HEXLOWER;
+use serde_json::{Value, json};
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::change::{Change, ChangeAction, NewFields};
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::options::SendOptions;
+use sluice_engine::query::State;
+use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_node::Node;
+use sluice_node::api::Stored;
+
+use super::identity::{Caller, Target};
+use super::right::Right;
+use super::scope::{Scope, check_name};
+use super::tokens::{NewToken, Secret, Token};
+use super::{Access, Known, Rules, now_ms};
+
+const QUEUE: &str = "tokens";
+const USED: &str = "used:";
+/// Most tokens of a server.
+const TOKENS_MAX: usize = 10_000;
+/// Most scopes of a token.
+const SCOPES_MAX: usize = 100;
+/// Tokens that one look reads.
+const PAGE: usize = 200;
+/// Tokens whose last use is written down at a time.
+const USES_AT_ONCE: usize = 100;
+
+/// Why a token was not made or revoked.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TokenError {
+    /// A code of [`crate::codes`] of the front's own, and a sentence.
+    Own(&'static str, String),
+    /// What the engine or the node says.
+    Engine(Error),
+}
+
+impl From<Error> for TokenError {
+    fn from(error: Error) -> TokenError {
+        TokenError::Engine(error)
+    }
+}
+
+impl Access {
+    /// Reads the tokens that the journal has.
+    ///
+    /// # Errors
+    /// `overloaded`, `shutting_down`.
+    pub async fn load_tokens(&self, node: &Node) -> Result<(), Error> {
+        let (mut tokens, mut unreadable) = (Vec::new(), 0);
+        for stored in stored(node).await? {
+            match read(&stored) {
+                Some(token) => tokens.push(Arc::new(token)),
+                None => {
+                    unreadable += 1;
+                    tracing::error!(
+                        "the token in message {} cannot be read: it admits nobody",
+                        stored.view.id
+                    );
+                }
+            }
+        }
+        self.replace(|rules| {
+            rules.unreadable = unreadable;
+            rules.tokens = tokens.into_iter().map(|token| self.known(rules, token)).collect();
+        });
+        Ok(())
+    }
+
+    /// The tokens, by name.
+    pub fn tokens(&self) -> Vec<Arc<Token>> {
+        let (_, rules) = self.rules();
+        let mut tokens: Vec<Arc<Token>> =
+            rules.tokens.values().map(|known| Arc::clone(&known.token)).collect();
+        tokens.sort_by(|a, b| a.name.cmp(&b.name));
+        tokens
+    }
+
+    /// Makes a token, durably. Its text is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// `invalid_argument`, `token_exists`, `limit_exceeded`; `admin_needed` when it would be the first identity and nobody
+    /// could make another; what the engine says.
+    pub async fn token_create(
+        &self,
+        node: &Node,
+        new: NewToken,
+        by: &str,
+    ) -> Result<(Arc<Token>, Secret), TokenError> {
+        let _turn = self.shared.token_changes.lock().await;
+        self.check(&new)?;
+        let (token, secret) = Token::make(new, by, now_ms())
+            .ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
+        let payload = written(&token).to_string();
+        let options = SendOptions { hold: true, ..SendOptions::default() };
+        let item = SendItem {
+            payload: payload.as_bytes(),
+            content_type: "application/json",
+            options: Some(&options),
+            ..SendItem::default()
+        };
+        node.send(&Send {
+            namespace: NamespaceId::SYS,
+            queue: QUEUE,
+            idempotency_key: b"",
+            request_digest: 0,
+            items: &[item],
+        })
+        .await?;
+        let token = Arc::new(token);
+        self.replace(|rules| {
+            let (id, known) = self.known(rules, Arc::clone(&token));
+            rules.tokens.insert(id, known);
+        });
+        Ok((token, secret))
+    }
+
+    /// Takes a token away, by its id or name, for open connections too.
+    ///
+    /// # Errors
+    /// `token_not_found`; `admin_needed` when nobody would be left to make another; what the engine says.
+    pub async fn token_revoke(&self, node: &Node, which: &str) -> Result<Arc<Token>, TokenError> {
+        let _turn = self.shared.token_changes.lock().await;
+        let tokens = self.tokens();
+        let token =
+            tokens.iter().find(|token| &*token.id == which || &*token.name == which).ok_or_else(|| {
+                let which: String = which.chars().take(128).collect();
+                TokenError::Own(
+                    "token_not_found",
+                    format!("there is no token {which:?}: `sluice token list` shows them"),
+                )
+            })?;
+        let others = tokens.iter().any(|other| other.id != token.id && self.administrates(other));
+        if self.administrates(token) && !others && !self.others_administrate() {
+            return Err(admin_needed("it is the last token with which others can be made"));
+        }
+        for stored in stored(node).await? {
+            if read(&stored).is_some_and(|found| found.id == token.id) {
+                change(node, stored.view.id, ChangeAction::Cancel).await?;
+            }
+        }
+        self.replace(|rules| {
+            rules.tokens.remove(&token.id);
+        });
+        Ok(Arc::clone(token))
+    }
+
+    /// Writes down when tokens were last used, for those that were used since.
+    ///
+    /// # Errors
+    /// What the engine says; what is not written down is so the next time.
+    pub async fn note_uses(&self, node: &Node) -> Result<(), Error> {
+        let used = |token: &Token| token.last_used_ms.load(Ordering::Relaxed);
+        let tokens: Vec<_> = self.tokens().into_iter().filter(|token| used(token) > 0).collect();
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let mut written = 0;
+        for stored in stored(node).await? {
+            let Some(before) = read(&stored) else { continue };
+            let Some(token) = tokens.iter().find(|token| token.id == before.id) else { continue };
+            if used(token) > used(&before) && written < USES_AT_ONCE {
+                written += 1;
+                let tag = format!("{USED}{}", used(token));
+                let fields = NewFields { tags: Some(&[&tag]), ..NewFields::default() };
+                change(node, stored.view.id, ChangeAction::Set(fields)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, Known) {
+        let identity = Arc::new(self.identity_of_token(&rules.policy, &token));
+        (Arc::clone(&token.id), Known { token, identity })
+    }
+
+    fn check(&self, new: &NewToken) -> Result<(), TokenError> {
+        let invalid = |field: &str, reason| Error::InvalidArgument { field: field.to_owned(), reason };
+        check_name(&new.name).map_err(|reason| invalid("name", reason))?;
+        if new.scopes.len() > SCOPES_MAX {
+            return Err(invalid("scopes", format!("{} are more than {SCOPES_MAX}", new.scopes.len())).into());
+        }
+        if new.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms()) {
+            return Err(invalid("expires_at_ms", "it is over already".to_owned()).into());
+        }
+        let tokens = self.tokens();
+        if let Some(other) = tokens.iter().find(|token| *token.name == new.name) {
+            let message =
+                format!("there is a token {:?} already, with id {}: revoke it first", new.name, other.id);
+            return Err(TokenError::Own("token_exists", message));
+        }
+        if tokens.len() >= TOKENS_MAX {
+            let message = format!("there are {TOKENS_MAX} tokens, the most that may be: revoke some");
+            return Err(TokenError::Own("limit_exceeded", message));
+        }
+        let lasts = new.expires_at_ms.is_none() && new.scopes.iter().any(scope_administrates);
+        if !self.asks() && !lasts {
+            return Err(admin_needed(
+                "it would be the first identity on this server, from which on everybody is asked who they are",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a token's holder may make others, now and for good.
+    fn administrates(&self, token: &Token) -> bool {
+        let (_, rules) = self.rules();
+        let identity = Arc::new(self.identity_of_token(&rules.policy, token));
+        token.expires_at_ms.is_none() && Caller::Known(identity).may(Right::Admin, Target::Server).is_ok()
+    }
+
+    /// Whether somebody may who needs no token: by a certificate.
+    fn others_administrate(&self) -> bool {
+        self.shared.options.certificates
+    }
+}
+
+fn scope_administrates(scope: &Scope) -> bool {
+    scope.roles().allow(Right::Admin) && scope.namespaces().fit_all()
+}
+
+fn admin_needed(because: &str) -> TokenError {
+    let message = format!(
+        "{because}: make one first with scope sluice://ns/*?perm=admin (--scope '*=admin') and no expiry"
+    );
+    TokenError::Own("admin_needed", message)
+}
+
+async fn change(node: &Node, id: MessageId, action: ChangeAction<'_>) -> Result<(), Error> {
+    let items = [(id, 0)];
+    let change = Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" };
+    node.change(&change).await?.into_iter().collect()
+}
+
+/// Every stored token, read or not.
+async fn stored(node: &Node) -> Result<Vec<Stored>, Error> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = match node.messages(NamespaceId::SYS, QUEUE, Some(State::Held), cursor, PAGE, true).await {
+            Err(Error::QueueNotFound { .. }) => return Ok(all),
+            page => page?,
+        };
+        all.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+fn written(token: &Token) -> Value {
+    json!({
+        "id": &*token.id,
+        "name": &*token.name,
+        "sha256": HEXLOWER.encode(&token.hash),
+        "scopes": token.scopes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "created_at_ms": token.created_at_ms,
+        "created_by": token.created_by,
+        "expires_at_ms": token.expires_at_ms,
+    })
+}
+
+fn read(stored: &Stored) -> Option<Token> {
+    let blob = MessageBlob::parse(stored.blob.as_deref()?)?;
+    let value: Value = serde_json::from_slice(blob.payload).ok()?;
+    let text = |name: &str| value.get(name)?.as_str();
+    let hash = HEXLOWER.decode(text("sha256")?.as_bytes()).ok()?;
+    let scopes = value.get("scopes")?.as_array()?.iter();
+    let scopes: Option<Vec<Scope>> = scopes.map(|scope| Scope::from_uri(scope.as_str()?)?.ok()).collect();
+    let expires_at_ms = match value.get("expires_at_ms")? {
+        Value::Null => None,
+        at_ms => Some(at_ms.as_u64()?),
+    };
+    let tags = stored.tags.as_deref().and_then(MessageBlob::parse);
+    let used_ms = tags.and_then(|tags| tags.tags().find_map(|tag| tag.strip_prefix(USED)?.parse().ok()));
+    Some(Token {
+        id: text("id")?.into(),
+        name: text("name")?.into(),
+        scopes: scopes?,
+        created_at_ms: value.get("created_at_ms")?.as_u64()?,
+        created_by: text("created_by")?.to_owned(),
+        expires_at_ms,
+        last_used_ms: AtomicU64::new(used_ms.unwrap_or(0)),
+        hash: hash.try_into().ok()?,
+    })
+}

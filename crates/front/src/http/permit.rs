@@ -1,0 +1,149 @@
+//! Asking the access module: who calls, and whether they may.
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use sluice_engine::{MessageId, NamespaceId};
+use sluice_node::Node;
+
+use super::call::Call;
+use super::errors::ApiError;
+use super::routes::{Captured, Operation, Route};
+use crate::access::{Caller, Denied, Peer, Right, Target, is_kept};
+
+/// Who sends this request.
+pub(crate) fn identify(peer: &Peer, head: &Parts, route: &Route) -> Result<Caller, ApiError> {
+    if !peer.is_asked() {
+        return Ok(Caller::Anybody);
+    }
+    if route.operation.is_public() {
+        return Ok(Caller::Nobody);
+    }
+    let authorization = head.headers.get(AUTHORIZATION).map(http::HeaderValue::as_bytes);
+    let caller = peer.caller(authorization, route.operation.relieves());
+    caller.map_err(|denied| refused(peer, head.uri.path(), denied))
+}
+
+/// Whether they may do this, as far as the path tells.
+pub(crate) fn permit(
+    peer: &Peer,
+    head: &Parts,
+    caller: &Caller,
+    route: &Route,
+    captured: &Captured<'_>,
+) -> Result<(), ApiError> {
+    let target = route.target(captured);
+    let decided = match target {
+        Target::Namespace(namespace) | Target::SomeQueue(namespace) | Target::Queue(namespace, _)
+            if is_kept(namespace) =>
+        {
+            keep(caller, route.right, namespace)
+        }
+        _ => caller.may(route.right, target),
+    };
+    decided.map_err(|denied| refused(peer, head.uri.path(), denied))
+}
+
+/// What the server keeps for itself is looked at by those who look after the server, and changed by nobody.
+fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
+    caller.may(Right::Admin, Target::Server)?;
+    match right {
+        Right::Observe | Right::Result => Ok(()),
+        _ => Err(Denied {
+            code: "forbidden",
+            message: format!(
+                "the server keeps namespace {namespace:?} for itself: nobody else may change it"
+            ),
+            retry_after_ms: None,
+        }),
+    }
+}
+
+fn refused(peer: &Peer, what: &str, denied: Denied) -> ApiError {
+    peer.refused(&denied, what);
+    denied.into()
+}
+
+impl Operation {
+    /// Whether it is for everybody, whoever they are: nobody is even asked.
+    fn is_public(self) -> bool {
+        matches!(self, Operation::Health | Operation::Ready | Operation::OpenApi | Operation::Docs)
+    }
+}
+
+/// Who asks for something in a namespace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking<'a> {
+    pub(crate) peer: &'a Peer,
+    pub(crate) caller: &'a Caller,
+    /// Name of the namespace.
+    pub(crate) namespace: &'a str,
+    /// By which call, for the log.
+    pub(crate) what: &'a str,
+}
+
+impl Asking<'_> {
+    /// Whether the caller may do this in a queue.
+    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), ApiError> {
+        let target = Target::Queue(self.namespace, queue);
+        self.caller.may(right, target).map_err(|denied| refused(self.peer, self.what, denied))
+    }
+
+    /// Whether the caller may do this with messages, by the queues that they are in now. What is not there, nobody can do
+    /// anything with.
+    pub(crate) async fn allow_messages(
+        &self,
+        node: &Node,
+        namespace: NamespaceId,
+        right: Right,
+        ids: impl Iterator<Item = MessageId>,
+    ) -> Result<(), ApiError> {
+        if self.caller.may_everywhere(right, self.namespace) {
+            return Ok(());
+        }
+        let ids: Vec<MessageId> = ids.filter(|id| id.namespace == namespace).collect();
+        for queue in node.queues_of(namespace, &ids).await? {
+            self.allow_queue(right, &queue)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the caller may work in the namespace as a whole: nobody does in that which the server keeps for itself.
+    pub(crate) fn allow_work(&self) -> Result<(), ApiError> {
+        let decided = match is_kept(self.namespace) {
+            true => keep(self.caller, Right::Receive, self.namespace),
+            false => self.caller.known(),
+        };
+        decided.map_err(|denied| refused(self.peer, self.what, denied))
+    }
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn asking(&self) -> Asking<'c> {
+        let (peer, caller, what) = (self.peer, self.caller, self.head.uri.path());
+        Asking { peer, caller, namespace: self.namespace_name(), what }
+    }
+
+    /// Whether the caller may do this in every queue of the namespace.
+    pub(crate) fn may_everywhere(&self, right: Right) -> bool {
+        self.caller.may_everywhere(right, self.namespace_name())
+    }
+
+    /// Whether the caller may do this in a queue that is not the one of the path.
+    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), ApiError> {
+        self.asking().allow_queue(right, queue)
+    }
+
+    /// Whether the caller may do this with messages: see [`Asking::allow_messages`].
+    pub(crate) async fn allow_messages(
+        &self,
+        right: Right,
+        ids: impl Iterator<Item = MessageId>,
+    ) -> Result<(), ApiError> {
+        self.asking().allow_messages(self.node(), self.namespace_id()?, right, ids).await
+    }
+
+    /// Whether the caller has shown who they are, if anybody has to.
+    pub(crate) fn require_caller(&self) -> Result<(), ApiError> {
+        self.caller.known().map_err(|denied| refused(self.peer, self.head.uri.path(), denied))
+    }
+}

@@ -1,0 +1,113 @@
+//! The handshake of a connection.
+
+use std::fmt;
+use std::io;
+
+use rustls::HandshakeKind;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::{Current, Tls};
+
+/// The type of the record that every TLS connection begins with (RFC 8446 §5.1).
+const HANDSHAKE_RECORD: u8 = 0x16;
+
+/// What those get who speak HTTP in clear text on a TLS port.
+const CLEAR_TEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    content-type: text/plain; charset=utf-8\r\ncontent-length: 71\r\nconnection: close\r\n\r\n\
+    This port speaks TLS, and this was clear text: use https:// in the URL\n";
+
+/// Why a connection has no TLS.
+#[derive(Debug)]
+pub enum HandshakeFailure {
+    /// It was not done in time.
+    Late,
+    /// The client spoke clear text. If that was HTTP, it was told so.
+    ClearText,
+    /// The client went away before it said a word.
+    Gone,
+    /// What the client sent, or the certificate that it has shown, is not right; it got an alert.
+    Refused(io::Error),
+}
+
+impl fmt::Display for HandshakeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandshakeFailure::Late => f.write_str("the handshake was not done in time"),
+            HandshakeFailure::ClearText => f.write_str("clear text on a TLS port"),
+            HandshakeFailure::Gone => f.write_str("closed before the handshake"),
+            HandshakeFailure::Refused(error) => write!(f, "the handshake failed: {error}"),
+        }
+    }
+}
+
+impl Tls {
+    /// Does the handshake, within its time.
+    ///
+    /// # Errors
+    /// Why there is none; the connection is closed then.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, HandshakeFailure> {
+        let accepted = timeout(self.handshake_timeout, handshake(&self.current(), stream)).await;
+        accepted.unwrap_or(Err(HandshakeFailure::Late))
+    }
+}
+
+async fn handshake(current: &Current, stream: TcpStream) -> Result<TlsStream<TcpStream>, HandshakeFailure> {
+    let mut first = [0];
+    match stream.peek(&mut first).await {
+        Ok(1) if first[0] == HANDSHAKE_RECORD => {}
+        Ok(1) => {
+            tell_clear_text(stream, first[0]).await;
+            return Err(HandshakeFailure::ClearText);
+        }
+        _ => return Err(HandshakeFailure::Gone),
+    }
+    let acceptor = TlsAcceptor::from(std::sync::Arc::clone(&current.config));
+    let stream = acceptor.accept(stream).await.map_err(HandshakeFailure::Refused)?;
+    check_resumed(current, &stream).map_err(HandshakeFailure::Refused)?;
+    Ok(stream)
+}
+
+/// A resumed session brings the client's certificate out of its ticket, where nobody has looked at it again.
+fn check_resumed(current: &Current, stream: &TlsStream<TcpStream>) -> io::Result<()> {
+    let connection = stream.get_ref().1;
+    let Some([leaf, between @ ..]) = connection.peer_certificates() else { return Ok(()) };
+    if connection.handshake_kind() != Some(HandshakeKind::Resumed) {
+        return Ok(());
+    }
+    let Some(clients) = &current.clients else { return Ok(()) };
+    let verified = clients.verify_client_cert(leaf, between, UnixTime::now());
+    verified.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// The certificate that the client has shown, if it has shown one.
+pub(crate) fn client_certificate(stream: &TlsStream<TcpStream>) -> Option<&CertificateDer<'static>> {
+    stream.get_ref().1.peer_certificates()?.first()
+}
+
+async fn tell_clear_text(mut stream: TcpStream, first: u8) {
+    if !first.is_ascii_uppercase() {
+        return;
+    }
+    // Whoever does not read it gets none; the caller's deadline bounds the wait for it.
+    if stream.write_all(CLEAR_TEXT).await.is_ok() && stream.shutdown().await.is_ok() {
+        // Until the client closes: closing on unread bytes would reset the connection and lose the answer.
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CLEAR_TEXT;
+
+    #[test]
+    fn the_answer_to_clear_text_is_as_long_as_it_says() {
+        let text = std::str::from_utf8(CLEAR_TEXT).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{}", body.len());
+    }
+}

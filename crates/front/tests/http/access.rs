@@ -1,0 +1,379 @@
+//! Who may do what, over HTTP.
+
+use serde_json::{Value, json};
+use sluice_engine::NamespaceId;
+use sluice_engine::query::State;
+use sluice_front::access::{Access, AccessOptions, RequestRate};
+
+use crate::client::Answer;
+use crate::support::{Server, receipt};
+use crate::tls_support::{Ca, TlsClient, Valid, serial};
+
+/// A server with an administrator's token.
+struct Asking {
+    server: Server,
+    admin: String,
+}
+
+async fn asking() -> Asking {
+    asking_with(AccessOptions::default()).await
+}
+
+async fn asking_with(options: AccessOptions) -> Asking {
+    let access = Access::new(options).unwrap();
+    let server = Server::start_with(|http, _| http.access = access).await;
+    let admin = make(&server, None, json!({"name": "root", "scopes": ["sluice://ns/*?perm=admin"]})).await;
+    Asking { server, admin }
+}
+
+async fn make(server: &Server, by: Option<&str>, body: Value) -> String {
+    let answer = call(server, by, "POST", "/v1/tokens", &body.to_string()).await;
+    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    answer.json()["token"].as_str().unwrap().to_owned()
+}
+
+async fn call(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> Answer {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let mut headers = Vec::new();
+    if let Some(bearer) = &bearer {
+        headers.push(("authorization", bearer.as_str()));
+    }
+    if !body.is_empty() {
+        headers.push(("content-type", "application/json"));
+    }
+    server.call_with(method, path, &headers, body.as_bytes()).await
+}
+
+impl Asking {
+    async fn token(&self, name: &str, scopes: &[&str]) -> String {
+        make(&self.server, Some(&self.admin), json!({"name": name, "scopes": scopes})).await
+    }
+
+    async fn call(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
+        call(&self.server, Some(token), method, path, body).await
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_until_there_is_an_identity_and_then_everybody() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/v1/whoami").await.json()["name"], "anybody");
+    assert_eq!(server.get("/v1/queues").await.status, 200);
+    let first = server.post("/v1/tokens", r#"{"name":"a","scopes":["sluice://ns/shop?perm=rw"]}"#).await;
+    assert_eq!((first.status, first.code().as_str()), (409, "admin_needed"));
+    let admin = make(&server, None, json!({"name": "root", "scopes": ["sluice://ns/*?perm=admin"]})).await;
+    let answer = server.get("/v1/queues").await;
+    assert_eq!((answer.status, answer.code().as_str()), (401, "unauthenticated"));
+    assert_eq!(answer.header("www-authenticate"), "Bearer");
+    for path in ["/healthz", "/readyz", "/openapi.json", "/docs"] {
+        assert_eq!(server.get(path).await.status, 200, "{path}");
+    }
+    for path in ["/metrics", "/v1/status", "/v1/namespaces", "/v1/whoami", "/v1/tokens"] {
+        assert_eq!(server.get(path).await.status, 401, "{path}");
+        assert_eq!(call(&server, Some(&admin), "GET", path, "").await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn scopes_allow_what_they_say_and_nothing_else() {
+    let asking = asking().await;
+    assert_eq!(asking.call(&asking.admin, "PUT", "/v1/namespaces/shop", "").await.status, 201);
+    let producer = asking.token("producer", &["sluice://ns/shop?perm=w"]).await;
+    let consumer = asking.token("consumer", &["sluice://ns/shop?perm=r"]).await;
+    let queue = "/v1/namespaces/shop/queues/q";
+    let send = asking.call(&producer, "POST", &format!("{queue}/messages"), r#"{"payload":"a"}"#).await;
+    assert_eq!(send.status, 201);
+    let denied = asking.call(&producer, "POST", &format!("{queue}/receive"), "").await;
+    assert_eq!((denied.status, denied.code().as_str()), (403, "forbidden"));
+    for part in ["\"producer\"", "receive", "\"q\"", "\"shop\"", "sluice://ns/shop?perm=w"] {
+        assert!(denied.message().contains(part), "{}", denied.message());
+    }
+    let taken = asking.call(&consumer, "POST", &format!("{queue}/receive"), "").await;
+    let receipt = receipt(&taken.json()["messages"][0]);
+    assert_eq!(asking.call(&producer, "POST", "/v1/namespaces/shop/ack", &receipt).await.status, 403);
+    assert_eq!(asking.call(&consumer, "POST", "/v1/namespaces/shop/ack", &receipt).await.status, 200);
+    for (method, path) in [
+        ("POST", "/v1/queues/q/messages"),
+        ("DELETE", queue),
+        ("GET", "/v1/status"),
+        ("GET", "/v1/admin/backup"),
+        ("PUT", "/v1/namespaces/other"),
+        ("GET", "/v1/tokens"),
+    ] {
+        let body = if path.ends_with("messages") { r#"{"payload":"a"}"# } else { "" };
+        assert_eq!(asking.call(&producer, method, path, body).await.status, 403, "{method} {path}");
+    }
+    let seen = asking.call(&producer, "GET", "/v1/whoami", "").await.json();
+    assert_eq!((&seen["name"], &seen["grants"][0]), (&json!("producer"), &json!("sluice://ns/shop?perm=w")));
+}
+
+const POLICY: &str = "
+[[rule]]
+name = 'invoices'
+identities = ['billing']
+role = 'consumer'
+queues = ['invoices']
+
+[[rule]]
+name = 'look at invoices'
+identities = ['billing']
+role = 'operator'
+queues = ['invoices']
+
+[[rule]]
+name = 'send invoices'
+identities = ['billing']
+role = 'producer'
+queues = ['invoices']
+";
+
+#[tokio::test]
+async fn an_identity_of_one_queue_has_no_way_into_another() {
+    let ca = Ca::new();
+    let options = AccessOptions { policy: Some(ca.policy(POLICY)), ..AccessOptions::default() };
+    let access = Access::new(options).unwrap();
+    let server = Server::start_with(|http, _| http.access = access.clone()).await;
+    assert_eq!(server.get("/v1/queues").await.status, 401, "a rule is an identity");
+    let node = &server.node;
+    let new = |name: &str, scopes: Vec<_>| sluice_front::access::NewToken {
+        name: name.to_owned(),
+        scopes,
+        expires_at_ms: None,
+    };
+    let scope = sluice_front::access::Scope::new("*", "admin").unwrap();
+    let (_, admin) = access.token_create(node, new("root", vec![scope]), "test").await.unwrap();
+    let (_, billing) = access.token_create(node, new("billing", Vec::new()), "test").await.unwrap();
+    let as_admin = |method: &'static str, path: String, body: &'static str| {
+        let (server, admin) = (&server, admin.0.clone());
+        async move { call(server, Some(&admin), method, &path, body).await }
+    };
+    let as_billing = |method: &'static str, path: String, body: String| {
+        let (server, billing) = (&server, billing.0.clone());
+        async move { call(server, Some(&billing), method, &path, &body).await }
+    };
+    let mut ids = Vec::new();
+    for queue in ["invoices", "salaries"] {
+        let sent = as_admin("POST", format!("/v1/queues/{queue}/messages"), r#"{"payload":"a"}"#).await;
+        ids.push(sent.json()["id"].as_str().unwrap().to_owned());
+    }
+    let status = |answer: Answer| answer.status;
+    for (id, expected) in [(&ids[0], 200), (&ids[1], 403)] {
+        assert_eq!(status(as_billing("GET", format!("/v1/messages/{id}"), String::new()).await), expected);
+        assert_eq!(
+            status(as_billing("GET", format!("/v1/messages/{id}/result"), String::new()).await),
+            expected
+        );
+        assert_eq!(
+            status(as_billing("POST", format!("/v1/messages/{id}/hold"), "{}".to_owned()).await),
+            expected
+        );
+        if expected == 200 {
+            as_billing("POST", format!("/v1/messages/{id}/approve"), "{}".to_owned()).await;
+        }
+    }
+    let listed = as_billing("GET", "/v1/queues".to_owned(), String::new()).await.json();
+    let names: Vec<&str> =
+        listed["queues"].as_array().unwrap().iter().map(|q| q["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["invoices"]);
+    let receive =
+        |queues: &str| as_billing("POST", "/v1/receive".to_owned(), format!(r#"{{"queues":{queues}}}"#));
+    assert_eq!(receive(r#"["invoices","salaries"]"#).await.status, 403);
+    assert_eq!(receive(r#"["invoices"]"#).await.status, 200);
+    let other = as_admin("POST", "/v1/queues/salaries/receive".to_owned(), "").await.json();
+    let stolen = receipt(&other["messages"][0]);
+    for verb in ["ack", "extend", "release"] {
+        assert_eq!(status(as_billing("POST", format!("/v1/{verb}"), stolen.clone()).await), 403, "{verb}");
+    }
+    for body in [
+        json!({"payload": "a", "reply_to": "salaries"}),
+        json!({"messages": [{"payload": "a"}, {"payload": "b", "reply_to": "salaries"}]}),
+    ] {
+        let path = "/v1/queues/invoices/messages".to_owned();
+        assert_eq!(status(as_billing("POST", path, body.to_string()).await), 403, "{body}");
+    }
+    let group = json!({"messages": [{"queue": "invoices", "payload": "a"}],
+        "callback": {"queue": "salaries", "payload": "b"}});
+    assert_eq!(status(as_billing("POST", "/v1/groups".to_owned(), group.to_string()).await), 403);
+    let dead = json!({"dead_letter_queue": "salaries"}).to_string();
+    assert_eq!(status(as_billing("PATCH", "/v1/queues/invoices".to_owned(), dead).await), 403);
+    let moved = json!({"to": "salaries"}).to_string();
+    assert_eq!(status(as_billing("POST", format!("/v1/messages/{}/move", ids[0]), moved).await), 403);
+    for path in ["/v1/limits", "/v1/schedules", "/v1/bulk", "/v1/queue-defaults"] {
+        assert_eq!(
+            status(as_billing("GET", path.to_owned(), String::new()).await),
+            403,
+            "{path}: of all queues"
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_told_what_is_wrong() {
+    let asking = asking().await;
+    let good = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
+    let mut flipped = good.clone().into_bytes();
+    let last = flipped.len() - 5;
+    flipped[last] ^= 1;
+    let flipped = String::from_utf8(flipped).unwrap();
+    for (token, told) in [
+        (flipped.as_str(), "not one of this server's"),
+        ("sluice_", "no token"),
+        ("", "expected `Bearer TOKEN`"),
+        (&good[..good.len() - 1], "no token"),
+    ] {
+        let answer = asking.call(token, "GET", "/v1/whoami", "").await;
+        assert_eq!(answer.status, 401);
+        assert!(answer.message().contains(told), "{token}: {}", answer.message());
+    }
+    let headers = [("authorization", "Basic dTpw")];
+    let basic = asking.server.call_with("GET", "/v1/whoami", &headers, b"").await;
+    assert!(basic.message().contains("expected `Bearer TOKEN`"), "{}", basic.message());
+    assert_eq!(asking.call(&good, "GET", "/v1/whoami", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_revoked_or_expired_token_counts_no_more() {
+    let asking = asking().await;
+    let token = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
+    assert_eq!(asking.call(&token, "GET", "/v1/whoami", "").await.status, 200);
+    assert_eq!(asking.call(&asking.admin, "DELETE", "/v1/tokens/ci", "").await.json()["name"], "ci");
+    assert_eq!(asking.call(&token, "GET", "/v1/whoami", "").await.status, 401);
+    assert_eq!(asking.call(&asking.admin, "DELETE", "/v1/tokens/ci", "").await.code(), "token_not_found");
+    let last = asking.call(&asking.admin, "DELETE", "/v1/tokens/root", "").await;
+    assert_eq!(last.code(), "admin_needed", "nobody locks themselves out");
+    let body = json!({"name": "short", "scopes": ["sluice://ns/default?perm=r"], "ttl_ms": 300});
+    let short = make(&asking.server, Some(&asking.admin), body).await;
+    assert_eq!(asking.call(&short, "GET", "/v1/whoami", "").await.status, 200);
+    tokio::time::sleep(std::time::Duration::from_millis(350)).await;
+    let expired = asking.call(&short, "GET", "/v1/whoami", "").await;
+    assert!(expired.status == 401 && expired.message().contains("expired"));
+    let again = asking.call(&asking.admin, "POST", "/v1/tokens", r#"{"name":"root"}"#).await;
+    assert_eq!(again.code(), "token_exists");
+}
+
+#[tokio::test]
+async fn tokens_lie_in_the_journal_as_hashes_and_are_found_again() {
+    let asking = asking().await;
+    let token = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
+    asking.call(&token, "GET", "/v1/whoami", "").await;
+    let node = &asking.server.node;
+    let stored = node.messages(NamespaceId::SYS, "tokens", Some(State::Held), None, 10, true).await.unwrap();
+    assert_eq!(stored.items.len(), 2);
+    for stored in &stored.items {
+        let bytes = String::from_utf8_lossy(stored.blob.as_ref().unwrap()).into_owned();
+        assert!(!bytes.contains(&token[24..]) && bytes.contains("sha256"), "{bytes}");
+    }
+    let again = Access::default();
+    again.load_tokens(node).await.unwrap();
+    assert!(again.asks());
+    assert_eq!(again.tokens().iter().map(|token| token.name.to_string()).collect::<Vec<_>>(), ["ci", "root"]);
+    assert_eq!(again.tokens()[0].last_used_ms(), 0);
+    // The server's own, whose uses are written down.
+    let own = asking.call(&asking.admin, "GET", "/v1/tokens", "").await.json();
+    assert!(own["tokens"][0]["last_used_at_ms"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn last_uses_are_written_down() {
+    let access = Access::default();
+    let server = Server::start_with(|http, _| http.access = access.clone()).await;
+    let admin = make(&server, None, json!({"name": "root", "scopes": ["sluice://ns/*?perm=admin"]})).await;
+    call(&server, Some(&admin), "GET", "/v1/whoami", "").await;
+    access.note_uses(&server.node).await.unwrap();
+    let again = Access::default();
+    again.load_tokens(&server.node).await.unwrap();
+    assert!(again.tokens()[0].last_used_ms() > 0);
+}
+
+#[tokio::test]
+async fn what_the_server_keeps_for_itself_nobody_changes() {
+    let asking = asking().await;
+    let list = "/v1/namespaces/$sys/queues/tokens/messages";
+    assert_eq!(asking.call(&asking.admin, "GET", list, "").await.status, 200);
+    for (method, path) in [
+        ("POST", "/v1/namespaces/$sys/queues/tokens/purge"),
+        ("DELETE", "/v1/namespaces/$sys/queues/tokens"),
+        ("POST", "/v1/namespaces/$sys/queues/audit/receive"),
+    ] {
+        let answer = asking.call(&asking.admin, method, path, "").await;
+        assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"), "{path}");
+    }
+    let observer = asking.token("watch", &["sluice://ns/*?perm=observer"]).await;
+    assert_eq!(asking.call(&observer, "GET", list, "").await.status, 403);
+    assert_eq!(asking.call(&observer, "GET", "/metrics", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn acts_are_taken_down_with_who_and_what_came_of_it() {
+    let asking = asking().await;
+    let operator = asking.token("ops", &["sluice://ns/default?perm=operator"]).await;
+    asking.call(&operator, "PUT", "/v1/queues/q", "{}").await;
+    asking.call(&operator, "PUT", "/v1/namespaces/n", "{}").await;
+    asking.call(&operator, "GET", "/v1/queues", "").await;
+    let page = asking.call(&asking.admin, "GET", "/v1/admin/audit?limit=100", "").await.json();
+    let entries: Vec<String> = page["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| format!("{} {} {} {}", e["who"], e["operation"], e["target"], e["outcome"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        entries,
+        [
+            "anybody token_create /v1/tokens 201",
+            "root token_create /v1/tokens 201",
+            "ops queue_put /v1/queues/q 201",
+            "ops namespace_put /v1/namespaces/n 403",
+        ]
+    );
+    assert!(page["entries"][2]["proof"].as_str().unwrap().starts_with("token "));
+    assert_eq!(asking.call(&operator, "GET", "/v1/admin/audit", "").await.status, 403);
+}
+
+#[tokio::test]
+async fn a_rate_is_kept_and_settling_goes_on() {
+    let rate = RequestRate { per_s: 1, burst: 3 };
+    let asking = asking_with(AccessOptions { rate: Some(rate), ..AccessOptions::default() }).await;
+    let mut last = asking.call(&asking.admin, "GET", "/v1/queues", "").await;
+    for _ in 0..5 {
+        last = asking.call(&asking.admin, "GET", "/v1/queues", "").await;
+    }
+    assert_eq!((last.status, last.code().as_str()), (429, "rate_limited"));
+    assert!(last.header("retry-after").parse::<u64>().unwrap() >= 1);
+    let body = r#"{"receipt":"00000040000000g000g0000080000010"}"#;
+    let settle = asking.call(&asking.admin, "POST", "/v1/ack", body).await;
+    assert_ne!(settle.status, 429, "{}", settle.code());
+}
+
+#[tokio::test]
+async fn certificates_have_their_scopes_and_are_revoked_live() {
+    let ca = Ca::new();
+    let policy = ca.policy("");
+    let options = AccessOptions { policy: Some(policy), certificates: true, rate: None };
+    let access = Access::new(options).unwrap();
+    let (tls, shared) = (ca.tls(), access.clone());
+    let server = Server::start_with(|http, _| {
+        http.tls = Some(tls);
+        http.access = shared;
+    })
+    .await;
+    let pair = ca.client(&["sluice://client/billing", "sluice://ns/default?perm=w"], Valid::Now);
+    let client = TlsClient::new(&ca, Some(&pair), "http/1.1");
+    let send =
+        || client.call_with(server.address, "POST", "/v1/queues/q/messages", &[], r#"{"payload":"a"}"#);
+    let who = client.call(server.address, "GET", "/v1/whoami").await.unwrap().json();
+    assert_eq!((&who["name"], &who["proof"]), (&json!("billing"), &json!("certificate")));
+    assert_eq!(send().await.unwrap().status, 201);
+    assert_eq!(client.call(server.address, "GET", "/v1/queues").await.unwrap().status, 403);
+    let nobody = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(nobody.call(server.address, "GET", "/v1/queues").await.unwrap().status, 401);
+    ca.policy(&format!("[revoked]\nserials = ['{}']\n", serial(&pair)));
+    assert_eq!(access.reload(), Ok(true));
+    let revoked = send().await.unwrap();
+    assert_eq!(revoked.status, 401);
+    assert!(revoked.message().contains("is revoked"), "{}", revoked.message());
+    ca.policy("[revoked]\nserial = []\n");
+    let mistake = access.reload().unwrap_err();
+    assert!(mistake.contains("policy.toml") && mistake.contains("line 2"), "{mistake}");
+    assert_eq!(send().await.unwrap().status, 401, "what was in force stays in force");
+}

@@ -1,0 +1,235 @@
+//! TLS: who gets through, who is told what, and what happens when files change.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sluice_front::access::{Access, AccessOptions, Guard, GuardOptions};
+use sluice_front::tls::Tls;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::client::Bare;
+use crate::support::Server;
+use crate::tls_support::{Ca, Pair, TlsClient, Valid, send};
+
+async fn start(tls: Arc<Tls>) -> Server {
+    Server::start_with(|http, _| http.tls = Some(tls)).await
+}
+
+/// A server that asks everybody, and lets everybody observe who shows a certificate.
+async fn start_asking(ca: &Ca) -> Server {
+    let policy =
+        ca.policy("[[rule]]\nname = 'all'\nidentities = ['*']\nrole = 'observer'\nnamespaces = ['*']\n");
+    let options = AccessOptions { policy: Some(policy), certificates: true, rate: None };
+    let access = Access::new(options).unwrap();
+    let tls = ca.tls();
+    Server::start_with(|http, _| {
+        http.tls = Some(tls);
+        http.access = access;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn both_versions_of_http_are_spoken_over_tls() {
+    let ca = Ca::new();
+    let server = start(ca.tls()).await;
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(client.call(server.address, "GET", "/v1/queues").await.unwrap().status, 200);
+    let stream = TlsClient::new(&ca, None, "h2").connect(server.address).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    assert_eq!(stream.get_ref().1.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    let request = crate::client::build("https://localhost/v1/queues".to_owned(), "GET", &[], b"");
+    assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn clear_text_is_told_that_this_is_tls() {
+    let ca = Ca::new();
+    let server = start(ca.tls()).await;
+    let mut bare = Bare::connect(server.address).await;
+    bare.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let told = bare.read_to_end().await;
+    assert!(told.starts_with("HTTP/1.1 400 ") && told.contains("This port speaks TLS"), "{told}");
+    let mut garbage = Bare::connect(server.address).await;
+    garbage.0.write_all(&[0xff; 64]).await.unwrap();
+    assert_eq!(garbage.read_to_end().await, "");
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(
+        client.call(server.address, "GET", "/healthz").await.unwrap().status,
+        200,
+        "others are undisturbed"
+    );
+}
+
+#[tokio::test]
+async fn a_handshake_that_does_not_end_is_cut() {
+    let ca = Ca::new();
+    let files = ca.files(&ca.server(Valid::Now));
+    let server = start(Arc::new(Tls::load(files, Duration::from_millis(300)).unwrap())).await;
+    for first in [&[][..], &[0x16, 3, 1][..], b"GET / HTTP"] {
+        let mut bare = Bare::connect(server.address).await;
+        bare.0.write_all(first).await.unwrap();
+        let began = Instant::now();
+        let mut rest = Vec::new();
+        let _ = bare.0.read_to_end(&mut rest).await;
+        assert!(began.elapsed() < Duration::from_secs(3), "{first:?}: {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_client_certificate_has_to_be_right() {
+    let (ca, stranger) = (Ca::new(), Ca::new());
+    let server = start_asking(&ca).await;
+    let uri = &["sluice://client/billing"][..];
+    let good = ca.client(uri, Valid::Now);
+    let status = |shown: &Pair| {
+        let (client, address) = (TlsClient::new(&ca, Some(shown), "http/1.1"), server.address);
+        async move { client.call(address, "GET", "/v1/queues").await.map(|answer| answer.status) }
+    };
+    assert_eq!(status(&good).await.unwrap(), 200);
+    for (what, pair, alert) in [
+        ("expired", ca.client(uri, Valid::Past), "CertificateExpired"),
+        ("not yet valid", ca.client(uri, Valid::Future), "CertificateExpired"),
+        ("of a stranger of the same name", stranger.client(uri, Valid::Now), "DecryptError"),
+        ("of a server", ca.server(Valid::Now), "UnsupportedCertificate"),
+    ] {
+        let error = status(&pair).await.unwrap_err();
+        assert!(error.contains("AlertReceived"), "{what}: {error}");
+        assert!(error.contains(alert), "{what}: {error}");
+    }
+    assert_eq!(status(&good).await.unwrap(), 200, "others are undisturbed");
+}
+
+#[tokio::test]
+async fn a_certificate_may_be_of_use_to_nobody() {
+    let ca = Ca::new();
+    let server = start_asking(&ca).await;
+    for (uris, told) in [
+        (&["sluice://ns/shop?perm=rw"][..], "no name that could be an identity"),
+        (&["sluice://client/a", "sluice://ns/shop?perm=everything"], "not a permission"),
+    ] {
+        let pair = ca.client(uris, Valid::Now);
+        let client = TlsClient::new(&ca, Some(&pair), "http/1.1");
+        let answer = client.call(server.address, "GET", "/v1/queues").await.unwrap();
+        assert_eq!((answer.status, answer.code().as_str()), (401, "unauthenticated"));
+        assert!(answer.message().contains(told), "{}", answer.message());
+    }
+}
+
+#[tokio::test]
+async fn sessions_resume_and_bring_their_certificate() {
+    let ca = Ca::new();
+    let server = start_asking(&ca).await;
+    let pair = ca.client(&["sluice://client/billing"], Valid::Now);
+    let client = TlsClient::new(&ca, Some(&pair), "http/1.1");
+    for expected in [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed] {
+        let stream = client.connect(server.address).await.unwrap();
+        let kind = stream.get_ref().1.handshake_kind();
+        assert_eq!(send(stream, "GET", "/v1/queues", &[], "").await.unwrap().status, 200);
+        assert_eq!(kind, Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn new_files_are_taken_up_and_open_connections_go_on() {
+    let (ca, other) = (Ca::new(), Ca::new());
+    let tls = ca.tls();
+    let server = start(Arc::clone(&tls)).await;
+    let old = TlsClient::new(&ca, None, "http/1.1");
+    let mut open = old.connect(server.address).await.unwrap();
+    assert_eq!(tls.reload(), Ok(false));
+    let pair = other.server(Valid::Now);
+    ca.write("server.pem", &pair.cert);
+    let error = tls.reload().unwrap_err().to_string();
+    assert!(error.contains("is not that of the first certificate"), "half of a change: {error}");
+    assert_eq!(tls.reload(), Ok(false), "told once");
+    ca.write("server.key", &pair.key);
+    assert_eq!(tls.reload(), Ok(true));
+    open.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    let _ = open.read_to_string(&mut answer).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let new = TlsClient::new(&other, None, "http/1.1");
+    assert_eq!(new.call(server.address, "GET", "/healthz").await.unwrap().status, 200);
+    let stranger = TlsClient::new(&ca, None, "http/1.1");
+    assert!(stranger.call(server.address, "GET", "/healthz").await.is_err());
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_the_cause() {
+    let ca = Ca::new();
+    let good = ca.files(&ca.server(Valid::Now));
+    let load = |files| Tls::load(files, Duration::from_secs(1)).unwrap_err().to_string();
+    let (past, future, other) = (ca.server(Valid::Past), ca.server(Valid::Future), ca.server(Valid::Now));
+    for (name, text, told) in [
+        ("server.pem", past.cert.as_str(), "has expired at"),
+        ("server.pem", &future.cert, "is not valid before"),
+        ("server.pem", &other.cert, "is not that of the first certificate"),
+        ("server.pem", "rubbish", "holds no certificate"),
+        ("server.pem", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n", "cannot be read"),
+        ("server.key", "rubbish", "holds no private key"),
+        ("server.key", &other.cert, "holds no private key"),
+        ("ca.pem", "", "holds no certificate"),
+    ] {
+        let path = ca.dir.path().join(name);
+        let before = crate::tls_support::read(&path);
+        ca.write(name, text);
+        let error = load(good.clone());
+        assert!(error.contains(told) && error.contains(name), "{name}: expected {told}: {error}");
+        ca.write(name, &before);
+    }
+    std::fs::remove_file(&good.cert).unwrap();
+    assert!(load(good).contains("cannot read the certificate"));
+}
+
+#[tokio::test]
+async fn an_address_that_keeps_failing_is_turned_away() {
+    let ca = Ca::new();
+    let options = GuardOptions {
+        failures_max: 3,
+        ban: Duration::from_secs(1),
+        own_machine: true,
+        ..GuardOptions::default()
+    };
+    let tls = ca.tls();
+    let server = Server::start_with(|http, _| {
+        http.tls = Some(tls);
+        http.guard = Arc::new(Guard::new(options));
+    })
+    .await;
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    for _ in 0..3 {
+        let mut garbage = Bare::connect(server.address).await;
+        garbage.0.write_all(&[0xff; 8]).await.unwrap();
+        garbage.read_to_end().await;
+    }
+    assert!(client.call(server.address, "GET", "/healthz").await.is_err());
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    assert_eq!(client.call(server.address, "GET", "/healthz").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn half_open_handshakes_do_not_hinder_others() {
+    let ca = Ca::new();
+    let files = ca.files(&ca.server(Valid::Now));
+    let server = start(Arc::new(Tls::load(files, Duration::from_millis(1_500)).unwrap())).await;
+    let address: SocketAddr = server.address;
+    let mut half_open = Vec::new();
+    for n in 0..300u32 {
+        let mut bare = Bare::connect(address).await;
+        bare.0.write_all(if n % 2 == 0 { &[0x16, 3, 1, 2, 0] } else { &[] }).await.unwrap();
+        half_open.push(bare);
+    }
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(client.call(address, "GET", "/healthz").await.unwrap().status, 200);
+    let began = Instant::now();
+    for bare in &mut half_open {
+        let _ = bare.read_to_end().await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(8), "closed by deadline: {:?}", began.elapsed());
+}

@@ -1,0 +1,99 @@
+//! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` for each certificate that it has signed.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::{Authority, Pair};
+
+const CA: &str = "ca";
+
+/// Names that a pair's files may have.
+pub(crate) fn pair_names(name: &str) -> Result<(), String> {
+    sluice_front::access::client_uri(name).map(drop)
+}
+
+/// The two files of a pair.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Files {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// A folder of certificates.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    /// The files of the CA.
+    pub(crate) fn ca(&self) -> Files {
+        self.files(CA)
+    }
+
+    /// The files of a pair.
+    pub(crate) fn files(&self, name: &str) -> Files {
+        Files { cert: self.0.join(format!("{name}.pem")), key: self.0.join(format!("{name}.key")) }
+    }
+
+    /// Whether a CA is there.
+    pub(crate) fn has_ca(&self) -> bool {
+        self.ca().cert.exists() || self.ca().key.exists()
+    }
+
+    /// The CA, to sign with.
+    pub(crate) fn open_ca(&self) -> Result<Authority, String> {
+        let files = self.ca();
+        Authority::open(&files.read()?).map_err(|e| format!("the CA in {}: {e}", self.0.display()))
+    }
+
+    /// Writes a new CA; one that is there is never replaced, since all that it has signed would be worthless.
+    pub(crate) fn make_ca(&self, name: &str, days: u32) -> Result<Files, String> {
+        if self.has_ca() {
+            return Err(format!(
+                "there is a CA in {} already: name another folder with --dir",
+                self.0.display()
+            ));
+        }
+        self.write(CA, &Authority::create(name, days)?, false)
+    }
+
+    /// Writes a pair; with `overwrite` instead of what is there.
+    pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> Result<Files, String> {
+        let told = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| told(&self.0, e))?;
+        let files = self.files(name);
+        for path in [&files.cert, &files.key] {
+            if !overwrite && path.exists() {
+                return Err(format!("{} exists: --overwrite replaces it", path.display()));
+            }
+        }
+        // The key first: a reader of the pair finds the two of them, or what was there before and does not fit.
+        for (path, text, mode) in [(&files.key, &pair.key, 0o600), (&files.cert, &pair.cert, 0o644)] {
+            replace(path, text, mode).map_err(|e| told(path, e))?;
+        }
+        Ok(files)
+    }
+}
+
+impl Files {
+    pub(crate) fn read(&self) -> Result<Pair, String> {
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+        };
+        Ok(Pair { cert: read(&self.cert)?, key: read(&self.key)? })
+    }
+}
+
+/// Writes beside the file, syncs, and renames.
+fn replace(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&part)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
+        // What is left of a failed write is of no use; the error says where it is.
+        let _ = fs::remove_file(&part);
+    })
+}

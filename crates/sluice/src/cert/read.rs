@@ -1,0 +1,82 @@
+//! What is in a certificate.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::SystemTime;
+
+use x509_cert::Certificate;
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::der::asn1::{Ia5StringRef, PrintableStringRef, Utf8StringRef};
+use x509_cert::der::{Decode as _, Tag, Tagged as _};
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
+
+/// What people and `sluice cert` want to know of a certificate.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) subject: String,
+    /// The only part of the subject, if it is a common name.
+    pub(crate) common_name: Option<String>,
+    pub(crate) issuer: String,
+    /// In hexadecimal, as revocation lists have it.
+    pub(crate) serial: String,
+    /// Names and addresses that it is for.
+    pub(crate) names: Vec<String>,
+    pub(crate) not_after: SystemTime,
+    /// The same as text.
+    pub(crate) expires: String,
+    pub(crate) is_ca: bool,
+    pub(crate) public_key: Vec<u8>,
+    pub(crate) key_id: Option<Vec<u8>>,
+}
+
+/// Reads the first certificate of a PEM file.
+pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
+    use sluice_front::tls::first_certificate;
+    let der = first_certificate(pem)?;
+    let unreadable = |e: x509_cert::der::Error| format!("the certificate cannot be read: {e}");
+    let certificate = Certificate::from_der(&der).map_err(unreadable)?;
+    let tbs = &certificate.tbs_certificate;
+    let names = tbs.get::<SubjectAltName>().map_err(unreadable)?;
+    let basic = tbs.get::<BasicConstraints>().map_err(unreadable)?;
+    let key_id = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)?;
+    let parts: Vec<&AttributeTypeAndValue> = tbs.subject.0.iter().flat_map(|set| set.0.iter()).collect();
+    Ok(Seen {
+        subject: tbs.subject.to_string(),
+        common_name: if let [only] = parts.as_slice() { text(only) } else { None },
+        issuer: tbs.issuer.to_string(),
+        serial: data_encoding::HEXLOWER.encode(tbs.serial_number.as_bytes()),
+        names: names.map(|(_, names)| names.0.iter().filter_map(shown).collect()).unwrap_or_default(),
+        not_after: tbs.validity.not_after.to_system_time(),
+        expires: tbs.validity.not_after.to_string(),
+        is_ca: basic.is_some_and(|(_, basic)| basic.ca),
+        public_key: tbs.subject_public_key_info.subject_public_key.raw_bytes().to_vec(),
+        key_id: key_id.map(|(_, id)| id.0.as_bytes().to_vec()),
+    })
+}
+
+fn text(part: &AttributeTypeAndValue) -> Option<String> {
+    let value = &part.value;
+    match value.tag() {
+        Tag::Utf8String => value.decode_as::<Utf8StringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
+        Tag::PrintableString => {
+            value.decode_as::<PrintableStringRef<'_>>().ok().map(|s| s.as_str().to_owned())
+        }
+        Tag::Ia5String => value.decode_as::<Ia5StringRef<'_>>().ok().map(|s| s.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+fn shown(name: &GeneralName) -> Option<String> {
+    match name {
+        GeneralName::DnsName(text)
+        | GeneralName::Rfc822Name(text)
+        | GeneralName::UniformResourceIdentifier(text) => Some(text.as_str().to_owned()),
+        GeneralName::IpAddress(bytes) => {
+            let bytes = bytes.as_bytes();
+            let v4 = <[u8; 4]>::try_from(bytes).map(|b| IpAddr::V4(Ipv4Addr::from(b)));
+            let v6 = || <[u8; 16]>::try_from(bytes).map(|b| IpAddr::V6(Ipv6Addr::from(b)));
+            v4.or_else(|_| v6()).ok().map(|address| address.to_string())
+        }
+        _ => None,
+    }
+}

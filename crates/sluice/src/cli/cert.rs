@@ -1,0 +1,143 @@
+//! `sluice cert`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use sluice_front::access::Scope;
+
+use super::output::Table;
+use super::{CliError, Out, Result};
+use crate::cert::{Files, Folder, pair_names, see};
+
+/// Days that a CA is valid.
+const CA_DAYS: u32 = 3_650;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CertVerb {
+    /// Make a CA, which signs the certificates of servers and clients.
+    #[command(
+        after_help = "Whoever has ca.key can make certificates for anybody: keep it where only you can read it."
+    )]
+    Ca {
+        /// Name of the CA, for people.
+        #[arg(long, default_value = "Sluice CA", value_name = "NAME")]
+        name: String,
+        /// How long it is valid.
+        #[arg(long, default_value_t = CA_DAYS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+        days: u32,
+        #[command(flatten)]
+        dir: Dir,
+    },
+    /// Make a certificate for a server, for the names and addresses that clients connect to.
+    Server {
+        /// DNS names and IP addresses.
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+        /// Name of the files.
+        #[arg(long, default_value = "server", value_name = "NAME")]
+        file: String,
+        #[command(flatten)]
+        make: Make,
+    },
+    /// Make a certificate for a client.
+    #[command(after_help = "Examples:\n  sluice cert client ops --scope '*=admin'\n  \
+        sluice cert client billing --scope shop=rw\n\n\
+        A scope is NAMESPACE=PERM with PERM r (receive and settle), w (send), rw,\n\
+        observer, operator or admin.\n\
+        What no scope in the certificate allows can be allowed in the server's policy file.")]
+    Client {
+        /// Who it is: letters, digits, and `.`, `-`, `_`, `@`.
+        name: String,
+        /// What it may do: NAMESPACE=PERM.
+        #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]
+        scope: Vec<Scope>,
+        #[command(flatten)]
+        make: Make,
+    },
+    /// Show what is in a certificate, its serial number among it.
+    Show {
+        /// A PEM file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dir {
+    /// Folder of the CA.
+    #[arg(long, default_value = "sluice-tls", value_name = "DIR")]
+    dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Make {
+    /// How long it is valid, at most as long as its CA.
+    #[arg(long, default_value_t = 365, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// Replace files that exist.
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    dir: Dir,
+}
+
+/// A scope as the command line has it.
+pub(super) fn scope(text: &str) -> std::result::Result<Scope, String> {
+    let (namespace, perm) =
+        text.rsplit_once('=').ok_or("expected NAMESPACE=PERM, such as shop=rw or *=admin")?;
+    Scope::new(namespace, perm)
+}
+
+pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
+    match verb {
+        CertVerb::Ca { name, days, dir } => {
+            told(out, &Folder(dir.dir).make_ca(&name, days).map_err(CliError::failed)?)?;
+        }
+        CertVerb::Server { names, file, make } => {
+            pair_names(&file).map_err(CliError::usage)?;
+            let folder = Folder(make.dir.dir);
+            let ca = folder.open_ca().map_err(no_ca)?;
+            let pair = ca.server(&names, make.days).map_err(CliError::usage)?;
+            told(out, &folder.write(&file, &pair, make.overwrite).map_err(CliError::failed)?)?;
+        }
+        CertVerb::Client { name, scope, make } => {
+            pair_names(&name).map_err(CliError::usage)?;
+            let folder = Folder(make.dir.dir);
+            let ca = folder.open_ca().map_err(no_ca)?;
+            let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
+            let pair = ca.client(&name, &scopes, make.days).map_err(CliError::usage)?;
+            told(out, &folder.write(&name, &pair, make.overwrite).map_err(CliError::failed)?)?;
+        }
+        CertVerb::Show { file } => show(&file, out)?,
+    }
+    Ok(0)
+}
+
+fn no_ca(reason: String) -> CliError {
+    CliError::failed(reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
+}
+
+fn told(out: Out, files: &Files) -> Result<()> {
+    let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
+    out.show(&json!({"cert": cert, "key": key}), |_| format!("wrote {cert} and {key}\n"))
+}
+
+fn show(file: &std::path::Path, out: Out) -> Result<()> {
+    let named = |e: String| CliError::failed(format!("{}: {e}", file.display()));
+    let pem = std::fs::read(file).map_err(|e| named(e.to_string()))?;
+    let seen = see(&pem).map_err(named)?;
+    let value = json!({"subject": seen.subject, "issuer": seen.issuer, "serial": seen.serial, "names": seen.names,
+        "expires": seen.expires, "ca": seen.is_ca});
+    out.show(&value, |_| {
+        let mut table = Table::fields();
+        table.field("subject", &*seen.subject);
+        table.field("issuer", &*seen.issuer);
+        table.field("serial", &*seen.serial);
+        for name in &seen.names {
+            table.field("name", &**name);
+        }
+        table.field("expires", &*seen.expires);
+        table.field("CA", if seen.is_ca { "yes" } else { "no" });
+        table.render()
+    })
+}

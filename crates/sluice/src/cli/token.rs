@@ -1,0 +1,164 @@
+//! `sluice token`, `audit` and `whoami`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use sluice_client::{Token, TokenNew};
+use sluice_front::access::Scope;
+
+use super::cert::scope;
+use super::connect::{Connection, ServerFlags};
+use super::format::time;
+use super::output::Table;
+use super::{Out, Result, duration};
+
+/// Entries of the audit log that are asked for at once.
+const PAGE: u32 = 1_000;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenVerb {
+    /// Make a token and print it, this once.
+    #[command(after_help = "Examples:\n  sluice token create ops --scope '*=admin'\n  \
+        sluice token create billing --scope shop=rw --ttl 90d\n  \
+        sluice token create prometheus --scope '*=observer'\n\n\
+        From the first token on everybody is asked who they are, so that one has to be an admin's.\n\
+        A token is sent as `Authorization: Bearer TOKEN`; `sluice` takes it from SLUICE_TOKEN.")]
+    Create {
+        /// Who the token stands for: letters, digits, and `.`, `-`, `_`, `@`.
+        name: String,
+        /// What it may do: NAMESPACE=PERM, with PERM r, w, rw, observer, operator or admin.
+        #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]
+        scope: Vec<Scope>,
+        /// How long it is valid [default: until it is revoked].
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        ttl: Option<Duration>,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// List tokens: never their text, which nobody can show again.
+    List {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Revoke a token: it counts no more from now on.
+    Revoke {
+        /// Its name or id.
+        token: String,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhoAmIArgs {
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(verb: TokenVerb, out: Out) -> Result<u8> {
+    match verb {
+        TokenVerb::Create { name, scope, ttl, server } => {
+            let connection = server.connect()?;
+            let new = TokenNew {
+                name,
+                scopes: scope.iter().map(ToString::to_string).collect(),
+                ttl_ms: ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            };
+            let made = connection.client.token_create(&new).await.map_err(|e| connection.error(&e))?;
+            out.note("Keep it: only a hash of it is stored, and nobody can show it again.");
+            out.show(&made, |made| format!("{}\n", made.token))?;
+        }
+        TokenVerb::List { server } => {
+            let connection = server.connect()?;
+            let tokens = connection.client.tokens().await.map_err(|e| connection.error(&e))?;
+            if tokens.is_empty() {
+                out.note("no tokens: sluice token create NAME --scope '*=admin'");
+                return Ok(0);
+            }
+            out.list(&tokens, table)?;
+        }
+        TokenVerb::Revoke { token, server } => {
+            let connection = server.connect()?;
+            let revoked = connection.client.token_revoke(&token).await.map_err(|e| connection.error(&e))?;
+            out.show(&json!({"revoked": revoked.id, "name": revoked.name}), |_| {
+                format!("revoked {} ({})\n", revoked.name, revoked.id)
+            })?;
+        }
+    }
+    Ok(0)
+}
+
+fn table(tokens: &[Token]) -> String {
+    let mut table = Table::new(&["NAME", "ID", "SCOPES", "CREATED", "EXPIRES", "LAST USED"]);
+    let or = |at_ms: Option<u64>, none: &str| at_ms.map_or_else(|| none.to_owned(), time);
+    for token in tokens {
+        table.row([
+            token.name.clone(),
+            token.id.clone(),
+            token.scopes.join(" "),
+            format!("{} by {}", time(token.created_at_ms), token.created_by),
+            or(token.expires_at_ms, "never"),
+            or(token.last_used_at_ms, "never"),
+        ]);
+    }
+    table.render()
+}
+
+/// `sluice audit`
+pub(super) async fn audit(args: AuditArgs, out: Out) -> Result<u8> {
+    let connection = args.server.connect()?;
+    let mut cursor = None;
+    let mut empty = true;
+    loop {
+        let page = connection.client.audit(cursor.as_deref(), PAGE).await;
+        let page = page.map_err(|e| connection.error(&e))?;
+        empty &= page.entries.is_empty();
+        out.list(&page.entries, |entries| entries.iter().map(line).collect())?;
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if empty {
+        out.note("nothing yet: acts are taken down from the first identity on");
+    }
+    Ok(0)
+}
+
+/// `2026-11-21 04:44:36Z  ops (token 4f1d…) at 127.0.0.1  queue_purge /v1/queues/emails/purge  200`
+fn line(entry: &Value) -> String {
+    let text = |name: &str| entry[name].as_str().unwrap_or("-");
+    let proof = entry["proof"].as_str().map_or_else(String::new, |proof| format!(" ({proof})"));
+    format!(
+        "{}  {}{proof} at {}  {} {}  {}\n",
+        time(entry["at_ms"].as_u64().unwrap_or_default()),
+        text("who"),
+        text("address"),
+        text("operation"),
+        text("target"),
+        text("outcome")
+    )
+}
+
+/// `sluice whoami`
+pub(super) async fn whoami(args: WhoAmIArgs, out: Out) -> Result<u8> {
+    let connection: Connection = args.server.connect()?;
+    let who = connection.client.whoami().await.map_err(|e| connection.error(&e))?;
+    out.show(&who, |who| {
+        let mut table = Table::fields();
+        table.field("name", &*who.name);
+        table.field("shown by", who.proof.as_deref().unwrap_or("nothing"));
+        for grant in &who.grants {
+            table.field("has", &**grant);
+        }
+        table.render()
+    })?;
+    Ok(0)
+}

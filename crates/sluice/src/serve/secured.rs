@@ -1,0 +1,125 @@
+//! TLS and who may do what: read at the start, and again when files change or SIGHUP comes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sluice_front::access::{Access, AccessOptions, RequestRate};
+use sluice_front::tls::{Tls, TlsFiles};
+use sluice_node::Node;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::auto::Made;
+use crate::cli::{CliError, Result};
+use crate::config::{Config, TlsMode};
+
+/// How often files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often the last uses of tokens are written down.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
+/// How often certificates are looked at that are about to end.
+const RENEW_EVERY: Duration = Duration::from_secs(12 * 3_600);
+
+/// What keeps a server from those who have no business with it.
+#[derive(Debug)]
+pub(super) struct Secured {
+    pub(super) tls: Option<Arc<Tls>>,
+    pub(super) access: Access,
+    /// What `--tls auto` has made.
+    pub(super) made: Option<Made>,
+}
+
+impl Secured {
+    /// Reads the files of the settings.
+    pub(super) fn load(config: &Config) -> Result<Secured> {
+        let made = match config.tls {
+            TlsMode::Files => None,
+            TlsMode::Auto => {
+                Some(Made::ensure(config).map_err(|e| CliError::failed(format!("--tls auto: {e}")))?)
+            }
+        };
+        let files = match &made {
+            Some(made) => Some(TlsFiles {
+                cert: made.server.cert.clone(),
+                key: made.server.key.clone(),
+                client_ca: Some(made.ca.clone()),
+            }),
+            None => named(config),
+        };
+        let tls = files.map(|files| Tls::load(files, config.tls_handshake_timeout));
+        let tls = tls.transpose().map_err(|e| CliError::usage(e.to_string()))?.map(Arc::new);
+        let access = Access::new(AccessOptions {
+            policy: config.access_policy.0.clone(),
+            certificates: tls.as_ref().is_some_and(|tls| tls.asks_clients()),
+            rate: rate(config),
+        });
+        Ok(Secured { tls, access: access.map_err(CliError::usage)?, made })
+    }
+
+    /// Takes up what has changed in files; what is wrong is told, and what was in use stays.
+    fn reload(&self) {
+        if let Some(tls) = &self.tls {
+            match tls.reload() {
+                Ok(true) => tracing::info!("new certificates are in use for new connections"),
+                Ok(false) => {}
+                Err(error) => tracing::error!("certificates stay as they were: {error}"),
+            }
+        }
+        match self.access.reload() {
+            Ok(true) => tracing::info!("the new policy is in force"),
+            Ok(false) => {}
+            Err(error) => tracing::error!("the policy stays as it was: {error}"),
+        }
+    }
+
+    /// Makes certificates anew that are about to end, or tells of them.
+    fn renew(&self) {
+        if let Some(Err(error)) = self.made.as_ref().map(Made::renew) {
+            tracing::error!("certificates could not be renewed: {error}");
+        }
+        if let Some(days) =
+            self.tls.as_ref().filter(|_| self.made.is_none()).and_then(|tls| tls.expires_soon())
+        {
+            tracing::warn!("the server's certificate ends in {days} days: renew it");
+        }
+    }
+}
+
+fn named(config: &Config) -> Option<TlsFiles> {
+    let (cert, key) = (config.tls_cert.0.clone()?, config.tls_key.0.clone()?);
+    Some(TlsFiles { cert, key, client_ca: config.tls_client_ca.0.clone() })
+}
+
+fn rate(config: &Config) -> Option<RequestRate> {
+    let per_s = config.access_requests_per_s.as_u32();
+    let burst = config.access_burst.as_u32();
+    (per_s > 0).then_some(RequestRate { per_s, burst: if burst == 0 { per_s } else { burst } })
+}
+
+/// Looks after it for as long as the server runs.
+pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
+    let hangup = signal(SignalKind::hangup());
+    let mut hangup = hangup.map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")))?;
+    let every = |period| {
+        let mut ticks = interval_at(Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks
+    };
+    let (mut looks, mut notes, mut renewals) = (every(LOOK_EVERY), every(NOTE_EVERY), every(RENEW_EVERY));
+    secured.renew();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = hangup.recv() => secured.reload(),
+                _ = looks.tick() => secured.reload(),
+                _ = renewals.tick() => secured.renew(),
+                _ = notes.tick() => {
+                    if let Err(error) = secured.access.note_uses(&node).await {
+                        tracing::debug!("the last uses of tokens are not written down yet: {error}");
+                    }
+                }
+            }
+        }
+    });
+    Ok(())
+}
