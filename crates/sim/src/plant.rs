@@ -54,6 +54,8 @@ plants! {
     PassOrderingKey = "pass_ordering_key" in engine as PassOrderingKey,
     /// A limit key has a place more than its limit says.
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
+    /// A message that waits for all of its parents goes on when one of them is done.
+    FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
     /// Recovery takes an older snapshot.
     OlderSnapshotFallback = "older_snapshot_fallback",
     /// A start goes on with the epoch of the last one.

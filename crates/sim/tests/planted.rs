@@ -42,6 +42,7 @@ are_found! {
     stale_token: StaleToken,
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,
+    first_parent_is_enough: FirstParentIsEnough,
     older_snapshot_fallback: OlderSnapshotFallback,
     reuse_id_after_lost_tail: ReuseIdAfterLostTail,
 }

@@ -132,6 +132,7 @@ fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Eng
     compare_place(&view, message)?;
     message.compare_results(&view)?;
     message.changes.compare(&view)?;
+    message.compare_flow(id, engine)?;
     compare_history(&view, message)
 }
 

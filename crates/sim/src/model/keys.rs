@@ -106,16 +106,17 @@ impl World {
 
     /// Whether a message waits behind one with its ordering key that only a person can let go.
     pub(super) fn waits_for_a_person(&self, message: &Message) -> bool {
-        !message.keys.ordering.is_empty()
-            && self.messages_of(message.queue).any(|(_, other)| {
-                other.keys.ordering == message.keys.ordering && matches!(other.place, Place::Held { .. })
-            })
+        self.waits_for_a_held_parent(message)
+            || !message.keys.ordering.is_empty()
+                && self.messages_of(message.queue).any(|(_, other)| {
+                    other.keys.ordering == message.keys.ordering && matches!(other.place, Place::Held { .. })
+                })
     }
 
     /// Whether the engine's state of a message is what its place allows.
     pub(super) fn agrees(&self, message: &Message, state: State) -> bool {
         let blocked = state == State::Blocked
-            && message.keys.may_block()
+            && (message.keys.may_block() || message.flow.may_block())
             && matches!(message.place, Place::Ready { .. } | Place::Delayed { .. });
         blocked || state == message.place.state()
     }
@@ -173,9 +174,11 @@ impl Apply<'_> {
                 ended || !other.turn.active,
                 "message {id} was delivered while {other_id} with its ordering key goes on: {other:?}"
             );
+            // Who waits for parents lets others with its key pass.
             let was_first = other_id < &id
                 && other.history.is_empty()
                 && !other.turn.strayed
+                && !other.flow.may_block()
                 && matches!(other.place, Place::Ready { .. } | Place::Delayed { .. });
             ensure!(!was_first, "message {id} was delivered before {other_id} with its ordering key");
         }

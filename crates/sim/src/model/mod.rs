@@ -12,6 +12,7 @@ mod admin;
 mod change;
 mod compare;
 mod fair;
+mod flows;
 mod keys;
 mod own_sends;
 mod places;
@@ -69,6 +70,8 @@ struct Apply<'a> {
     lost: u64,
     /// What was seen to be wrong where there was nobody to tell.
     broken: Option<String>,
+    /// Messages that have failed, as they were, and why; what follows them is seen at the end.
+    failed: Vec<(MessageId, Message, &'static str)>,
 }
 
 impl Model {
@@ -104,6 +107,7 @@ impl Model {
             firing: None,
             lost: 0,
             broken: None,
+            failed: Vec::new(),
         };
         apply.run(command)
     }
@@ -187,6 +191,7 @@ impl Apply<'_> {
             Command::Receive(receive) => self.receive(receive)?,
             Command::Settle { namespace, items } => self.settle(*namespace, items)?,
             Command::Extend { namespace, items } => self.extend(*namespace, items)?,
+            Command::Group(group) => self.group(group)?,
             Command::Report { namespace, items } => self.report(*namespace, items)?,
             Command::Change(change) => self.change(change)?,
             Command::DefaultsSet { .. }
@@ -201,6 +206,8 @@ impl Apply<'_> {
             _ => self.administer(command)?,
         }
         self.follow_timers(matches!(command, Command::Tick))?;
+        self.follow_children(matches!(command, Command::Tick))?;
+        self.follow_failures()?;
         self.follow_finished(matches!(command, Command::Tick))?;
         self.follow_redrives()?;
         self.resolve_unsure()?;

@@ -35,7 +35,7 @@ impl Apply<'_> {
     /// This id is given, and none before it again.
     pub(super) fn give_id(&mut self, id: MessageId) {
         if let Some(namespace) = self.world.namespaces.get_mut(&id.namespace) {
-            namespace.last_sequence = id.sequence;
+            namespace.last_sequence = namespace.last_sequence.max(id.sequence);
         }
     }
 }

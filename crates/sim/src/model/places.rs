@@ -13,6 +13,9 @@ impl Apply<'_> {
         if let Some(queue) = self.world.queues.get_mut(&message.queue) {
             queue.totals.sent += 1;
             queue.knows(&message.keys);
+            if message.flow.may_block() {
+                (queue.keyed, queue.blocks) = (true, true);
+            }
         }
         self.world.messages.insert(id, message);
     }
@@ -63,6 +66,8 @@ impl Apply<'_> {
     /// A dead letter, in its own queue or in that which takes them.
     pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
         self.total(id, |totals| totals.died += 1);
+        self.end_in_flows(id, false);
+        self.fail(id, reason);
         if self.forward(id, reason) {
             return;
         }
@@ -76,6 +81,7 @@ impl Apply<'_> {
 
     /// Gone for good.
     pub(super) fn remove(&mut self, id: MessageId) {
+        self.end_in_flows(id, false);
         self.world.messages.remove(&id);
     }
 

@@ -256,6 +256,7 @@ impl Apply<'_> {
             message.attempts = 0;
             message.deliveries = 0;
             message.origin = Some(origin);
+            message.flow.ends();
         }
         self.make_ready(id);
         true

@@ -106,6 +106,7 @@ impl Apply<'_> {
         if self.world.is_plain(message.queue) || self.world.is_fair(message.queue) {
             self.stands_first(delivery)?;
         }
+        self.keeps_flow(id)?;
         self.keeps_order(id)?;
         self.keeps_limit(id)?;
         ensure!(token > self.world.last_token, "token {token} was given after {}", self.world.last_token);

@@ -51,6 +51,7 @@ impl Message {
             .into_iter()
             .flatten()
             .chain(self.changes.blobs())
+            .chain(self.flow.blobs())
             .filter(|blob| *blob != BlobRef::EMPTY)
     }
 
@@ -75,6 +76,10 @@ impl Apply<'_> {
     /// An acked message: done for a while, or gone; and its result is sent on in the same record.
     pub(super) fn finish(&mut self, id: MessageId, result: Option<BlobRef>) -> Checked {
         self.total(id, |totals| totals.acked += 1);
+        if !self.send_next_step(id, result)? {
+            return Ok(());
+        }
+        self.end_in_flows(id, true);
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
         let (queue, asked) = (message.queue, message.asked.clone());
@@ -102,20 +107,18 @@ impl Apply<'_> {
         correlation_id: Vec<u8>,
         blob: BlobRef,
     ) -> Checked {
-        let Some(id) = self.next_id(namespace) else { return Ok(()) };
         let quotas = self.world.namespaces[&namespace].quotas;
         let existing = self.world.queue_named(namespace, to);
         let closed = match existing {
             Some(queue) => self.world.queues[&queue].settings.closed,
             None => self.cannot_be_made(namespace, to).is_some(),
         };
-        // Where this reply was lost, the id is that of the next one of the record, to another queue or with another blob.
-        let is_sent = |id: &MessageId| {
-            let sent = self.engine.message(*id).ok();
-            sent.is_some_and(|view| view.blob == blob && self.engine.queue_name(view.queue) == Some(to))
-        };
-        let ids = (0..=self.lost).map(|skipped| MessageId { sequence: id.sequence + skipped, ..id });
-        let Some(id) = ids.into_iter().find(is_sent) else {
+        let sent = self.sent_by_engine(namespace, |view| {
+            view.blob == blob
+                && self.engine.queue_name(view.queue) == Some(to)
+                && *view.correlation_id == *correlation_id
+        });
+        let Some(id) = sent else {
             ensure!(closed || quotas != Default::default(), "no reply was sent to {to:?} from {from:?}");
             self.lost += u64::from(existing.is_none());
             if let Some(queue) = self.world.queues.get_mut(&from) {

@@ -23,6 +23,9 @@ impl Apply<'_> {
             }
             return self.repeats(&earlier);
         }
+        if self.lacks_a_parent(send.namespace, send.items) {
+            return self.fails("parent_not_found");
+        }
         if let Some(refusal) =
             self.no_room(send.namespace, send.queue, send.items.len(), blobs_len(send.items))
         {
@@ -109,10 +112,12 @@ impl Apply<'_> {
             "id {first} is not of epoch {}",
             self.world.epoch
         );
+        let mut next_blob = count;
         for (number, item) in items.iter().enumerate() {
             let id = MessageId { sequence: first.sequence + number as u64, ..first };
             let blob = BlobRef { index: self.index, item: number as u32, len: blob_len(item) };
-            self.place_sent(id, Message { queue, ..Message::of_item(blob, item) }, item.deliver);
+            let flow = self.flow_of(item.options, first, &mut next_blob);
+            self.place_sent(id, Message { queue, flow, ..Message::of_item(blob, item) }, item.deliver);
         }
         Ok(first)
     }

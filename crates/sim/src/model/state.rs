@@ -9,6 +9,7 @@ use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
 use super::change::Changes;
 use super::fair::{Lane, LaneKey};
+use super::flows::Flow;
 use super::keys::{Keys, Limited, Turn};
 use super::queues::{Origin, Redrive};
 use super::results::{Asked, Told};
@@ -96,6 +97,7 @@ pub(super) struct Message {
     pub(super) origin: Option<Origin>,
     /// Its place among the dead, by the order of dying.
     pub(super) died: Line,
+    pub(super) flow: Flow,
 }
 
 impl Message {
@@ -119,6 +121,7 @@ impl Message {
             turn: Turn::default(),
             origin: None,
             died: Line::default(),
+            flow: Flow::default(),
         }
     }
 

@@ -20,6 +20,7 @@ impl Apply<'_> {
             let place = self.world.messages[&id].place;
             let fired = match (self.view(id), place) {
                 (Err(_), _) if self.is_cancelled(id) => true,
+                (Err(_), _) if self.may_be_cancelled(id) => continue,
                 (Err(_), _) => return Err(format!("message {id} is lost: it was {place:?}")),
                 (Ok(view), Place::Leased { token, .. }) => {
                     view.receipt.is_none_or(|receipt| receipt.token != token)

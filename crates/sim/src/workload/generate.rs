@@ -7,6 +7,7 @@ use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
+use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
 use super::op::{Item, Op};
 use crate::model::Model;
@@ -53,6 +54,9 @@ pub struct Generator {
     payload_bytes_max: u64,
     /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose turn it is.
     pub(super) fair_only: bool,
+    /// Whether messages have to do with others. What people change of messages, and where queues send them, is tried in the
+    /// other runs.
+    relates: bool,
 }
 
 impl Generator {
@@ -60,6 +64,7 @@ impl Generator {
     pub fn new(shard: u32, mut rng: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
+        let relates = !fair_only && rng.chance(1, 2);
         Generator {
             shard,
             rng,
@@ -69,6 +74,7 @@ impl Generator {
             payloads: 0,
             payload_bytes_max,
             fair_only,
+            relates,
         }
     }
 
@@ -90,7 +96,7 @@ impl Generator {
     /// The next thing that some client asks for.
     pub fn op(&mut self, model: &Model) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
-        let kinds: &[(u64, Draw)] = &[
+        let mut kinds: Vec<(u64, Draw)> = vec![
             (20, Generator::send),
             (2, Generator::repeat),
             (settle, Generator::settle),
@@ -103,12 +109,18 @@ impl Generator {
             (1, Generator::namespace),
             (2, Generator::limit),
             (2, Generator::schedule),
-            (5, Generator::change),
-            (2, Generator::rule_queue),
-            (1, Generator::queue_defaults),
-            (2, Generator::redrive_rate),
         ];
-        self.rng.weighted(kinds)(self, model)
+        if self.relates {
+            kinds.push((2, Generator::group));
+        } else {
+            kinds.extend([
+                (5, Generator::change as Draw),
+                (2, Generator::rule_queue),
+                (1, Generator::queue_defaults),
+                (2, Generator::redrive_rate),
+            ]);
+        }
+        self.rng.weighted(&kinds)(self, model)
     }
 
     /// The next pull.
@@ -159,11 +171,15 @@ impl Generator {
     fn send(&mut self, model: &Model) -> Op {
         let count = self.rng.weighted(&[(12, 1), (4, 3), (2, 20), (1, 150)]);
         let queue = self.a_queue();
-        let items: Vec<Item> = (0..count).map(|_| self.item(&queue)).collect();
+        let namespace = self.a_namespace(model);
+        let mut items: Vec<Item> = (0..count).map(|_| self.item(&queue)).collect();
+        if self.relates {
+            self.relate(&mut items, &queue, namespace, model);
+        }
         let keyed = self.rng.chance(1, 4);
         let key = if keyed { format!("key-{}", self.rng.below(30)).into_bytes() } else { Vec::new() };
         let digest = self.rng.bits();
-        let op = Op::Send { namespace: self.a_namespace(model), queue, key, digest, items };
+        let op = Op::Send { namespace, queue, key, digest, items };
         if keyed {
             self.keyed.push_back(op.clone());
             if self.keyed.len() > KEYED_MAX {
@@ -195,6 +211,7 @@ impl Generator {
             max_attempts: self.rng.weighted(&[(4, 0), (1, 1), (1, 2)]),
             backoff: self.rng.chance(1, 8).then(|| self.backoff()),
             options: self.options(queue),
+            relations: Relations::default(),
         }
     }
 

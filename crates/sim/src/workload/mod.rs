@@ -6,6 +6,7 @@
 mod admin;
 mod change;
 mod decode;
+mod flows;
 mod generate;
 mod keys;
 mod op;
@@ -15,6 +16,7 @@ mod schedules;
 
 pub use change::ChangeOp;
 pub use decode::decode;
+pub use flows::{GroupOp, Relations};
 pub use generate::{Generator, QUEUES, Wanted};
 pub use keys::LimitOp;
 pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};

@@ -11,6 +11,7 @@ use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use super::change::ChangeOp;
+use super::flows::{GroupOp, Relations, blob_of, with_items};
 use super::keys::LimitOp;
 use super::queues::QueueOp;
 use super::schedules::ScheduleOp;
@@ -36,6 +37,8 @@ pub struct Item {
     pub backoff: Option<Backoff>,
     /// Keys and other optional fields.
     pub options: SendOptions<'static>,
+    /// What it has to do with others.
+    pub relations: Relations,
 }
 
 /// One message to settle.
@@ -128,6 +131,7 @@ pub enum Op {
     Schedule(ScheduleOp),
     Change(ChangeOp),
     Queue(QueueOp),
+    Group(GroupOp),
 }
 
 /// A command that the node makes by itself.
@@ -162,6 +166,7 @@ impl Op {
             Op::Schedule(op) => Some(op),
             Op::Change(op) => Some(op),
             Op::Queue(op) => Some(op),
+            Op::Group(op) => Some(op),
             _ => None,
         }
     }
@@ -195,7 +200,7 @@ impl Op {
     pub fn blob(&self, number: u32) -> Option<SentBlob<'_>> {
         let number = number as usize;
         match self {
-            Op::Send { items, .. } => items.get(number).map(Item::blob),
+            Op::Send { items, .. } => blob_of(&items.iter().collect::<Vec<_>>(), number),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
             Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
             _ => self.feature().and_then(|op| op.blob(number)),
@@ -206,16 +211,16 @@ impl Op {
     pub fn with<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
             Op::Send { namespace, queue, key, digest, items } => {
-                let options: Vec<SendOptions<'_>> = items.iter().map(Item::options).collect();
-                let items: Vec<SendItem<'_>> =
-                    items.iter().zip(&options).map(|(item, options)| item.lend(options)).collect();
-                f(&Command::Send(Send {
-                    namespace: *namespace,
-                    queue,
-                    idempotency_key: key,
-                    request_digest: *digest,
-                    items: &items,
-                }))
+                let (namespace, request_digest) = (*namespace, *digest);
+                with_items(&items.iter().collect::<Vec<_>>(), |items| {
+                    f(&Command::Send(Send {
+                        namespace,
+                        queue,
+                        idempotency_key: key,
+                        request_digest,
+                        items: &items,
+                    }))
+                })
             }
             Op::Settle { namespace, items } => {
                 let items: Vec<SettleItem<'_>> = items.iter().map(Settled::lend).collect();
@@ -254,7 +259,9 @@ impl Op {
             }
             Op::Node(op) => op.with(f),
             Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
-            Op::Limit(_) | Op::Schedule(_) | Op::Change(_) | Op::Queue(_) => self.with_feature(f),
+            Op::Limit(_) | Op::Schedule(_) | Op::Change(_) | Op::Queue(_) | Op::Group(_) => {
+                self.with_feature(f)
+            }
         }
     }
 

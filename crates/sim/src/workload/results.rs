@@ -64,7 +64,7 @@ impl Generator {
     }
 
     /// Bytes that no one else sends; sometimes none.
-    fn some_bytes(&mut self) -> Vec<u8> {
+    pub(super) fn some_bytes(&mut self) -> Vec<u8> {
         self.payloads += 1;
         if self.rng.chance(1, 10) { Vec::new() } else { self.payloads.to_le_bytes().to_vec() }
     }

@@ -199,6 +199,7 @@ fn probe() -> Op {
         max_attempts: 0,
         backoff: None,
         options: Default::default(),
+        relations: Default::default(),
     };
     let (namespace, queue, key) = (NamespaceId(77), QUEUES[0].to_owned(), Vec::new());
     Op::Send { namespace, queue, key, digest: 0, items: vec![item] }
