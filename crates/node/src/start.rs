@@ -108,7 +108,7 @@ impl Starting<'_> {
     fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
         let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
-        self.run(number, shard, Writing::Memory, EventFlag::default())
+        self.run(number, shard, 0, Writing::Memory, EventFlag::default())
     }
 
     fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
@@ -120,6 +120,7 @@ impl Starting<'_> {
         let events = EventFlag::default();
         journal.set_waker(waker(&events, &self.mailboxes[number as usize]));
         let shard = self.shard(number, engine, journal, opened.report.last_time_us)?;
+        let term = opened.report.term;
         self.backups.push(opened.backups);
         self.keyrings.push(opened.keyring);
         self.reports.push(opened.report);
@@ -127,7 +128,7 @@ impl Starting<'_> {
             Durability::Always => Writing::Threaded(writer),
             Durability::Interval(_) | Durability::Os => Writing::Inline(writer),
         };
-        self.run(number, shard, writing, events)?;
+        self.run(number, shard, term, writing, events)?;
         self.maintain(number, maintenance)
     }
 
@@ -175,10 +176,11 @@ impl Starting<'_> {
         &mut self,
         number: u32,
         mut shard: Shard<S, SystemClock>,
+        term: u64,
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        let epoch = shard.begin(&self.options.limits);
+        let epoch = shard.begin(&self.options.limits, term);
         await_epoch(&mut shard, epoch, &writing)?;
         await_placement(&mut shard, &self.placed, &writing)?;
         if number == 0 {

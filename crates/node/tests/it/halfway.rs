@@ -186,7 +186,7 @@ fn a_namespace_is_made_anew_once_its_number_is_free() {
         mailbox: mailbox.clone(),
         waiting_max: 1,
     });
-    shard.begin(&Limits::default());
+    shard.begin(&Limits::default(), 0);
     shard.step();
     let ask = |command: &Command<'_>| {
         mailbox.push(Request::Propose(Proposal::new(command, ReplyTo::Nobody))).unwrap();

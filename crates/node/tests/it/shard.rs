@@ -124,7 +124,7 @@ impl Rig {
             waiting_max: 100,
         });
         let mut rig = Rig { shard, mailbox, time, full };
-        rig.shard.begin(&rig.shard.engine().limits().clone());
+        rig.shard.begin(&rig.shard.engine().limits().clone(), 0);
         rig.settle_down();
         rig
     }
@@ -391,4 +391,15 @@ fn of_firings_that_a_full_disk_refused_for_long_the_latest_thousand_come() {
     rig.full.store(false, Relaxed);
     rig.pass(SECOND_US / 2);
     assert_eq!(rig.fired(), 1_000);
+}
+
+#[test]
+fn an_epoch_is_not_below_the_journals_count_of_openings() {
+    let mut rig = Rig::new(10);
+    let limits = rig.shard.engine().limits().clone();
+    for (term, epoch) in [(2, 2), (2, 3), (9, 9), (0, 10)] {
+        assert_eq!(rig.shard.begin(&limits, term), epoch);
+        rig.settle_down();
+        assert_eq!(rig.shard.engine().epoch(), epoch);
+    }
 }

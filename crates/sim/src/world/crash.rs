@@ -112,7 +112,7 @@ impl World {
             let Some(server) = &lane.server else { return Ok(()) };
             match server.writer.finish() {
                 Err(_) if self.disk.is_halted() => return self.crash(self.dying),
-                Ok(()) => lane.durable = lane.history.applied(),
+                Ok(()) => lane.sync_all(),
                 Err(why) => {
                     self.trace(|| format!("  the last sync failed: {why}"));
                     self.may_fail(&why)?;

@@ -18,6 +18,8 @@ pub(super) struct Lane {
     pub(super) clients: Clients,
     /// All before this record is durable, whatever the durability setting.
     pub(super) durable: u64,
+    /// All before this record is durable, and so is something behind it that tells that it was synced.
+    pub(super) vouched: u64,
     /// Records before this one have been given to the disk; and where what was given last begins.
     pub(super) written: u64,
     pub(super) last_write: u64,
@@ -33,6 +35,7 @@ impl Lane {
             generator,
             clients: Clients::new(),
             durable: 0,
+            vouched: 0,
             written: 0,
             last_write: 0,
             must_have: 0,
@@ -42,9 +45,15 @@ impl Lane {
     /// The first records of a start are durable now, though nothing in the log tells that yet.
     pub(super) fn has_begun(&mut self) {
         self.last_write = self.durable;
-        self.durable = self.history.applied();
+        self.sync_all();
         self.written = self.durable;
         self.must_have = self.durable;
+    }
+
+    /// Everything is durable now. Only what is written later tells so.
+    pub(super) fn sync_all(&mut self) {
+        self.vouched = self.durable;
+        self.durable = self.history.applied();
     }
 }
 

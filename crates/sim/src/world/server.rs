@@ -22,6 +22,8 @@ const FIRST_RECORDS_TRIES: usize = 100;
 
 /// One shard of a running server, with its journal.
 pub(super) struct Server {
+    /// The journal's count of its openings.
+    term: u64,
     pub(super) shard: Shard<Spy, SimClock>,
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
@@ -116,7 +118,8 @@ pub(super) fn open(
         mailbox: mailbox.clone(),
         waiting_max: config.waiting_max,
     });
-    let server = Server { shard, writer, maintenance, mailbox, sights, backups, keyring };
+    let term = report.term;
+    let server = Server { shard, term, writer, maintenance, mailbox, sights, backups, keyring };
     Ok(Recovered { server, next_index: report.next_index, report: format!("{report:?}") })
 }
 
@@ -130,7 +133,7 @@ impl Server {
     ) -> Result<(), NotBegun> {
         let known = self.shard.engine().epoch();
         let reuse = plant == Some(Plant::ReuseIdAfterLostTail) && known > 0;
-        let epoch = if reuse { known } else { self.shard.begin(&config.limits) };
+        let epoch = if reuse { known } else { self.shard.begin(&config.limits, self.term) };
         for _ in 0..FIRST_RECORDS_TRIES {
             let begun = self.shard.engine().epoch() == epoch && self.shard.in_flight() == 0;
             if begun && self.shard.follow_placement(placed) {

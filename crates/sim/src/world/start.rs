@@ -164,11 +164,12 @@ impl World {
 }
 
 /// A flipped bit in what was written, before anything was written that tells that it was synced, cannot be told from a
-/// torn write: recovery may cut there. Where each write is synced, that is the last one; the last one of a start always is.
+/// torn write: recovery may cut there. Where each write is synced, that is the last one. Else it is what was synced last, since
+/// all that was written behind it may be lost.
 fn may_miss_from(lane: &Lane, damaged: bool, always: bool) -> u64 {
     match (damaged, always) {
         (false, _) => lane.must_have,
         (true, true) => lane.must_have.min(lane.last_write),
-        (true, false) => lane.must_have.min(lane.durable).min(lane.last_write),
+        (true, false) => lane.must_have.min(lane.vouched),
     }
 }
