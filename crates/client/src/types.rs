@@ -328,6 +328,24 @@ pub struct Stored {
     /// Leased: who holds it, if that has a name or is attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
+    /// Blocked: what it waits for, `ordering_key`, `limit`, `parents` or `consumer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+    /// First in, first out among messages with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordering_key: Option<String>,
+    /// Messages of different ones are served in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_key: Option<String>,
+    /// What it counts against of its queue's limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_key: Option<String>,
+    /// What no other message may have at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_key: Option<String>,
+    /// When it ends if it still waits, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
     /// The queue in which it died, if that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,

@@ -193,13 +193,19 @@ fn preview(message: &Stored) -> String {
     }
 }
 
+/// The state, and what is behind it: `dead (max_attempts)`, `blocked (limit)`.
+fn state(m: &Stored) -> String {
+    let because = m.reason.as_deref().or(m.blocked_by.as_deref()).or(m.cancelled.then_some("cancelled"));
+    because.map_or_else(|| m.state.clone(), |because| format!("{} ({because})", m.state))
+}
+
 fn table(messages: &[Stored]) -> String {
     let mut table =
         Table::new(&["ID", "STATE", ">PRIORITY", ">ATTEMPTS", ">SENT", ">DUE", ">SIZE", "PAYLOAD"]);
     for m in messages {
         table.row([
             m.id.clone(),
-            m.state.clone(),
+            state(m),
             m.priority.to_string(),
             format!("{}/{}", m.attempts, m.max_attempts),
             relative(m.sent_at_ms),
@@ -232,9 +238,7 @@ fn details(m: &Stored) -> String {
     let mut table = Table::fields();
     table.field("id", m.id.clone());
     table.field("queue", m.queue.clone());
-    let reason = m.reason.as_deref().or(m.cancelled.then_some("cancelled"));
-    let state = reason.as_ref().map_or_else(|| m.state.clone(), |reason| format!("{} ({reason})", m.state));
-    table.field("state", state);
+    table.field("state", state(m));
     if let Some(from) = &m.from_queue {
         table.field("died in", from.clone());
     }
@@ -269,7 +273,17 @@ fn details(m: &Stored) -> String {
     if let Some(at) = m.kept_until_ms {
         table.field("kept until", format!("{} ({})", time(at), relative(at)));
     }
-    for (name, value) in [("correlation id", &m.correlation_id), ("reply to", &m.reply_to)] {
+    if let Some(at) = m.expires_at_ms {
+        table.field("expires", format!("{} ({})", time(at), relative(at)));
+    }
+    for (name, value) in [
+        ("ordering key", &m.ordering_key),
+        ("fair key", &m.fair_key),
+        ("limit key", &m.limit_key),
+        ("unique key", &m.unique_key),
+        ("correlation id", &m.correlation_id),
+        ("reply to", &m.reply_to),
+    ] {
         if let Some(value) = value {
             table.field(name, printable(value));
         }

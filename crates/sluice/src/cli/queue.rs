@@ -190,16 +190,23 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     })
 }
 
+/// The states of messages, as columns.
+const STATES: &[&str] = &[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD", ">DONE"];
+
+/// How many messages are in each of [`STATES`].
+fn numbers(queue: &Queue) -> [String; STATES.len()] {
+    let c = &queue.counts;
+    [c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead, c.done].map(|count| count.to_string())
+}
+
 fn table(queues: &[Queue]) -> String {
-    let mut table =
-        Table::new(&["QUEUE", ">READY", ">DELAYED", ">LEASED", ">HELD", ">DEAD", ">SIZE", ">OLDEST"]);
+    let columns: Vec<&str> = [&["QUEUE"], STATES, &[">SIZE", ">OLDEST"]].concat();
+    let mut table = Table::new(&columns);
     for queue in queues {
-        let counts = &queue.counts;
-        let numbers = [counts.ready, counts.delayed, counts.leased, counts.held, counts.dead];
         let marks = [(queue.settings.paused, " (paused)"), (queue.settings.closed, " (closed)")];
         let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
         let mut row = vec![format!("{}{marks}", queue.name)];
-        row.extend(numbers.iter().map(u64::to_string));
+        row.extend(numbers(queue));
         row.push(size(queue.bytes));
         row.push(queue.oldest_ready_age_ms.map_or_else(|| "-".to_owned(), length));
         table.row(row);
@@ -208,7 +215,7 @@ fn table(queues: &[Queue]) -> String {
 }
 
 fn details(queue: &Queue) -> String {
-    let (c, t) = (&queue.counts, &queue.totals);
+    let t = &queue.totals;
     let mut about = Table::fields();
     about.field("queue", queue.name.clone());
     about.field("namespace", queue.namespace.clone());
@@ -218,8 +225,8 @@ fn details(queue: &Queue) -> String {
     if let Some(redriving) = queue.redriving {
         about.field("redriving", format!("{} left, {} per second", redriving.left, redriving.per_second));
     }
-    let mut now = Table::new(&[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD"]);
-    now.row([c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead].map(|n| n.to_string()));
+    let mut now = Table::new(STATES);
+    now.row(numbers(queue));
     let totals = [
         ("sent", t.sent),
         ("delivered", t.delivered),
