@@ -88,10 +88,13 @@ async fn a_backup_that_is_cut_anywhere_leaves_nothing_that_opens() {
     assert_eq!(problems(&whole), [""; 0]);
     Node::start(three(&whole)).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
     let step = stream.len() / 23;
-    // Before that nothing is made.
     for (at, cut) in (20..stream.len()).step_by(step).chain([stream.len() - 1]).enumerate() {
         let part = dir.path().join(format!("cut-{at}"));
         backup::restore(&mut &stream[..cut], &part, &RootKeys::default()).expect_err("cut");
+        if !part.exists() {
+            assert!(cut < 100, "nothing is made only before the first file has a name");
+            continue;
+        }
         let refused = refusal(three(&part));
         assert!(refused.contains("not finished") && refused.contains("remove the directory"), "{refused}");
         assert_eq!(problems(&part).len(), 1);

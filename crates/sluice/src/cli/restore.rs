@@ -54,7 +54,8 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     result?;
     let name = dir.display();
     out.show(&json!({"data_dir": name.to_string(), "bytes": bytes}), |_| {
-        format!("restored {} into {name}\nstart it with: sluice serve --data-dir {name}\n", size(bytes))
+        let flag = args.keys.flag();
+        format!("restored {} into {name}\nstart it with: sluice serve --data-dir {name}{flag}\n", size(bytes))
     })?;
     Ok(0)
 }

@@ -36,6 +36,15 @@ impl KeyFlags {
         let source = self.key_source.as_ref().unwrap_or(&RootKeySource::Beside);
         Ok(Keeper::new(source, data_dir).read()?.unwrap_or_default())
     }
+
+    /// The flag as another command is given it; empty when it is not needed.
+    pub(crate) fn flag(&self) -> String {
+        match &self.key_source {
+            None => String::new(),
+            Some(source @ RootKeySource::Command(_)) => format!(" --key-source '{}'", source.show()),
+            Some(source) => format!(" --key-source {}", source.show()),
+        }
+    }
 }
 
 /// How long the command may take that prints the keys.

@@ -25,11 +25,15 @@ fn a_backup_under_load_restores_what_was_there() {
 
     let home = server.home.path().to_owned();
     let run = |args: &[&str]| Done::of(command(&home, args).output().unwrap());
-    let told = run(&["restore", "copy.sluice", "restored"]).ok();
-    assert!(told.contains("sluice serve --data-dir restored"), "{told}");
+    let error = run(&["restore", "copy.sluice", "restored"]).fails(1);
+    assert!(error.contains("takes the root key") && !home.join("restored").exists(), "{error}");
+    let key_source = format!("file:{}", home.join("sluice-data.key").display());
+    let told = run(&["restore", "copy.sluice", "restored", "--key-source", &key_source]).ok();
+    let next = format!("sluice serve --data-dir restored --key-source {key_source}");
+    assert!(told.contains(&next), "{told}");
     assert!(run(&["restore", "copy.sluice", "restored"]).fails(2).contains("not empty"));
     let dir = home.join("restored");
-    let restored = Server::with(&["--data-dir", dir.to_str().unwrap()]);
+    let restored = Server::with(&["--data-dir", dir.to_str().unwrap(), "--key-source", &key_source]);
     let queue = restored.one(&["queue", "show", "q"]);
     assert_eq!((&queue["counts"]["ready"], &queue["totals"]["acked"]), (&2_500.into(), &500.into()));
     let kept = restored.json(&["message", "list", "q", "--all", "--payload"]);
@@ -46,10 +50,11 @@ fn a_backup_goes_through_a_pipe_and_a_cut_one_is_refused() {
     let output = server.command(&["backup", "-"]).output().unwrap();
     assert!(output.status.success());
     let whole = output.stdout;
-    let mut restore = server.feed(&["restore", "-", "whole"], &whole);
+    let key_source = ["--key-source", "file:sluice-data.key"];
+    let mut restore = server.feed(&[&["restore", "-", "whole"], &key_source[..]].concat(), &whole);
     assert_eq!(restore.code, Some(0), "{restore:?}");
     for cut in [20, whole.len() / 2, whole.len() - 1] {
-        restore = server.feed(&["restore", "-", "cut"], &whole[..cut]);
+        restore = server.feed(&[&["restore", "-", "cut"], &key_source[..]].concat(), &whole[..cut]);
         assert_eq!(restore.code, Some(1), "{cut}: {restore:?}");
         assert!(restore.err.contains("backup"), "{cut}: {}", restore.err);
         assert!(!server.path("cut").exists(), "{cut}: nothing half done");

@@ -18,15 +18,16 @@ fn run(home: &Path, args: &[&str]) -> Done {
     Done::of(command(home, args).output().unwrap())
 }
 
-/// The largest file, which holds the payloads.
-fn largest(dir: &Path) -> PathBuf {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
-    files.retain(|f| f.extension().is_some_and(|e| e == "log"));
-    files.sort_by_key(|f| {
-        let bytes = std::fs::read(f).unwrap();
-        bytes.windows(14).filter(|w| w == b"payload number").count()
+/// The longest segment of the log, without what was prefilled.
+fn longest(dir: &Path) -> (PathBuf, Vec<u8>) {
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let logs = files.filter(|file| file.extension().is_some_and(|extension| extension == "log"));
+    let read = logs.map(|file| {
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+        (file, bytes)
     });
-    files.pop().unwrap()
+    read.max_by_key(|(_, bytes)| bytes.len()).unwrap()
 }
 
 #[test]
@@ -42,10 +43,9 @@ fn what_is_whole_is_ok() {
 #[test]
 fn a_flipped_bit_is_found_and_named() {
     let (home, _server) = left_behind();
-    let file = largest(&home.path().join("sluice-data/shard-000"));
-    let mut bytes = std::fs::read(&file).unwrap();
-    let at = bytes.windows(18).position(|w| w == b"payload number 150").unwrap();
-    bytes[at + 3] ^= 1;
+    let (file, mut bytes) = longest(&home.path().join("sluice-data/shard-000"));
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
     assert_eq!(done.code, Some(1), "{done:?}");
