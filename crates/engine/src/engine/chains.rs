@@ -126,7 +126,7 @@ impl Engine {
             self.totals.replies_lost += 1;
             return;
         }
-        self.take_chain(flow);
+        self.spend_chain(flow);
         let sent = own.unwrap_or(BlobRef::EMPTY);
         chain.blobs().filter(|blob| *blob != sent).for_each(|blob| self.release_blob(blob, out));
     }
@@ -163,7 +163,29 @@ impl Engine {
         (chain != NIL).then(|| self.flows.chains.remove(chain))
     }
 
-    /// What a message carries is not sent any more.
+    /// What a message carries has been sent. Its own headers stay: it may be redriven.
+    fn spend_chain(&mut self, flow: u32) {
+        let slot = self.flows.slots.get(flow).chain;
+        if self.flows.chains.get(slot).headers.is_empty() {
+            self.take_chain(flow);
+        } else {
+            let chain = self.flows.chains.get_mut(slot);
+            (chain.steps, chain.on_failure) = Default::default();
+        }
+    }
+
+    /// What a message carries is not sent any more. Its own headers stay.
+    pub(super) fn shed_chain(&mut self, flow: u32, out: &mut Outcome) {
+        let slot = self.flows.slots.get(flow).chain;
+        if slot == NIL {
+            return;
+        }
+        let blobs: Vec<BlobRef> = self.flows.chains.get(slot).blobs().collect();
+        blobs.into_iter().for_each(|blob| self.release_blob(blob, out));
+        self.spend_chain(flow);
+    }
+
+    /// A message is gone, and what it carries with it.
     pub(super) fn drop_chain(&mut self, flow: u32, out: &mut Outcome) {
         if let Some(chain) = self.take_chain(flow) {
             chain.blobs().for_each(|blob| self.release_blob(blob, out));

@@ -95,7 +95,7 @@ impl Engine {
     /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing follows it.
     pub(super) fn forward_in_flows(&mut self, slot: u32, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
-        self.drop_chain(flow, out);
+        self.shed_chain(flow, out);
         self.flows.slots.get_mut(flow).waiting = false;
         self.end_in_flows(flow, End::Failed);
     }
