@@ -56,6 +56,8 @@ plants! {
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
     /// A message that waits for all of its parents goes on when one of them is done.
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
+    /// A unique key is free while its message is leased.
+    UniqueWhileLeased = "unique_while_leased" in engine as UniqueWhileLeased,
     /// Recovery takes an older snapshot.
     OlderSnapshotFallback = "older_snapshot_fallback",
     /// A start goes on with the epoch of the last one.

@@ -43,6 +43,7 @@ are_found! {
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,
     first_parent_is_enough: FirstParentIsEnough,
+    unique_while_leased: UniqueWhileLeased,
     older_snapshot_fallback: OlderSnapshotFallback,
     reuse_id_after_lost_tail: ReuseIdAfterLostTail,
 }

@@ -143,11 +143,34 @@ impl Apply<'_> {
         if to == Some(message.queue) {
             return &["invalid_argument"];
         }
+        if let Some(refusal) = self.has_no_place(id, verb, to) {
+            return refusal;
+        }
         match (may_block, verb) {
             (true, Verb::Retry) => &["ok", "wrong_state", "version_mismatch"],
             (true, _) if version != 0 => &["ok", "version_mismatch"],
             _ => &["ok"],
         }
+    }
+
+    /// Why a message cannot go where it is to go: there is no room, or another one has its unique key.
+    fn has_no_place(
+        &self,
+        id: MessageId,
+        verb: Verb,
+        to: Option<QueueId>,
+    ) -> Option<&'static [&'static str]> {
+        let message = &self.world.messages[&id];
+        let is_dead = matches!(message.place, Place::Dead { .. });
+        let (queue, needs_room, taken) = match (verb, to) {
+            (Verb::Move, Some(to)) => (to, !is_dead, self.world.is_taken_in(id, to)),
+            (Verb::Retry, _) if is_dead => (message.queue, true, self.world.rival(id).is_some()),
+            _ => return None,
+        };
+        if needs_room && !self.world.has_room(queue, 1, message.blob.len.into()) {
+            return Some(&["queue_full"]);
+        }
+        taken.then_some(&["unique_key_taken"])
     }
 
     fn change_one(
@@ -180,6 +203,11 @@ impl Apply<'_> {
             ChangeAction::Set(fields) => self.set(id, &fields, tags),
         }
         Ok(())
+    }
+
+    /// A held message may be ready from then on, once it is let go.
+    pub(super) fn keep_due(&mut self, id: MessageId, due_us: u64) {
+        self.changes(id).into_iter().for_each(|changes| changes.due_us = due_us);
     }
 
     fn changes(&mut self, id: MessageId) -> Option<&mut Changes> {

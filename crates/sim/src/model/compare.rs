@@ -133,6 +133,7 @@ fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Eng
     message.compare_results(&view)?;
     message.changes.compare(&view)?;
     message.compare_flow(id, engine)?;
+    message.compare_end(&view)?;
     compare_history(&view, message)
 }
 
@@ -204,9 +205,10 @@ fn compare_deadline(world: &World, engine: &Engine) -> Checked {
         Place::Delayed { until_us } | Place::Leased { until_us, .. } => timed(id).then_some(until_us),
         _ => None,
     });
-    if let Some(first) = first.min() {
+    if let Some(first) = first.chain(world.first_end_us()).min() {
         let next = engine.next_deadline();
-        let latest = first.next_multiple_of(TICK_US);
+        // A held message may have been over when it was sent: then the next tick ends it.
+        let latest = first.max(world.now_us + 1).next_multiple_of(TICK_US);
         ensure!(
             next.is_some_and(|next| next <= latest),
             "next deadline is {next:?}, a message waits for {first}"

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use sluice_engine::id::{MessageId, QueueId};
 
 use super::Apply;
-use super::state::{Line, Message, Place, World};
+use super::state::{Line, Message, Place, Queue, World};
 
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
@@ -39,7 +39,8 @@ impl World {
 
     /// Whether nothing but priorities and turns ever had a say in a queue.
     fn takes_turns(&self, queue: QueueId) -> bool {
-        self.queues.get(&queue).is_some_and(|queue| !queue.blocks && queue.settings.limit.is_empty())
+        let alone = |queue: &Queue| !queue.blocks && !queue.ends && queue.settings.limit.is_empty();
+        self.queues.get(&queue).is_some_and(alone)
     }
 
     /// The first in line of each lane of the highest priority, and since when it waits for its turn.

@@ -11,9 +11,11 @@
 mod admin;
 mod change;
 mod compare;
+mod expiry;
 mod fair;
 mod flows;
 mod keys;
+mod length;
 mod own_sends;
 mod places;
 mod queues;
@@ -24,6 +26,7 @@ mod send;
 mod settle;
 mod state;
 mod time;
+mod unique;
 
 use sluice_engine::command::Command;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
@@ -205,12 +208,15 @@ impl Apply<'_> {
             | Command::ScheduleFire(_) => self.schedules(command)?,
             _ => self.administer(command)?,
         }
-        self.follow_timers(matches!(command, Command::Tick))?;
-        self.follow_children(matches!(command, Command::Tick))?;
+        let ticked = matches!(command, Command::Tick);
+        self.follow_timers(ticked)?;
+        self.follow_children(ticked)?;
         self.follow_failures()?;
-        self.follow_finished(matches!(command, Command::Tick))?;
+        self.follow_finished(ticked)?;
         self.follow_redrives()?;
         self.resolve_unsure()?;
+        self.follow_ends(ticked)?;
+        self.follow_length()?;
         self.follow_ids()?;
         self.follow_lanes();
         self.broken.take().map_or(Ok(()), Err)?;

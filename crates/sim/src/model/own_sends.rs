@@ -22,13 +22,15 @@ impl Apply<'_> {
         message: Message,
         deliver: Deliver,
     ) -> Result<Result<MessageId, &'static str>, String> {
-        if let Some(refusal) = self.no_room(namespace, queue, 1, u64::from(message.blob.len)) {
+        let more = (1, u64::from(message.blob.len));
+        if let Some(refusal) = self.no_room(namespace, queue, more, std::iter::once(deliver)) {
             return Ok(Err(refusal));
         }
         let Some(id) = self.next_id(namespace) else { return Ok(Err("namespace_not_found")) };
         let queue = self.queue_for(namespace, queue)?;
         self.give_id(id);
         self.place_sent(id, Message { queue, ..message }, deliver);
+        self.make_room(queue);
         Ok(Ok(id))
     }
 

@@ -18,6 +18,8 @@ impl Apply<'_> {
             }
         }
         self.world.messages.insert(id, message);
+        self.take_key(id, true);
+        self.begin_end(id);
     }
 
     /// Delayed until its time, or ready if that has come.
@@ -27,6 +29,7 @@ impl Apply<'_> {
         }
         self.put(id, Place::Delayed { until_us: due_us });
         self.step_aside(id);
+        self.ends_instead(id, due_us);
     }
 
     /// A dead letter is ready again.
@@ -37,12 +40,16 @@ impl Apply<'_> {
             message.deliveries = 0;
             message.turn.strays();
         }
+        self.forget_end(id);
+        self.begin_age(id);
+        self.take_key(id, false);
         self.make_ready(id);
     }
 
     /// To another queue; its place there is the caller's to give.
     pub(super) fn move_to(&mut self, id: MessageId, to: QueueId) {
         self.total(id, |totals| totals.moved_out += 1);
+        self.take_key_along(id, to);
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         message.queue = to;
         message.turn.ends();
@@ -50,9 +57,16 @@ impl Apply<'_> {
             queue.totals.moved_in += 1;
             queue.knows(&message.keys);
         }
+        self.begin_age(id);
     }
 
+    /// Ready, unless it is over.
     pub(super) fn make_ready(&mut self, id: MessageId) {
+        self.put_ready(id);
+        self.ends_instead(id, self.now_us);
+    }
+
+    pub(super) fn put_ready(&mut self, id: MessageId) {
         let line = self.next_line();
         self.put(id, Place::Ready { line });
     }
@@ -65,6 +79,7 @@ impl Apply<'_> {
 
     /// A dead letter, in its own queue or in that which takes them.
     pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
+        self.lose_key(id);
         self.total(id, |totals| totals.died += 1);
         self.end_in_flows(id, false);
         self.fail(id, reason);

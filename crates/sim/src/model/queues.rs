@@ -116,6 +116,11 @@ pub(super) fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
         fair_weights,
         ordering_retry,
         limit,
+        on_expire,
+        max_messages,
+        max_bytes,
+        overflow,
+        max_age_ms,
         retain_done_ms,
         retain_done_count,
         paused,
@@ -203,7 +208,6 @@ impl Apply<'_> {
     }
 
     fn follow_redrive(&mut self, redrive: &mut Redrive) -> Checked {
-        let died = |id: &MessageId| self.world.messages[id].died;
         let mut given = Vec::new();
         for id in &redrive.left {
             if self.view(*id)?.state != State::Dead {
@@ -211,6 +215,8 @@ impl Apply<'_> {
             }
         }
         redrive.left.retain(|id| !given.contains(id));
+        // In which order messages died in one record is not always known.
+        let died = |id: &MessageId| self.world.messages[id].died.step;
         let last = given.iter().map(died).max();
         let passed = redrive.left.iter().find(|id| last.is_some_and(|last| died(id) < last));
         ensure!(passed.is_none(), "{given:?} were redriven before {passed:?}, which died earlier");
@@ -224,7 +230,7 @@ impl Apply<'_> {
         let mut before = None;
         for id in given {
             // Of those that died at the same moment either may be first.
-            let died = self.world.messages[&id].died;
+            let died = self.world.messages[&id].died.step;
             if before.is_some_and(|before| before != died) {
                 line = self.late_line();
             }
@@ -240,7 +246,7 @@ impl Apply<'_> {
         let Some(message) = self.world.messages.get(&id) else { return false };
         let from = &self.world.queues[&message.queue];
         let (namespace, target) = (from.namespace, from.settings.dead_letter_queue.to_string());
-        if target.is_empty() || self.takes_no_dead(namespace, &target) {
+        if target.is_empty() || self.takes_no_dead(namespace, &target, message.blob.len) {
             return false;
         }
         let origin = Origin { queue: from.name.clone(), reason };
@@ -258,14 +264,18 @@ impl Apply<'_> {
             message.origin = Some(origin);
             message.flow.ends();
         }
+        self.forget_end(id);
+        self.begin_age(id);
         self.make_ready(id);
         true
     }
 
     /// Whether a queue refuses dead letters of another one: it is closed, or cannot be made.
-    fn takes_no_dead(&self, namespace: NamespaceId, target: &str) -> bool {
+    fn takes_no_dead(&self, namespace: NamespaceId, target: &str, bytes: u32) -> bool {
         match self.world.queue_named(namespace, target) {
-            Some(queue) => self.world.queues[&queue].settings.closed,
+            Some(queue) => {
+                self.world.queues[&queue].settings.closed || !self.world.has_room(queue, 1, bytes.into())
+            }
             None => self.cannot_be_made(namespace, target).is_some(),
         }
     }

@@ -80,7 +80,9 @@ impl Apply<'_> {
         }
         let plain = world.is_plain(queue);
         let ready = |message: &Message| match message.place {
-            Place::Ready { line } if plain => Some((std::cmp::Reverse(message.priority), line)),
+            Place::Ready { line } if plain && !message.is_over(self.now_us) => {
+                Some((std::cmp::Reverse(message.priority), line))
+            }
             _ => None,
         };
         let first = world.messages_of(queue).filter_map(|(_, message)| ready(message)).min();
@@ -97,7 +99,7 @@ impl Apply<'_> {
             return Err(format!("message {id} was delivered, and does not exist"));
         };
         ensure!(
-            matches!(message.place, Place::Ready { .. }),
+            matches!(message.place, Place::Ready { .. }) || self.was_let_go(message),
             "message {id} was delivered while it is {:?}",
             message.place
         );
@@ -107,6 +109,7 @@ impl Apply<'_> {
             self.stands_first(delivery)?;
         }
         self.keeps_flow(id)?;
+        self.keeps_end(id)?;
         self.keeps_order(id)?;
         self.keeps_limit(id)?;
         ensure!(token > self.world.last_token, "token {token} was given after {}", self.world.last_token);
@@ -120,6 +123,12 @@ impl Apply<'_> {
         self.lease(delivery, lease_ms)?;
         self.gave(id);
         Ok(())
+    }
+
+    /// Whether a message whose delay is over may have waited for its ordering key until one before it ended in this very record.
+    fn was_let_go(&self, message: &Message) -> bool {
+        let over = matches!(message.place, Place::Delayed { until_us } if until_us <= self.now_us);
+        over && !message.keys.ordering.is_empty() && self.world.queues[&message.queue].ends
     }
 
     fn stands_first(&self, delivery: &Delivery) -> Checked {

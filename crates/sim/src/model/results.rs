@@ -113,25 +113,30 @@ impl Apply<'_> {
             Some(queue) => self.world.queues[&queue].settings.closed,
             None => self.cannot_be_made(namespace, to).is_some(),
         };
+        let full = existing.is_some_and(|queue| !self.world.takes(queue, 1, blob.len.into()));
         let sent = self.sent_by_engine(namespace, |view| {
             view.blob == blob
                 && self.engine.queue_name(view.queue) == Some(to)
                 && *view.correlation_id == *correlation_id
         });
         let Some(id) = sent else {
-            ensure!(closed || quotas != Default::default(), "no reply was sent to {to:?} from {from:?}");
+            ensure!(
+                closed || full || quotas != Default::default(),
+                "no reply was sent to {to:?} from {from:?}"
+            );
             self.lost += u64::from(existing.is_none());
             if let Some(queue) = self.world.queues.get_mut(&from) {
                 queue.totals.replies_lost += 1;
             }
             return Ok(());
         };
-        ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
+        ensure!(!closed && !full, "reply {id} was sent to {to:?}, which takes nothing");
         let queue = self.queue_for(namespace, to)?;
         let mut reply = Message { queue, ..Message::new(blob) };
         reply.asked.correlation_id = correlation_id;
         self.give_id(id);
         self.place_sent(id, reply, Deliver::Now);
+        self.make_room(queue);
         Ok(())
     }
 

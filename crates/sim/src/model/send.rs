@@ -4,12 +4,15 @@ use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::limits::PRIORITY_MAX;
+use sluice_engine::options::Expires;
 use sluice_engine::outcome::Reply;
 
 use super::change::Changes;
+use super::expiry::End;
 use super::keys::Keys;
 use super::results::Asked;
 use super::state::{Keyed, Message};
+use super::unique::Unique;
 use super::{Apply, Checked, ensure};
 
 impl Apply<'_> {
@@ -26,18 +29,25 @@ impl Apply<'_> {
         if self.lacks_a_parent(send.namespace, send.items) {
             return self.fails("parent_not_found");
         }
-        if let Some(refusal) =
-            self.no_room(send.namespace, send.queue, send.items.len(), blobs_len(send.items))
-        {
+        let planned = self.plan(send);
+        let whole = (send.items.len() as u64, blobs_len(send.items));
+        let more = planned.as_ref().map_or(whole, |planned| planned.more);
+        let delays = send.items.iter().map(|item| item.deliver);
+        if let Some(refusal) = self.no_room(send.namespace, send.queue, more, delays) {
             return self.fails(refusal);
         }
         let queue = self.queue_for(send.namespace, send.queue)?;
-        let first = self.sends(send.namespace, queue, send.items)?;
+        let (first, duplicates) = match planned {
+            Some(planned) => self.sends_planned(queue, send, planned)?,
+            None => (self.sends(send.namespace, queue, send.items)?, None),
+        };
+        self.make_room(queue);
         if !send.idempotency_key.is_empty() {
             let (digest, count, at_us) = (send.request_digest, send.items.len() as u32, self.now_us);
-            self.world
-                .keys
-                .insert((queue, send.idempotency_key.to_vec()), Keyed { digest, first, count, at_us });
+            self.world.keys.insert(
+                (queue, send.idempotency_key.to_vec()),
+                Keyed { digest, first, count, duplicates, at_us },
+            );
         }
         Ok(())
     }
@@ -67,7 +77,7 @@ impl Apply<'_> {
         self.succeeds()?;
         let expected = Reply::Sent { first: earlier.first, count: earlier.count, duplicate: true };
         ensure!(self.outcome.reply == expected, "a repeat got {:?}, not {expected:?}", self.outcome.reply);
-        Ok(())
+        self.tells_of(earlier.duplicates.as_ref())
     }
 
     /// What refuses so many messages and bytes more, if nothing is wrong with the request.
@@ -75,8 +85,8 @@ impl Apply<'_> {
         &self,
         namespace: NamespaceId,
         queue: &str,
-        count: usize,
-        bytes: u64,
+        (count, bytes): (u64, u64),
+        mut delays: impl Iterator<Item = Deliver>,
     ) -> Option<&'static str> {
         let quotas = self.world.namespaces.get(&namespace)?.quotas;
         let existing = self.world.queue_named(namespace, queue);
@@ -85,10 +95,14 @@ impl Apply<'_> {
         }
         let (messages, used) = self.world.usage(namespace);
         let over = |quota: u64, need: u64| quota > 0 && need > quota;
-        if over(quotas.messages, messages + count as u64) || over(quotas.bytes, used + bytes) {
+        if over(quotas.messages, messages + count) || over(quotas.bytes, used + bytes) {
             return Some("quota_exceeded");
         }
-        if existing.is_some() { None } else { self.cannot_be_made(namespace, queue) }
+        let Some(existing) = existing else { return self.cannot_be_made(namespace, queue) };
+        if delays.any(|deliver| !self.world.outlives(existing, deliver)) {
+            return Some("invalid_argument");
+        }
+        (!self.world.takes(existing, count, bytes)).then_some("queue_full")
     }
 
     fn sends(
@@ -143,6 +157,8 @@ impl Message {
             keys: Keys::of(item.options),
             asked: Asked::of(item.options),
             changes: Changes::of(item.options),
+            end: End::of(item.options.map_or(Expires::Never, |options| options.expires)),
+            unique: Unique::of(item.options),
             ..Message::new(blob)
         }
     }

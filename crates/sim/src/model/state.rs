@@ -6,14 +6,17 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::query::{AttemptEnd, Counters, State};
 use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
+use sluice_node::Duplicates;
 
 use super::change::Changes;
+use super::expiry::End;
 use super::fair::{Lane, LaneKey};
 use super::flows::Flow;
 use super::keys::{Keys, Limited, Turn};
 use super::queues::{Origin, Redrive};
 use super::results::{Asked, Told};
 use super::schedules::Schedule;
+use super::unique::{Taken, Unique};
 
 /// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
 /// being sent has no order among itself that a client could rely on, except by the time that it was due.
@@ -98,6 +101,8 @@ pub(super) struct Message {
     /// Its place among the dead, by the order of dying.
     pub(super) died: Line,
     pub(super) flow: Flow,
+    pub(super) end: End,
+    pub(super) unique: Option<Unique>,
 }
 
 impl Message {
@@ -122,6 +127,8 @@ impl Message {
             origin: None,
             died: Line::default(),
             flow: Flow::default(),
+            end: End::default(),
+            unique: None,
         }
     }
 
@@ -149,6 +156,10 @@ pub(super) struct Queue {
     pub(super) keyed: bool,
     /// Whether one that may be blocked did.
     pub(super) blocks: bool,
+    /// Whether one that may end while it waits did: turns are not followed then, as ends empty lanes.
+    pub(super) ends: bool,
+    /// Whether it is too long since something was sent, and its oldest messages go.
+    pub(super) makes_room: bool,
 }
 
 /// One namespace.
@@ -183,6 +194,7 @@ pub(super) struct Keyed {
     pub(super) digest: u64,
     pub(super) first: MessageId,
     pub(super) count: u32,
+    pub(super) duplicates: Option<Duplicates>,
     pub(super) at_us: u64,
 }
 
@@ -198,6 +210,8 @@ pub(super) struct World {
     pub(super) queues: BTreeMap<QueueId, Queue>,
     pub(super) messages: BTreeMap<MessageId, Message>,
     pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
+    /// Who has taken a unique key last.
+    pub(super) unique: BTreeMap<(QueueId, Vec<u8>), Taken>,
     pub(super) queue_limits: BTreeMap<(NamespaceId, String), Limited>,
     /// What queues begin with, by pattern.
     pub(super) queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
@@ -236,6 +250,7 @@ impl World {
             queues: BTreeMap::new(),
             messages: BTreeMap::new(),
             keys: BTreeMap::new(),
+            unique: BTreeMap::new(),
             queue_limits: BTreeMap::new(),
             queue_defaults: BTreeMap::new(),
             redrives: BTreeMap::new(),

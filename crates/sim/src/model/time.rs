@@ -19,7 +19,7 @@ impl Apply<'_> {
         for (tick, id) in self.due() {
             let place = self.world.messages[&id].place;
             let fired = match (self.view(id), place) {
-                (Err(_), _) if self.is_cancelled(id) => true,
+                (Err(_), _) if self.is_cancelled(id) || self.may_be_dropped(id) => true,
                 (Err(_), _) if self.may_be_cancelled(id) => continue,
                 (Err(_), _) => return Err(format!("message {id} is lost: it was {place:?}")),
                 (Ok(view), Place::Leased { token, .. }) => {
@@ -98,8 +98,9 @@ impl Apply<'_> {
 
     /// Ready again after a delay within these bounds.
     pub(super) fn wait(&mut self, id: MessageId, least_us: u64, most_us: u64) {
-        self.make_ready(id);
-        if most_us > 0 {
+        self.put_ready(id);
+        // One that is over already may be ready elsewhere, where it does not wait.
+        if !self.ends_instead(id, self.now_us) && most_us > 0 {
             self.unsure.push((id, least_us, most_us));
         }
     }
@@ -107,6 +108,11 @@ impl Apply<'_> {
     /// Takes over the deadlines that the engine chose, if they are within bounds.
     pub(super) fn resolve_unsure(&mut self) -> Checked {
         for (id, least_us, most_us) in std::mem::take(&mut self.unsure) {
+            // It may have ended instead, or made room since.
+            let waits = self.world.messages.get(&id).is_some_and(|message| message.waits());
+            if !waits || self.ends_instead(id, self.now_us + most_us) || self.has_made_room(id) {
+                continue;
+            }
             let view = self.view(id)?;
             match (view.state, view.deadline_us) {
                 (State::Delayed, Some(until_us)) => {

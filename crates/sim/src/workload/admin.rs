@@ -24,6 +24,7 @@ impl Generator {
             patch.backoff = Some(self.backoff());
         }
         self.retain_done(&mut patch);
+        self.bound_queue(&mut patch);
         let create = self.rng.chance(2, 3);
         Op::QueueSet { namespace: self.a_namespace(model), queue: self.a_queue(), patch, create }
     }

@@ -57,6 +57,10 @@ pub struct Generator {
     /// Whether messages have to do with others. What people change of messages, and where queues send them, is tried in the
     /// other runs.
     relates: bool,
+    /// Whether there are unique messages, messages that end, and full queues. Then there are no redrives at a rate, as of
+    /// dead letters that cannot be redriven nobody sees from outside whose turn has passed; and no queues for dead letters, as
+    /// of what ends at one time nobody sees which went first, and which found no room.
+    pub(super) bounded: bool,
 }
 
 impl Generator {
@@ -65,6 +69,7 @@ impl Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
+        let bounded = !relates && rng.chance(2, 3);
         Generator {
             shard,
             rng,
@@ -75,6 +80,7 @@ impl Generator {
             payload_bytes_max,
             fair_only,
             relates,
+            bounded,
         }
     }
 
@@ -176,6 +182,7 @@ impl Generator {
         if self.relates {
             self.relate(&mut items, &queue, namespace, model);
         }
+        items.iter_mut().for_each(|item| self.bound_item(item));
         let keyed = self.rng.chance(1, 4);
         let key = if keyed { format!("key-{}", self.rng.below(30)).into_bytes() } else { Vec::new() };
         let digest = self.rng.bits();

@@ -4,6 +4,7 @@
 //! receipts, name queues that are not there, and go away while the answer is on its way.
 
 mod admin;
+mod bounds;
 mod change;
 mod decode;
 mod flows;

@@ -52,6 +52,8 @@ impl Generator {
         match self.rng.below(4) {
             0 => patch.paused = Some(self.rng.chance(1, 3)),
             1 => patch.closed = Some(self.rng.chance(1, 4)),
+            // Then there are no queues for dead letters: see [`Generator::bounded`].
+            _ if self.bounded => patch.paused = Some(false),
             _ => {
                 let target = if self.rng.chance(1, 4) { "" } else { *self.rng.pick(&QUEUES) };
                 patch.dead_letter_queue = Some(target.into());
@@ -76,6 +78,9 @@ impl Generator {
 
     /// Dead letters get another chance, a few at a time.
     pub(super) fn redrive_rate(&mut self, model: &Model) -> Op {
+        if self.bounded {
+            return self.redrive(model);
+        }
         let (namespace, queue, _) = self.some_dead(model);
         let per_second = self.rng.weighted(&[(1, 0), (2, 1), (2, 20), (1, 500)]);
         Op::Queue(QueueOp::RedriveRate { namespace, queue, per_second })

@@ -43,6 +43,8 @@ pub(super) struct Clients {
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
     /// sent from, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
+    /// Payloads that were sent to take the place of another's, which has the same unique key.
+    replacing: BTreeSet<Vec<u8>>,
     tokens: BTreeSet<u64>,
     /// One past the last record of which a client knows that it was done.
     pub(super) acknowledged: u64,
@@ -58,6 +60,7 @@ impl Clients {
             reads: Vec::new(),
             leaving: Vec::new(),
             ids: BTreeMap::new(),
+            replacing: BTreeSet::new(),
             tokens: BTreeSet::new(),
             acknowledged: 0,
         }
@@ -120,6 +123,7 @@ impl World {
         }
         self.trace(|| format!("  #{tag} asks {op:?}"));
         let lane = &mut self.lanes[self.at];
+        lane.clients.replacing.extend(op.replacing().map(<[u8]>::to_vec));
         lane.clients.asked.insert(tag, op.clone());
         lane.history.ask(tag, record, op);
         Ok(Some(tag))
@@ -242,14 +246,23 @@ impl World {
         let expected = due.error.clone().map_or(Ok(due.reply), Err);
         let same_results = answer.results == due.results
             || (answer.results.is_empty() && due.results.iter().all(Result::is_ok));
-        if answer.result != expected || !same_results {
+        if answer.result != expected
+            || !same_results
+            || answer.duplicates.as_deref() != due.duplicates.as_ref()
+        {
             return Err(format!("{op:?} was answered {answer:?}, by the log it is {due:?}"));
         }
         match (&answer.result, &op) {
             (Ok(Reply::Sent { first, duplicate: false, .. }), Some(Op::Send { items, .. })) => {
+                let known = answer.duplicates.as_deref();
                 for (number, item) in items.iter().enumerate() {
-                    let id = MessageId { sequence: first.sequence + number as u64, ..*first };
-                    self.id_means(id, &item.payload)?;
+                    let id = known
+                        .map_or(MessageId { sequence: first.sequence + number as u64, ..*first }, |known| {
+                            known.ids[number]
+                        });
+                    if !known.is_some_and(|known| known.items.contains(&(number as u32))) {
+                        self.id_means(id, &item.payload)?;
+                    }
                 }
                 Ok(())
             }
@@ -257,10 +270,16 @@ impl World {
         }
     }
 
-    /// An id means one message for ever, whatever is lost.
+    /// An id means one message for ever, whatever is lost; its payload may have been replaced.
     fn id_means(&mut self, id: MessageId, payload: &[u8]) -> Checked {
-        let before = self.lanes[self.at].clients.ids.entry(id).or_insert_with(|| payload.to_vec());
-        if before == payload { Ok(()) } else { Err(format!("id {id} was given to two messages")) }
+        let clients = &mut self.lanes[self.at].clients;
+        let before = clients.ids.entry(id).or_insert_with(|| payload.to_vec());
+        let replaced = clients.replacing.contains(before) || clients.replacing.contains(payload);
+        if before != payload && !replaced {
+            return Err(format!("id {id} was given to two messages"));
+        }
+        *before = payload.to_vec();
+        Ok(())
     }
 
     fn given(&mut self, tag: u64, given: Vec<Given>) -> Checked {

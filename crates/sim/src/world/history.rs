@@ -10,6 +10,7 @@ use sluice_engine::limits::Limits;
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Committed, Records};
+use sluice_node::Duplicates;
 
 use crate::model::{Checked, Model};
 use crate::workload::{Op, SentBlob, decode};
@@ -45,6 +46,7 @@ pub(super) struct Due {
     pub(super) error: Option<Error>,
     pub(super) reply: Reply,
     pub(super) results: Vec<Result<(), Error>>,
+    pub(super) duplicates: Option<Duplicates>,
 }
 
 /// See the module.
@@ -213,6 +215,10 @@ impl History {
                 error: self.outcome.error.clone(),
                 reply: self.outcome.reply,
                 results: self.outcome.results.clone(),
+                duplicates: (!self.outcome.duplicates.is_empty()).then(|| Duplicates {
+                    ids: self.outcome.ids.clone(),
+                    items: self.outcome.duplicates.clone(),
+                }),
             };
             self.due.insert(tag, due);
         }

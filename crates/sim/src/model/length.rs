@@ -1,0 +1,101 @@
+//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which those are leaves no
+//! choice; how many go at once does, as long as the engine says that it goes on.
+
+use sluice_engine::command::Deliver;
+use sluice_engine::id::{MessageId, QueueId};
+use sluice_engine::settings::Overflow;
+
+use super::state::{Message, Place, World};
+use super::{Apply, Checked, ensure};
+
+impl World {
+    /// Messages of a queue that are so, and their bytes.
+    fn size(&self, queue: QueueId, is: impl Fn(&Message) -> bool) -> (u64, u64) {
+        let those = self.messages_of(queue).filter(|(_, message)| is(message));
+        those.fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + u64::from(message.blob.len)))
+    }
+
+    fn fits(&self, queue: QueueId, held: (u64, u64), more: (u64, u64)) -> bool {
+        let settings = &self.queues[&queue].settings;
+        let over = |most: u64, held: u64, more: u64| most > 0 && more > 0 && held + more > most;
+        !over(settings.max_messages, held.0, more.0) && !over(settings.max_bytes, held.1, more.1)
+    }
+
+    /// Whether so much fits into a queue as it is.
+    pub(super) fn has_room(&self, queue: QueueId, messages: u64, bytes: u64) -> bool {
+        let alive = |message: &Message| message.waits() || is_leased(message);
+        self.fits(queue, self.size(queue, alive), (messages, bytes))
+    }
+
+    /// Whether so much can be sent to a queue.
+    pub(super) fn takes(&self, queue: QueueId, messages: u64, bytes: u64) -> bool {
+        match self.queues[&queue].settings.overflow {
+            Overflow::RefuseNew => self.has_room(queue, messages, bytes),
+            Overflow::DeadLetterOldest => self.fits(queue, self.size(queue, is_leased), (messages, bytes)),
+        }
+    }
+
+    /// Whether a message sent with this delay would be too old before it may be delivered.
+    pub(super) fn outlives(&self, queue: QueueId, deliver: Deliver) -> bool {
+        let max_age_us = self.queues[&queue].settings.max_age_ms * 1_000;
+        let delay_us = match deliver {
+            Deliver::Now => 0,
+            Deliver::AfterMs(ms) => ms * 1_000,
+            Deliver::AtUs(us) => us.saturating_sub(self.now_us),
+        };
+        max_age_us == 0 || delay_us < max_age_us
+    }
+
+    /// The message that goes first to make room, if the queue is too long and its oldest go.
+    fn next_to_go(&self, queue: QueueId) -> Option<MessageId> {
+        let settings = &self.queues.get(&queue)?.settings;
+        let (messages, bytes) = self.size(queue, |message| message.waits() || is_leased(message));
+        let over = |most: u64, held: u64| most > 0 && held > most;
+        let too_long = over(settings.max_messages, messages) || over(settings.max_bytes, bytes);
+        if !too_long || settings.overflow == Overflow::RefuseNew {
+            return None;
+        }
+        self.messages_of(queue).find(|(_, message)| message.waits()).map(|(id, _)| *id)
+    }
+}
+
+impl Apply<'_> {
+    /// Something was sent to a queue: the oldest go, as far as the engine let them go.
+    pub(super) fn make_room(&mut self, queue: QueueId) {
+        while let Some(oldest) = self.world.next_to_go(queue) {
+            if !self.has_made_room(oldest) {
+                break;
+            }
+            self.die(oldest, "overflow");
+        }
+        let goes_on = self.world.next_to_go(queue).is_some();
+        if let Some(queue) = self.world.queues.get_mut(&queue) {
+            queue.makes_room = goes_on;
+        }
+    }
+
+    /// Whether the engine let a message go that was in the way.
+    pub(super) fn has_made_room(&self, id: MessageId) -> bool {
+        let message = &self.world.messages[&id];
+        self.view(id).is_ok_and(|view| message.has_died(&view, Some("overflow")))
+    }
+
+    /// Goes on where queues still make room; the engine must go on by itself as long as one does.
+    pub(super) fn follow_length(&mut self) -> Checked {
+        let making = self.world.queues.iter().filter(|(_, queue)| queue.makes_room);
+        for queue in making.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.make_room(queue);
+            let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
+            ensure!(
+                goes_on || !self.world.queues[&queue].makes_room,
+                "queue {queue:?} is too long, and {:?} stays",
+                self.world.next_to_go(queue)
+            );
+        }
+        Ok(())
+    }
+}
+
+fn is_leased(message: &Message) -> bool {
+    matches!(message.place, Place::Leased { .. })
+}

@@ -1,0 +1,230 @@
+//! Unique keys: of those messages of a queue that were sent with the same one, one is there at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sluice_engine::command::{Deliver, Send, SendItem};
+use sluice_engine::id::{BlobRef, MessageId, QueueId};
+use sluice_engine::options::{OnDuplicate, SendOptions, UniqueUntil};
+use sluice_engine::outcome::Reply;
+use sluice_node::Duplicates;
+
+use super::send::blob_len;
+use super::state::{Message, Place, World};
+use super::{Apply, Checked, ensure};
+
+/// The unique key that a message was sent with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Unique {
+    key: Vec<u8>,
+    until: UniqueUntil,
+    window_ms: u64,
+    /// When it no longer counts.
+    ends_us: u64,
+}
+
+/// The message that has taken a key last.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Taken {
+    by: MessageId,
+    until: UniqueUntil,
+    ends_us: u64,
+    /// That message has died since, and has not come back: only the window goes on.
+    lingers: bool,
+}
+
+/// What a send is to bring: an id for each message, and which of them are duplicates.
+pub(super) struct Planned {
+    ids: Vec<MessageId>,
+    duplicates: Vec<u32>,
+    /// Messages and bytes that are added.
+    pub(super) more: (u64, u64),
+}
+
+impl Unique {
+    pub(super) fn of(options: Option<&SendOptions<'_>>) -> Option<Unique> {
+        let unique = options?.unique?;
+        let (until, window_ms) = (unique.until, unique.window_ms);
+        Some(Unique { key: unique.key.to_vec(), until, window_ms, ends_us: 0 })
+    }
+}
+
+impl World {
+    /// The message that has a key of a queue.
+    fn holder(&self, queue: QueueId, key: &[u8]) -> Option<MessageId> {
+        let taken = self.unique.get(&(queue, key.to_vec()))?;
+        let has_it = !taken.lingers && self.is_at_work(taken.by, queue);
+        let counts = taken.until == UniqueUntil::Window || has_it;
+        (taken.ends_us > self.now_us && counts).then_some(taken.by)
+    }
+
+    /// Whether a message is in this queue, and neither dead nor done.
+    fn is_at_work(&self, id: MessageId, queue: QueueId) -> bool {
+        let here = self.messages.get(&id).filter(|message| message.queue == queue);
+        here.is_some_and(|message| !matches!(message.place, Place::Dead { .. } | Place::Done { .. }))
+    }
+
+    /// The message that is in the way of a dead letter.
+    pub(super) fn rival(&self, id: MessageId) -> Option<MessageId> {
+        let message = self.messages.get(&id)?;
+        let unique = message.unique.as_ref().filter(|unique| unique.ends_us > self.now_us)?;
+        self.holder(message.queue, &unique.key).filter(|holder| *holder != id)
+    }
+
+    /// Whether another message of a queue has the key of one that would move there.
+    pub(super) fn is_taken_in(&self, id: MessageId, to: QueueId) -> bool {
+        let message = &self.messages[&id];
+        let Some(unique) = message.unique.as_ref().filter(|unique| unique.ends_us > self.now_us) else {
+            return false;
+        };
+        let taken = self.unique.get(&(message.queue, unique.key.clone()));
+        taken.is_some_and(|taken| taken.by == id && !taken.lingers) && self.holder(to, &unique.key).is_some()
+    }
+
+    /// Whether one of these dead letters needs a key that another one has, or needs, too.
+    pub(super) fn are_rivals(&self, ids: &BTreeSet<MessageId>) -> bool {
+        let needs = |id: &MessageId| self.messages[id].unique.as_ref().filter(|it| it.ends_us > self.now_us);
+        let mut needed = BTreeSet::new();
+        ids.iter().any(|id| {
+            self.rival(*id).is_some() || needs(id).is_some_and(|unique| !needed.insert(unique.key.clone()))
+        })
+    }
+}
+
+impl Apply<'_> {
+    /// What a send must bring that has messages with unique keys; `None`: it has none.
+    pub(super) fn plan(&self, send: &Send<'_>) -> Option<Planned> {
+        send.items.iter().find_map(unique_of)?;
+        let queue = self.world.queue_named(send.namespace, send.queue);
+        let mut next = self.next_id(send.namespace)?;
+        let mut planned = Planned { ids: Vec::new(), duplicates: Vec::new(), more: (0, 0) };
+        let mut of_send: BTreeMap<&[u8], MessageId> = BTreeMap::new();
+        for (number, item) in (0..).zip(send.items) {
+            let unique = unique_of(item);
+            let bytes = u64::from(blob_len(item));
+            let earlier = unique.and_then(|unique| {
+                let here = of_send.get(unique.key).copied();
+                here.or_else(|| self.world.holder(queue?, unique.key))
+            });
+            let Some(earlier) = earlier else {
+                if let Some(unique) = unique {
+                    of_send.insert(unique.key, next);
+                }
+                planned.ids.push(next);
+                planned.more = (planned.more.0 + 1, planned.more.1 + bytes);
+                next.sequence += 1;
+                continue;
+            };
+            planned.ids.push(earlier);
+            planned.duplicates.push(number);
+            if unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
+                // It counts for what it adds, if the first has the key still.
+                let has_it = |message: &&Message| {
+                    let key = (message.queue, unique.map_or(Vec::new(), |unique| unique.key.to_vec()));
+                    let lingers = self.world.unique.get(&key).is_none_or(|taken| taken.lingers);
+                    !lingers && self.world.is_at_work(earlier, message.queue)
+                };
+                let there = self.world.messages.get(&earlier).filter(has_it);
+                let len = there.map_or(0, |message| u64::from(message.blob.len));
+                planned.more.1 += bytes.saturating_sub(len);
+            }
+        }
+        Some(planned)
+    }
+
+    /// A send has brought what was planned; returns its first id, and what a repeat gets of duplicates.
+    pub(super) fn sends_planned(
+        &mut self,
+        queue: QueueId,
+        send: &Send<'_>,
+        planned: Planned,
+    ) -> Result<(MessageId, Option<Duplicates>), String> {
+        self.succeeds()?;
+        let Planned { ids, duplicates, .. } = planned;
+        let reply = Reply::Sent { first: ids[0], count: ids.len() as u32, duplicate: false };
+        ensure!(self.outcome.reply == reply, "a send got {:?}, not {reply:?}", self.outcome.reply);
+        let known =
+            (!duplicates.is_empty()).then(|| Duplicates { ids: ids.clone(), items: duplicates.clone() });
+        self.tells_of(known.as_ref())?;
+        for (number, (item, id)) in (0..).zip(send.items.iter().zip(&ids)) {
+            let blob = BlobRef { index: self.index, item: number, len: blob_len(item) };
+            if duplicates.contains(&number) {
+                self.meet(*id, item, blob);
+            } else {
+                self.give_id(*id);
+                self.place_sent(*id, Message { queue, ..Message::of_item(blob, item) }, item.deliver);
+            }
+        }
+        Ok((ids[0], known))
+    }
+
+    /// The outcome tells which messages of a send are duplicates, and of what; a repeat's tells the same.
+    pub(super) fn tells_of(&self, known: Option<&Duplicates>) -> Checked {
+        let got = (&*self.outcome.ids, &*self.outcome.duplicates);
+        let expected = known.map_or((&[][..], &[][..]), |known| (&known.ids[..], &known.items[..]));
+        ensure!(got == expected, "a send got {got:?}, not {expected:?}");
+        Ok(())
+    }
+
+    /// A new message takes its key, or a dead letter takes it again.
+    pub(super) fn take_key(&mut self, id: MessageId, is_new: bool) {
+        let now_us = self.now_us;
+        let Some(message) = self.world.messages.get_mut(&id) else { return };
+        let queue = message.queue;
+        let Some(unique) = &mut message.unique else { return };
+        if is_new {
+            unique.ends_us = now_us + unique.window_ms * 1_000;
+        }
+        if unique.ends_us > now_us {
+            let taken = Taken { by: id, until: unique.until, ends_us: unique.ends_us, lingers: false };
+            self.world.unique.insert((queue, unique.key.clone()), taken);
+        }
+    }
+
+    /// A message that moves takes its key along, if it has it.
+    pub(super) fn take_key_along(&mut self, id: MessageId, to: QueueId) {
+        let Some(message) = self.world.messages.get(&id) else { return };
+        let Some(unique) = message.unique.clone() else { return };
+        let from = (message.queue, unique.key.clone());
+        if self.world.unique.get(&from).is_none_or(|taken| taken.by != id || taken.lingers) {
+            return;
+        }
+        if let Some(taken) = self.world.unique.remove(&from)
+            && unique.ends_us > self.now_us
+        {
+            self.world.unique.insert((to, unique.key), taken);
+        }
+    }
+
+    /// A message dies: it no longer has its key.
+    pub(super) fn lose_key(&mut self, id: MessageId) {
+        let taken = self.world.unique.values_mut().filter(|taken| taken.by == id);
+        taken.for_each(|taken| taken.lingers = true);
+    }
+
+    /// What a duplicate does to the first message, if that one waits.
+    fn meet(&mut self, first: MessageId, item: &SendItem<'_>, blob: BlobRef) {
+        let Some(unique) = item.options.and_then(|options| options.unique) else { return };
+        let Some(message) = self.world.messages.get_mut(&first).filter(|message| message.waits()) else {
+            return;
+        };
+        match unique.on_duplicate {
+            OnDuplicate::Keep => {}
+            OnDuplicate::ReplacePayload => message.blob = blob,
+            OnDuplicate::Debounce => self.put_off(first, item.deliver),
+        }
+    }
+
+    /// The delay of a message that waits begins anew.
+    fn put_off(&mut self, id: MessageId, deliver: Deliver) {
+        let due_us = self.due_us(deliver);
+        match self.world.messages[&id].place {
+            Place::Held { .. } => self.keep_due(id, due_us),
+            Place::Ready { .. } if due_us <= self.now_us => {}
+            _ => self.admit(id, due_us),
+        }
+    }
+}
+
+fn unique_of<'a>(item: &SendItem<'a>) -> Option<sluice_engine::options::Unique<'a>> {
+    item.options?.unique
+}

@@ -1,0 +1,67 @@
+//! Draws unique keys and ends of messages, and bounds of queues.
+
+use sluice_engine::command::Deliver;
+use sluice_engine::options::{Expires, OnDuplicate, Unique, UniqueUntil};
+use sluice_engine::settings::{OnExpire, Overflow, QueuePatch};
+
+use super::generate::Generator;
+use super::op::{Item, Op};
+
+const KEYS: [&[u8]; 3] = [b"u0", b"u1", b"u2"];
+
+impl Op {
+    /// Payloads that may take the place of others.
+    pub fn replacing(&self) -> impl Iterator<Item = &[u8]> {
+        let items: &[Item] = if let Op::Send { items, .. } = self { items } else { &[] };
+        let replaces = |item: &&Item| {
+            item.options.unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload)
+        };
+        items.iter().filter(replaces).map(|item| &*item.payload)
+    }
+}
+
+impl Generator {
+    /// Some messages are unique, and some end.
+    pub(super) fn bound_item(&mut self, item: &mut Item) {
+        if !self.bounded {
+            return;
+        }
+        if self.rng.chance(1, 4) {
+            item.options.unique = Some(Unique {
+                key: self.rng.pick::<&[u8]>(&KEYS),
+                window_ms: *self.rng.pick(&[50, 2_000, 60_000]),
+                until: self.rng.weighted(&[(3, UniqueUntil::Gone), (1, UniqueUntil::Window)]),
+                on_duplicate: self.rng.weighted(&[
+                    (2, OnDuplicate::Keep),
+                    (1, OnDuplicate::ReplacePayload),
+                    (2, OnDuplicate::Debounce),
+                ]),
+            });
+        }
+        if self.rng.chance(1, 8) {
+            let wait_ms = *self.rng.pick(&[1, 400, 10_000]);
+            item.options.expires = match item.deliver {
+                Deliver::AfterMs(delay_ms) => Expires::AfterMs(delay_ms + wait_ms),
+                Deliver::Now if self.rng.chance(1, 6) => Expires::AtUs(1),
+                Deliver::Now | Deliver::AtUs(_) => Expires::AfterMs(wait_ms),
+            };
+        }
+    }
+
+    /// Now and then a queue may hold only so much, or only so long, or again all.
+    pub(super) fn bound_queue(&mut self, patch: &mut QueuePatch) {
+        if !self.bounded {
+            return;
+        }
+        let rng = &mut self.rng;
+        if rng.chance(1, 3) {
+            patch.max_messages = Some(rng.weighted(&[(3, 0), (1, 4), (1, 30)]));
+            patch.max_bytes = Some(rng.weighted(&[(3, 0), (1, 3_000)]));
+            patch.overflow = Some(*rng.pick(&[Overflow::RefuseNew, Overflow::DeadLetterOldest]));
+        }
+        if rng.chance(1, 5) {
+            patch.max_age_ms = Some(rng.weighted(&[(3, 0), (1, 400), (1, 10_000)]));
+            patch.on_expire = Some(*rng.pick(&[OnExpire::DeadLetter, OnExpire::Drop]));
+        }
+    }
+}
