@@ -98,7 +98,7 @@ def test_a_backup_taken_under_load_holds_what_was_acknowledged_before(server, tm
     stop.set()
     sender.join()
     server.kill()
-    restored = server.sluice("restore", "copy", "restored")
+    restored = server.sluice("restore", "copy", "restored", "--key-source", "file:data.key")
     assert restored.returncode == 0, restored.stderr
     (tmp_path / "data").rename(tmp_path / "original")
     (tmp_path / "restored").rename(tmp_path / "data")
