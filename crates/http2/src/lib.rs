@@ -1,0 +1,11 @@
+//! HTTP/2 for servers (RFC 9113), with header compression (RFC 7541) and priorities (RFC 9218).
+//!
+//! What lives here: the protocol as a pure state machine, which takes bytes and gives events, and takes responses and
+//! gives bytes. It has no sockets, no clock (whoever drives it passes the time), no locks and no threads. What does not:
+//! what a request means; that is the front's.
+//!
+//! | module | |
+//! |---|---|
+//! | [`error`] | the codes with which streams and connections end |
+
+pub mod error;
