@@ -16,6 +16,7 @@ import signal
 import struct
 import subprocess
 import threading
+import time
 import urllib.parse
 
 CALLS = (
@@ -57,6 +58,16 @@ class Server:
             raise SystemExit("the server did not start under strace")
         ready = json.loads(line)
         self.pid, self.address = ready["pid"], urllib.parse.urlsplit(ready["url"]).netloc
+        self.manifest = directory / "data" / "shard-000" / "manifest"
+        self.first_manifest = self.manifest.read_bytes()
+
+    def await_segment(self):
+        """The next segment is made beside the requests: how many it takes until it is there is up to the machine."""
+        deadline = time.monotonic() + 60
+        while self.manifest.read_bytes() == self.first_manifest:
+            if time.monotonic() > deadline:
+                raise SystemExit("no manifest named another segment within a minute")
+            time.sleep(0.05)
 
     def end(self, how: signal.Signals):
         os.kill(self.pid, how)
@@ -142,6 +153,9 @@ def run(server: Server, life: str, args, requests: list[dict]):
         bulk.send_large(1 << 20)
     for _ in range(args.bulk):
         bulk.settle("ack", bulk.receive())
+    server.await_segment()
+    for _ in range(args.rounds):
+        lone.round_trip()
 
 
 def main():
