@@ -170,18 +170,32 @@ impl<'a> Batch<'a> {
     }
 
     fn group_message(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(Message<'a>, Text<'a>)> {
+        let read = self.message_with_queue(reader, GROUP_MESSAGE_FIELDS, "the message", limits)?;
+        read.0.check()?;
+        Ok(read)
+    }
+
+    /// Reads a message that names its queue.
+    fn message_with_queue(
+        &mut self,
+        reader: &mut Reader<'a>,
+        fields: &'static [&'static str],
+        what: &str,
+        limits: &Limits,
+    ) -> Read<(Message<'a>, Text<'a>)> {
         let (mut message, mut queue) = (Message::default(), None);
-        reader.object(GROUP_MESSAGE_FIELDS, |reader, name| match name {
+        reader.object(fields, |reader, name| match name {
             "queue" => {
                 queue = Some(reader.string()?);
                 Ok(())
             }
             _ => self.message_field(reader, name, &mut message, limits),
         })?;
-        message.check()?;
         self.check_options(&message)?;
-        let queue = queue.ok_or_else(|| Fault::missing("queue", "say which queue the message goes to"))?;
-        Ok((message, queue))
+        match queue {
+            Some(queue) => Ok((message, queue)),
+            None => Err(Fault::missing("queue", &format!("say which queue {what} goes to"))),
+        }
     }
 
     /// A text of this request.

@@ -85,16 +85,7 @@ impl<'a> Batch<'a> {
         place: Option<usize>,
         limits: &Limits,
     ) -> Read<StepFields<'a>> {
-        let (mut message, mut queue) = (Message::default(), None);
-        reader.object(STEP_FIELDS, |reader, name| match name {
-            "queue" => {
-                queue = Some(reader.string()?);
-                Ok(())
-            }
-            _ => self.message_field(reader, name, &mut message, limits),
-        })?;
-        self.check_options(&message)?;
-        let queue = queue.ok_or_else(|| Fault::missing("queue", "say which queue the step goes to"))?;
+        let (message, queue) = self.message_with_queue(reader, STEP_FIELDS, "the step", limits)?;
         Ok(StepFields { message, queue, place })
     }
 
