@@ -1,16 +1,16 @@
-//! Namespaces, queues, dead letters, damage.
+//! Namespaces, queues, damage.
 
 use std::collections::BTreeSet;
 
 use sluice_engine::command::Command;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::outcome::Reply;
-use sluice_engine::query::{Counters, State};
+use sluice_engine::query::Counters;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::queues::change;
 use super::send::valid_name;
-use super::state::{Message, Namespace, Place, Queue};
+use super::state::{Namespace, Place, Queue};
 use super::{Apply, Checked, ensure};
 
 impl Apply<'_> {
@@ -199,7 +199,7 @@ impl Apply<'_> {
         self.counted(gone.len())
     }
 
-    fn drop_all(&mut self, ids: &BTreeSet<MessageId>) {
+    pub(super) fn drop_all(&mut self, ids: &BTreeSet<MessageId>) {
         for id in ids {
             self.total(*id, |totals| totals.dropped += 1);
             self.remove(*id);
@@ -224,100 +224,8 @@ impl Apply<'_> {
         messages.iter().for_each(|id| self.remove(*id));
         self.world.queues.remove(&queue);
         self.world.redrives.remove(&queue);
+        self.world.sweeps.remove(&queue);
         messages.len()
-    }
-
-    /// The dead letters that are meant: those named, each of which must be one of this queue, or all.
-    fn dead_of(&self, queue: QueueId, ids: &[MessageId]) -> Result<Option<BTreeSet<MessageId>>, String> {
-        let here = |id: &MessageId| self.world.messages.get(id).filter(|message| message.queue == queue);
-        let is_dead = |message: &Message| matches!(message.place, Place::Dead { .. });
-        for id in ids {
-            match here(id) {
-                None => return self.fails("message_not_found").map(|()| None),
-                Some(message) if !is_dead(message) => return self.fails("wrong_state").map(|()| None),
-                Some(_) => {}
-            }
-        }
-        self.succeeds()?;
-        if !ids.is_empty() {
-            return Ok(Some(ids.iter().copied().collect()));
-        }
-        let all = self.world.messages_of(queue).filter(|(_, message)| is_dead(message));
-        Ok(Some(all.map(|(id, _)| *id).collect()))
-    }
-
-    fn dead_redrive(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
-        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
-        if let Some(refusal) = self.redrive_refusal(queue, ids) {
-            return self.fails(refusal);
-        }
-        let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
-        if ids.is_empty() {
-            self.world.redrives.remove(&queue);
-        }
-        let line = self.next_line();
-        let stay = self.stay_dead(&dead);
-        for id in dead.difference(&stay) {
-            self.may_redrive(*id)?;
-            self.redrive(*id);
-            self.put(*id, Place::Ready { line });
-        }
-        for id in &stay {
-            ensure!(self.may_redrive(*id).is_err(), "dead letter {id} was not redriven, and could be");
-            self.stays_dead(*id);
-        }
-        self.counted(dead.len())
-    }
-
-    /// Which of several dead letters named have no room, or no unique key; those that are not there are refused otherwise.
-    fn redrive_refusal(&self, queue: QueueId, ids: &[MessageId]) -> Option<&'static str> {
-        let dead: BTreeSet<MessageId> = ids.iter().copied().collect();
-        let is_dead = |id: &MessageId| {
-            let here = self.world.messages.get(id).filter(|message| message.queue == queue);
-            here.is_some_and(|message| matches!(message.place, Place::Dead { .. }))
-        };
-        if dead.is_empty() || !dead.iter().all(is_dead) {
-            return None;
-        }
-        let bytes = dead.iter().map(|id| u64::from(self.world.messages[id].blob.len)).sum();
-        if !self.world.has_room(queue, dead.len() as u64, bytes) {
-            return Some("queue_full");
-        }
-        self.world.are_rivals(&dead).then_some("unique_key_taken")
-    }
-
-    /// Those of all dead letters that the engine did not redrive.
-    fn stay_dead(&self, dead: &BTreeSet<MessageId>) -> BTreeSet<MessageId> {
-        let stays = |id: &&MessageId| self.view(**id).is_ok_and(|view| view.state == State::Dead);
-        dead.iter().filter(stays).copied().collect()
-    }
-
-    /// Whether there is room for a dead letter, and its unique key is free.
-    pub(super) fn may_redrive(&self, id: MessageId) -> Checked {
-        let message = &self.world.messages[&id];
-        ensure!(
-            self.world.has_room(message.queue, 1, message.blob.len.into()),
-            "dead letter {id} was redriven, and there is no room"
-        );
-        let rival = self.world.rival(id);
-        ensure!(rival.is_none(), "dead letter {id} was redriven, and {rival:?} has its unique key");
-        Ok(())
-    }
-
-    /// A dead letter that cannot be redriven goes behind all others.
-    pub(super) fn stays_dead(&mut self, id: MessageId) {
-        let line = self.late_line();
-        self.world.messages.get_mut(&id).into_iter().for_each(|message| message.died = line);
-    }
-
-    fn dead_delete(&mut self, namespace: NamespaceId, name: &str, ids: &[MessageId]) -> Checked {
-        let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
-        let Some(dead) = self.dead_of(queue, ids)? else { return Ok(()) };
-        if ids.is_empty() {
-            self.world.redrives.remove(&queue);
-        }
-        self.drop_all(&dead);
-        self.counted(dead.len())
     }
 
     /// It stays for the operator to see, unless it was to be gone by now.

@@ -11,6 +11,7 @@
 mod admin;
 mod change;
 mod compare;
+mod dead;
 mod expiry;
 mod fair;
 mod flows;
@@ -214,6 +215,7 @@ impl Apply<'_> {
         self.follow_failures()?;
         self.follow_finished(ticked)?;
         self.follow_redrives()?;
+        self.follow_sweeps()?;
         self.resolve_unsure()?;
         self.follow_ends(ticked)?;
         self.follow_length()?;

@@ -77,7 +77,8 @@ impl World {
 
     /// Whether a message is dead only until its turn in a redrive comes.
     pub(super) fn is_being_redriven(&self, id: MessageId) -> bool {
-        self.redrives.values().any(|redrive| redrive.left.contains(&id))
+        let by_rate = self.redrives.values().map(|redrive| &redrive.left);
+        by_rate.chain(self.sweeps.values()).any(|left| left.contains(&id))
     }
 
     pub(super) fn compare_redrive(&self, queue: QueueId, view: &QueueView) -> Checked {
@@ -180,8 +181,8 @@ impl Apply<'_> {
         if per_second == 0 {
             return self.counted(before.map_or(0, |redrive| redrive.left.len()));
         }
-        let is_dead = |place: Place| matches!(place, Place::Dead { .. });
-        let dead = self.world.messages_of(queue).filter(|(_, message)| is_dead(message.place));
+        self.world.sweeps.remove(&queue);
+        let dead = self.world.messages_of(queue).filter(|(_, message)| message.is_dead_in(queue));
         let left: BTreeSet<MessageId> = dead.map(|(id, _)| *id).collect();
         let count = left.len();
         let redrive = Redrive { per_second, left, began_us: self.now_us, given: 0 };

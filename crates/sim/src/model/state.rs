@@ -216,6 +216,8 @@ pub(super) struct World {
     /// What queues begin with, by pattern.
     pub(super) queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
     pub(super) redrives: BTreeMap<QueueId, Redrive>,
+    /// Of all dead letters that somebody redrives at once those that the engine may not have looked at yet.
+    pub(super) sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
     pub(super) lanes: BTreeMap<LaneKey, Lane>,
     pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,
     /// The largest number of a schedule given so far.
@@ -254,6 +256,7 @@ impl World {
             queue_limits: BTreeMap::new(),
             queue_defaults: BTreeMap::new(),
             redrives: BTreeMap::new(),
+            sweeps: BTreeMap::new(),
             lanes: BTreeMap::new(),
             schedules: BTreeMap::new(),
             last_schedule: 0,
