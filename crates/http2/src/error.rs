@@ -73,6 +73,49 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
+/// What a peer did wrong, and what ends for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What ends.
+    pub scope: Scope,
+    /// The code that the peer is told.
+    pub code: ErrorCode,
+    /// What was wrong, for logs and for the debug data of GOAWAY.
+    pub what: &'static str,
+}
+
+/// What an error ends (RFC 9113 §5.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// The whole connection: GOAWAY.
+    Connection,
+    /// One stream, by its id: RST_STREAM. The others go on.
+    Stream(u32),
+}
+
+impl Fault {
+    /// An error that ends the connection.
+    pub const fn connection(code: ErrorCode, what: &'static str) -> Self {
+        Self { scope: Scope::Connection, code, what }
+    }
+
+    /// An error that ends stream `id` alone.
+    pub const fn stream(id: u32, code: ErrorCode, what: &'static str) -> Self {
+        Self { scope: Scope::Stream(id), code, what }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope {
+            Scope::Connection => write!(f, "{}: {}", self.code, self.what),
+            Scope::Stream(id) => write!(f, "stream {id}: {}: {}", self.code, self.what),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,5 +7,7 @@
 //! | module | |
 //! |---|---|
 //! | [`error`] | the codes with which streams and connections end |
+//! | [`frame`] | frames: reading them without a copy, writing them |
 
 pub mod error;
+pub mod frame;
