@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`error`] | the codes with which streams and connections end |
 //! | [`frame`] | frames: reading them without a copy, writing them |
+//! | [`hpack`] | header blocks: decoding and encoding them |
 
 pub mod error;
 pub mod frame;
+pub mod hpack;

@@ -1,0 +1,61 @@
+//! The fields of one header block, in storage that the next block uses again.
+
+/// What [`HeaderArena::clear`] keeps of the storage: one large block does not hold its memory for ever.
+const KEPT_BYTES: usize = 16 << 10;
+const KEPT_FIELDS: usize = 256;
+
+/// The decoded fields of one header block, in order. Reading a block into an arena that was used before allocates only when the
+/// block is larger than those before it.
+#[derive(Debug, Default)]
+pub struct HeaderArena {
+    /// Names and values, one behind the other.
+    pub(super) bytes: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+/// Where a field ends; it begins where the one before it ends.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    name_end: usize,
+    value_end: usize,
+}
+
+impl HeaderArena {
+    /// An arena without storage.
+    pub fn new() -> HeaderArena {
+        HeaderArena::default()
+    }
+
+    /// Forgets the fields, and keeps the storage unless it is unusually large.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.fields.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.fields.shrink_to(KEPT_FIELDS);
+    }
+
+    /// How many fields there are.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are names at all, the
+    /// caller has to check.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut start = 0;
+        self.fields.iter().map(move |field| {
+            let name_start = std::mem::replace(&mut start, field.value_end);
+            (&self.bytes[name_start..field.name_end], &self.bytes[field.name_end..field.value_end])
+        })
+    }
+
+    /// Makes a field of the bytes behind the last one, of which those before `name_end` are its name.
+    pub(super) fn finish_field(&mut self, name_end: usize) {
+        self.fields.push(Field { name_end, value_end: self.bytes.len() });
+    }
+}

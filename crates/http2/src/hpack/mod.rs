@@ -1,0 +1,36 @@
+//! Header compression (RFC 7541): a decoder of whole header blocks into storage that is used again, and an encoder. In the
+//! steady state neither allocates.
+//!
+//! | module | |
+//! |---|---|
+//! | `decoder` | header blocks to fields, with the rules that keep both tables in step |
+//! | `arena` | where the fields of one block are put |
+//! | `encoder` | fields to header blocks, and what is worth a place in the table |
+//! | `dynamic_table` | the fields that were sent before, oldest evicted first (§2.3.2, §4) |
+//! | `static_table` | the 61 fields that everybody knows (Appendix A) |
+//! | `huffman`, `integer` | the two primitives (§5) |
+
+mod arena;
+mod decoder;
+mod dynamic_table;
+mod encoder;
+mod huffman;
+mod integer;
+mod static_table;
+#[cfg(test)]
+mod tests;
+
+pub use arena::HeaderArena;
+pub use decoder::{DecodeError, Decoder, Malformed};
+pub use encoder::{Encoded, Encoder};
+
+/// Bytes of a dynamic table before either side has said otherwise (`SETTINGS_HEADER_TABLE_SIZE`, RFC 9113 §6.5.2).
+pub const DEFAULT_TABLE_BYTES: u32 = 4_096;
+
+/// What a field counts beyond its name and its value, in tables and in lists (§4.1; RFC 9113 §6.5.2).
+const FIELD_OVERHEAD_BYTES: usize = 32;
+
+/// Bytes that a field counts for.
+fn field_bytes(name: &[u8], value: &[u8]) -> usize {
+    name.len() + value.len() + FIELD_OVERHEAD_BYTES
+}
