@@ -1,23 +1,29 @@
 //! Every format of records and snapshots that was ever written stays readable: each has a fixture in `tests/fixtures`.
 //!
 //! A fixture is a log and the snapshot that was taken after it, in lines: `record NOW_US INDEX BODY`, then `snapshot BYTES`
-//! (hexadecimal), then `state` lines that tell what both must give. For a new format, run the ignored test
-//! `write_fixture` once, and commit the new file beside the older ones.
+//! (hexadecimal), then `state` lines that tell what both must give. The log is that of `golden/all_records.txt`. For a new
+//! format, run the ignored test `write_fixture` once with `SLUICE_FIXTURE=NAME`, and commit the new file beside the older ones.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[allow(dead_code)]
+mod script;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use common::Driver;
-use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
-use sluice_engine::id::{NamespaceId, QueueId, Receipt};
-use sluice_engine::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
-use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
+use sluice_engine::id::{NamespaceId, QueueId};
+use sluice_engine::{Engine, Outcome};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
-const START_US: u64 = 1_700_000_000_000_000;
+/// Commands that give a record of each kind.
+const ALL_RECORDS: &str = include_str!("golden/all_records.txt");
+/// The kinds, as the first byte of a record's body tells them.
+const KINDS: [u8; 33] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48, 50,
+    51, 52, 53, 54, 55,
+];
 
 #[test]
 fn every_format_ever_written_is_read() {
@@ -73,6 +79,24 @@ fn state(engine: &Engine) -> Vec<String> {
         ));
         lines.extend(messages(engine, queue.id));
     }
+    for consumer in engine.consumers(NAMESPACE, None, 100) {
+        let (state, credit, in_flight) = (consumer.state.name(), consumer.credit, consumer.in_flight);
+        lines.push(format!(
+            "consumer {} {state} {:?} holds {in_flight} of {credit}",
+            consumer.id.0, consumer.queues
+        ));
+    }
+    for schedule in engine.schedules(NAMESPACE, None, 100) {
+        let (queue, next, paused) = (&schedule.queue, schedule.next_at_us, schedule.paused);
+        lines.push(format!("schedule {} to {queue} next {next:?} paused {paused}", schedule.name));
+    }
+    for limit in engine.limits_of(NAMESPACE, None, 100) {
+        let (in_flight, waiting) = (limit.in_flight, limit.waiting);
+        lines.push(format!(
+            "limit {} of {:?} in flight {in_flight} waiting {waiting}",
+            limit.name, limit.queues
+        ));
+    }
     lines
 }
 
@@ -98,10 +122,16 @@ fn messages(engine: &Engine, queue: QueueId) -> Vec<String> {
 }
 
 #[test]
+fn a_record_of_each_kind_is_there() {
+    let (_, driver) = script::play(ALL_RECORDS);
+    let there: BTreeSet<u8> = driver.log.iter().map(|record| record.body[0]).collect();
+    assert_eq!(there, BTreeSet::from(KINDS));
+}
+
+#[test]
 #[ignore = "writes the fixture of the present format; run once when it changes"]
 fn write_fixture() {
-    let mut driver = Driver::new();
-    fill(&mut driver);
+    let (_, mut driver) = script::play(ALL_RECORDS);
     let mut text = String::new();
     for record in &driver.log {
         writeln!(text, "record {} {} {}", record.now_us, record.index, hex(&record.body)).unwrap();
@@ -113,72 +143,8 @@ fn write_fixture() {
     for line in state(&driver.engine) {
         writeln!(text, "state {line}").unwrap();
     }
-    let path = format!("{}/tests/fixtures/behaviour-{BEHAVIOUR_VERSION}.txt", env!("CARGO_MANIFEST_DIR"));
-    std::fs::write(path, text).unwrap();
-}
-
-/// Each kind of record, and each state of a message.
-fn fill(driver: &mut Driver) {
-    let backoff = Backoff { kind: BackoffKind::Linear, base_ms: 500, cap_ms: 9_000, jitter_percent: 20 };
-    let patch = QueuePatch { lease_ms: Some(10_000), max_attempts: Some(2), ..QueuePatch::default() };
-    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
-    driver.apply(START_US, &Command::Configure(Limits { queues: 500, ..Limits::default() }));
-    driver.apply(START_US, &Command::QueueSet { namespace: NAMESPACE, queue: "jobs", patch, create: true });
-    let quotas = Quotas { queues: 10, messages: 100, bytes: 0 };
-    let create = Command::NamespaceCreate { number: None, name: "other", shard: 0, quotas };
-    driver.apply(START_US, &create);
-    let item = SendItem {
-        payload: b"payload",
-        content_type: "text/plain",
-        headers: &[("a", "b")],
-        ..SendItem::default()
-    };
-    let items: Vec<SendItem<'_>> = (0..8)
-        .map(|n| SendItem {
-            priority: n % 3,
-            deliver: if n == 7 { Deliver::AfterMs(60_000) } else { Deliver::Now },
-            backoff: (n == 2).then_some(backoff),
-            ..item.clone()
-        })
-        .collect();
-    send(driver, "jobs", b"key", &items);
-    send(driver, "rest", b"", &items[..2]);
-    let receipts = receive(driver, "jobs", 6);
-    let settle = |receipt, settlement, error| SettleItem { receipt, settlement, error, result: None };
-    let items = [
-        settle(receipts[0], Settlement::Ack, ""),
-        settle(receipts[1], Settlement::Nack { delay_ms: None }, "it broke"),
-        settle(receipts[2], Settlement::Nack { delay_ms: Some(0) }, ""),
-        settle(receipts[3], Settlement::Reject, "no good"),
-        settle(receipts[4], Settlement::Release { delay_ms: 5 }, ""),
-    ];
-    driver.apply(START_US + 3_000, &Command::Settle { namespace: NAMESPACE, items: &items });
-    driver
-        .apply(START_US + 4_000, &Command::Extend { namespace: NAMESPACE, items: &[(receipts[5], 90_000)] });
-    driver.apply(START_US + 2_000_000, &Command::Tick);
-    let held = receive(driver, "rest", 1)[0].id;
-    let blob = driver.engine.message(held).unwrap().blob;
-    driver.apply(START_US + 2_000_001, &Command::HoldDamaged { id: held, blob });
-    driver.apply(START_US + 2_000_002, &Command::NamespaceSet { namespace: NAMESPACE, quotas });
-    driver.apply(START_US + 2_000_003, &Command::QueuePurge { namespace: NAMESPACE, queue: "nothing" });
-}
-
-fn send(driver: &mut Driver, queue: &str, key: &[u8], items: &[SendItem<'_>]) {
-    let send = Send { namespace: NAMESPACE, queue, idempotency_key: key, request_digest: 7, items };
-    driver.apply(START_US + 1_000, &Command::Send(send));
-}
-
-fn receive(driver: &mut Driver, queue: &str, max_messages: u32) -> Vec<Receipt> {
-    let receive = Receive {
-        namespace: NAMESPACE,
-        queues: &[(queue, 0)],
-        max_messages,
-        max_bytes: 1 << 20,
-        lease_ms: 0,
-        consumer: "worker",
-    };
-    driver.apply(driver.engine.time_us() + 1_000, &Command::Receive(receive));
-    driver.out.deliveries.iter().map(|delivery| delivery.receipt).collect()
+    let name = std::env::var("SLUICE_FIXTURE").expect("SLUICE_FIXTURE names the new file");
+    std::fs::write(format!("{}/tests/fixtures/{name}.txt", env!("CARGO_MANIFEST_DIR")), text).unwrap();
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -21,7 +21,7 @@ fn golden_scripts() {
     assert!(!files.is_empty());
     for file in files {
         let expected = std::fs::read_to_string(&file).unwrap();
-        let got = script::play(&expected);
+        let (got, _) = script::play(&expected);
         if got == expected {
             continue;
         }

@@ -34,8 +34,8 @@ struct Player {
     names: HashMap<String, Receipt>,
 }
 
-/// Plays a script and returns it with what came of each command.
-pub(crate) fn play(script: &str) -> String {
+/// Plays a script and returns it with what came of each command, and the log and the state that it gave.
+pub(crate) fn play(script: &str) -> (String, Driver) {
     let mut player =
         Player { driver: Driver::new(), now_us: START_US, deliveries: Vec::new(), names: HashMap::new() };
     player.driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
@@ -59,7 +59,7 @@ pub(crate) fn play(script: &str) -> String {
         }
         player.driver.engine.recount().unwrap_or_else(|why| panic!("after {line:?}: {why}"));
     }
-    text
+    (text, player.driver)
 }
 
 impl Player {
