@@ -71,7 +71,7 @@ pub enum Command<'a> {
         /// The new total; 0: it gets nothing for now.
         credit: u32,
     },
-    /// Gives a consumer nothing more. What it holds goes back after a while, and the attempt does not count.
+    /// Gives a consumer nothing more. What it holds goes back after a while.
     Detach {
         /// The namespace that it belongs to.
         namespace: NamespaceId,
@@ -79,6 +79,9 @@ pub enum Command<'a> {
         consumer: ConsumerId,
         /// How long its receipts still count, in milliseconds, if their leases do not end before; see [`DETACH_GRACE_MS`].
         grace_ms: u64,
+        /// The fencing token up to which deliveries had reached the consumer when it was lost: these count as attempts when
+        /// they go back, like a lease that ends by itself. What it got later does not. 0: none counts.
+        reached: u64,
     },
     /// Gives a consumer what others hold or held before it, of which it knows the receipts: mostly its own, from before
     /// its connection broke. Each lease begins anew. It may so hold more than its credit, and gets nothing until that is

@@ -54,7 +54,7 @@ pub(crate) struct Reader<'a> {
 }
 
 /// The format that snapshots are written in; all from 1 on are read.
-pub(crate) const FORMAT: u8 = 2;
+pub(crate) const FORMAT: u8 = 3;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {

@@ -1,6 +1,6 @@
 //! A consumer that is attached, as its caller sees it. Messages come to it as they become ready, as many as it has credit
 //! for; settling one gives its credit back. Whatever becomes of the caller, what it has not got returns to its queues, and
-//! the attempt does not count.
+//! the attempt does not count. What it has got counts if it is lost: a message that ends its worker must not go round for ever.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,8 +35,9 @@ pub enum Event {
 
 type Loading = Pin<Box<dyn Future<Output = Vec<Delivered>> + Send + Sync>>;
 
-/// A consumer that is attached. Dropping it detaches it: what it has been given stays its own for the time of grace that it
-/// was attached with, unless it was not given out by [`Consumer::next`]; that returns at once.
+/// A consumer that is attached. Dropping it says that it was lost. What was given out by [`Consumer::next`] stays its own for
+/// the time of grace that it was attached with; what is left then goes back, as a failed attempt. Everything else returns at
+/// once, and the attempts do not count. Who ends in order has [`Node::detach`].
 pub struct Consumer {
     node: Node,
     shard: u32,
@@ -48,6 +49,8 @@ pub struct Consumer {
     loading: Option<Loading>,
     /// Deliveries that were taken and that nobody has got.
     outstanding: Vec<Receipt>,
+    /// Token of the latest delivery that was given out, or that it went on with: tokens grow from delivery to delivery.
+    reached: u64,
 }
 
 impl std::fmt::Debug for Consumer {
@@ -58,8 +61,7 @@ impl std::fmt::Debug for Consumer {
 
 impl Node {
     /// Attaches a consumer. `grace_ms`: how long its receipts count on after it was dropped or the server was told to
-    /// stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back, and the attempt does not
-    /// count.
+    /// stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back.
     ///
     /// # Errors
     /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `limit_exceeded`; `overloaded`.
@@ -67,15 +69,23 @@ impl Node {
         let namespace = attach.namespace;
         Command::Attach(*attach).check(&self.inner.limits)?;
         let id = ConsumerId(0);
-        Command::Detach { namespace, consumer: id, grace_ms }.check(&self.inner.limits)?;
+        Command::Detach { namespace, consumer: id, grace_ms, reached: 0 }.check(&self.inner.limits)?;
         let shard = self.inner.placement.shard_of(namespace)?;
         let channel = Arc::new(Channel::new(&self.inner.unread_bytes));
         let (sender, receiver) = oneshot::channel();
         let attaching = Attaching::new(attach, grace_ms, Arc::clone(&channel), sender);
         // Made before it is attached: when this future is dropped, it is what detaches.
-        let (loading, outstanding) = (None, Vec::new());
-        let mut consumer =
-            Consumer { node: self.clone(), shard, namespace, grace_ms, id, channel, loading, outstanding };
+        let mut consumer = Consumer {
+            node: self.clone(),
+            shard,
+            namespace,
+            grace_ms,
+            id,
+            channel,
+            loading: None,
+            outstanding: Vec::new(),
+            reached: 0,
+        };
         self.push(shard, Request::Attach(Box::new(attaching)))?;
         consumer.id = receiver.await.map_err(|_| Error::OutcomeUnknown {})??;
         Ok(consumer)
@@ -97,21 +107,6 @@ impl Node {
         self.propose(namespace, &command).await?.result.map(|_| ())
     }
 
-    /// Lets a consumer go on with what it held before its connection broke, or what others hold: each lease begins anew. It
-    /// may so hold more than its credit. One result per receipt, in order.
-    ///
-    /// # Errors
-    /// When the whole is refused: too many receipts; `consumer_not_found` when it is not attached.
-    pub async fn resume(
-        &self,
-        namespace: NamespaceId,
-        consumer: ConsumerId,
-        receipts: &[Receipt],
-    ) -> Result<Vec<Result<(), Error>>, Error> {
-        let command = Command::Resume { namespace, consumer, receipts };
-        item_results(self.propose(namespace, &command).await?, receipts.len())
-    }
-
     /// Detaches a consumer. What it holds goes back after `grace_ms`, and the attempt does not count.
     ///
     /// # Errors
@@ -122,7 +117,7 @@ impl Node {
         consumer: ConsumerId,
         grace_ms: u64,
     ) -> Result<(), Error> {
-        let command = Command::Detach { namespace, consumer, grace_ms };
+        let command = Command::Detach { namespace, consumer, grace_ms, reached: 0 };
         self.propose(namespace, &command).await?.result.map(|_| ())
     }
 
@@ -191,6 +186,26 @@ impl Consumer {
         self.namespace
     }
 
+    /// Goes on with what it held before its connection broke, or what others hold: each lease begins anew. It may so hold more
+    /// than its credit. One result per receipt, in order. Its place is before there is credit: what it was given earlier counts
+    /// as given out from then on.
+    ///
+    /// # Errors
+    /// When the whole is refused: too many receipts; `consumer_not_found` when it is not attached.
+    pub async fn resume(&mut self, receipts: &[Receipt]) -> Result<Vec<Result<(), Error>>, Error> {
+        let (namespace, consumer) = (self.namespace, self.id);
+        let command = Command::Resume { namespace, consumer, receipts };
+        let before = self.reached;
+        // Whoever lets go of this future does not know which of them it got.
+        self.reached = receipts.iter().map(|receipt| receipt.token).fold(before, u64::max);
+        let resumed = self.node.propose(namespace, &command).await;
+        self.reached = before;
+        let results = item_results(resumed?, receipts.len())?;
+        let taken = receipts.iter().zip(&results).filter(|(_, result)| result.is_ok());
+        self.reached = taken.map(|(receipt, _)| receipt.token).fold(before, u64::max);
+        Ok(results)
+    }
+
     /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one. After
     /// [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is lost.
     ///
@@ -203,7 +218,7 @@ impl Consumer {
                 self.loading = None;
                 self.outstanding.clear();
                 if !delivered.is_empty() {
-                    return Ok(Event::Delivered(delivered));
+                    return Ok(self.give_out(delivered));
                 }
             }
             match self.channel.take(messages, bytes) {
@@ -214,11 +229,19 @@ impl Consumer {
                 Some(News::Handed(handed)) if handed.iter().all(is_here) => {
                     let given = handed.into_iter().filter_map(Handed::into_given).collect();
                     // All is in memory: it does not wait for anything, so nothing can be lost on the way.
-                    return Ok(Event::Delivered(load(&self.node, self.shard, given).await));
+                    let delivered = load(&self.node, self.shard, given).await;
+                    return Ok(self.give_out(delivered));
                 }
                 Some(News::Handed(handed)) => self.load(handed),
             }
         }
+    }
+
+    fn give_out(&mut self, delivered: Vec<Delivered>) -> Event {
+        if let Some(last) = delivered.last() {
+            self.reached = last.delivery.receipt.token;
+        }
+        Event::Delivered(delivered)
     }
 
     /// Begins to read what has to be read from the disk, or to be fetched first.
@@ -231,16 +254,21 @@ impl Consumer {
         }));
     }
 
-    /// Drops it, and gives back messages that it did give out and that did not reach whoever was to work on them.
+    /// Drops it, and gives back messages that it did give out and that did not reach whoever was to work on them: all from one
+    /// of them on.
     pub fn abandon(mut self, unsent: impl IntoIterator<Item = Receipt>) {
-        self.outstanding.extend(unsent);
+        for receipt in unsent {
+            self.reached = self.reached.min(receipt.token.saturating_sub(1));
+            self.outstanding.push(receipt);
+        }
     }
 }
 
 impl Drop for Consumer {
     fn drop(&mut self) {
         if let Some(consumer) = self.channel.leave() {
-            let detach = Command::Detach { namespace: self.namespace, consumer, grace_ms: self.grace_ms };
+            let (namespace, grace_ms, reached) = (self.namespace, self.grace_ms, self.reached);
+            let detach = Command::Detach { namespace, consumer, grace_ms, reached };
             self.node.push_surely(self.shard, Request::surely(&detach));
         }
         give_back(&self.node, self.shard, &self.outstanding);

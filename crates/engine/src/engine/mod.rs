@@ -259,8 +259,8 @@ impl Engine {
             RareRecord::Change(change) => self.change(&change, out),
             RareRecord::Attach(attach) => self.attach(&attach, out),
             RareRecord::Credit { namespace, consumer, credit } => self.credit(namespace, consumer, credit),
-            RareRecord::Detach { namespace, consumer, grace_ms } => {
-                self.detach_consumer(namespace, consumer, grace_ms, out)
+            RareRecord::Detach { namespace, consumer, grace_ms, reached } => {
+                self.detach_consumer(namespace, consumer, grace_ms, reached, out)
             }
             RareRecord::Resume(resume) => self.resume(&resume, out),
         }

@@ -42,7 +42,7 @@ impl Engine {
         if self.is_cancelled(slot) {
             return self.remove_cancelled(slot, out);
         }
-        if self.holder_is_gone(slot) {
+        if self.is_given_back(slot) {
             self.count_each(slot, |counters| counters.released += 1);
             self.record_attempt(slot, AttemptEnd::Released, None, out);
             return self.release(slot, 0, out);

@@ -54,7 +54,7 @@ pub(crate) enum RareRecord<'a> {
     ScheduleTrigger { namespace: NamespaceId, schedule: &'a str },
     Attach(AttachRecord<'a>),
     Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
-    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64 },
+    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64, reached: u64 },
     Resume(ResumeRecord<'a>),
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
             kind::EXTEND => Kind::Extend,
             _ => Kind::Rare,
         }),
-        Some(&[kind::QUEUE_SET, LAYOUT_2]) => Ok(Kind::Rare),
+        Some(&[kind::QUEUE_SET | kind::DETACH, LAYOUT_2]) => Ok(Kind::Rare),
         _ => Err(unreadable(body)),
     }
 }
@@ -215,7 +215,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
-        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, reader)?,
+        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, layout, reader)?,
         kind::CHANGE => RareRecord::Change(change::decode(reader)?),
         kind::GROUP => RareRecord::Group(group::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),

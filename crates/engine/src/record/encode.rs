@@ -308,11 +308,12 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             out.u64(consumer.0);
             out.u32(*credit);
         }
-        Command::Detach { namespace, consumer, grace_ms } => {
-            begin(kind::DETACH);
+        Command::Detach { namespace, consumer, grace_ms, reached } => {
+            out.raw(&[kind::DETACH, LAYOUT_2]);
             out.u32(namespace.0);
             out.u64(consumer.0);
             out.u64(*grace_ms);
+            out.u64(*reached);
         }
         Command::Resume { namespace, consumer, receipts } => {
             begin(kind::RESUME);

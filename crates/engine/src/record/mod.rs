@@ -40,7 +40,8 @@ pub(crate) use schedule::{SchedulePutRecord, read_template};
 
 /// The first version of every layout.
 const LAYOUT: u8 = 1;
-/// The second one of those that changed: `QUEUE_SET`, whose patch is a list of tags and values since.
+/// The second one of those that changed: `QUEUE_SET`, whose patch is a list of tags and values since; `DETACH`, which tells
+/// what had reached the consumer.
 const LAYOUT_2: u8 = 2;
 
 /// The first byte of each body.

@@ -57,6 +57,8 @@ pub(crate) struct Consumer {
     pub(crate) since_us: u64,
     /// Detached: when what it holds goes back, in microseconds since the Unix epoch.
     pub(crate) grace_until_us: u64,
+    /// Detached: the token up to which what it holds counts as an attempt when it goes back.
+    pub(crate) reached: u64,
     /// Detached: how many, from the first that it holds on, have not been told so.
     pub(crate) ungraced: u32,
     /// Whether sliced work on it is listed.
@@ -82,6 +84,7 @@ impl Consumer {
             lease_ms: 0,
             since_us: now_us,
             grace_until_us: 0,
+            reached: 0,
             ungraced: 0,
             working: false,
             members: Box::default(),
@@ -118,6 +121,7 @@ impl PlainSlot for Consumer {
         out.u64(self.lease_ms);
         out.u64(self.since_us);
         out.u64(self.grace_until_us);
+        out.u64(self.reached);
         out.u32(self.ungraced);
         out.bool(self.working);
         self.holds.write(out);
@@ -139,6 +143,7 @@ impl PlainSlot for Consumer {
         consumer.lease_ms = reader.u64()?;
         consumer.since_us = reader.u64()?;
         consumer.grace_until_us = reader.u64()?;
+        consumer.reached = if reader.format() < 3 { 0 } else { reader.u64()? };
         consumer.ungraced = reader.u32()?;
         consumer.working = reader.bool()?;
         consumer.holds = List::read(reader)?;

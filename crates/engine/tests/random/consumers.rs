@@ -34,7 +34,10 @@ impl Run {
             self.apply(&Command::Credit { namespace, consumer, credit });
         } else {
             let grace_ms = self.numbers.below(3) * 20_000;
-            self.apply(&Command::Detach { namespace, consumer, grace_ms });
+            let held = self.receipts.len() as u64 + 1;
+            let reached =
+                self.receipts.get(self.numbers.below(held) as usize).map_or(0, |receipt| receipt.token);
+            self.apply(&Command::Detach { namespace, consumer, grace_ms, reached });
         }
     }
 
@@ -54,7 +57,7 @@ impl Run {
 
     pub(super) fn detach_consumers(&mut self) {
         while let Some((namespace, consumer)) = self.consumers.pop() {
-            self.apply(&Command::Detach { namespace, consumer, grace_ms: 1_000 });
+            self.apply(&Command::Detach { namespace, consumer, grace_ms: 1_000, reached: 0 });
         }
     }
 }

@@ -103,6 +103,7 @@ impl Player {
                 namespace,
                 consumer: ConsumerId(number.parse().unwrap()),
                 grace_ms: line.number("grace_ms").unwrap_or(DETACH_GRACE_MS),
+                reached: line.get("reached").map_or(0, |delivery| self.receipt(delivery).token),
             }),
             ("resume", [number, receipts @ ..]) => {
                 let receipts: Vec<_> = receipts.iter().map(|receipt| self.receipt(receipt)).collect();

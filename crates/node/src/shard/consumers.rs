@@ -146,9 +146,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
         };
         if !channel.open(consumer) {
-            self.owe(&Command::Detach { namespace, consumer, grace_ms: 0 });
+            self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
         } else if self.draining {
-            self.owe(&Command::Detach { namespace, consumer, grace_ms });
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
         let (handed, cancelled) = (Vec::new(), Vec::new());
         let attached = Attached { namespace, grace_ms, channel, stalled: false, handed, cancelled };
@@ -189,7 +189,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             // Nobody reads what it gets.
             None => {
                 let namespace = delivery.receipt.id.namespace;
-                return self.owe(&Command::Detach { namespace, consumer, grace_ms: 0 });
+                return self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
             }
             Some(false) => Handed::Bare(delivery),
             Some(true) => Handed::Given(self.given(delivery)),
@@ -232,7 +232,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 consumer = consumer.0,
                 "a consumer does not read what it is given: it is detached"
             );
-            self.owe(&Command::Detach { namespace, consumer, grace_ms });
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
     }
 
@@ -253,7 +253,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         };
         let consumers: Vec<_> = consumers.into_iter().map(detach).collect();
         for (namespace, consumer, grace_ms) in consumers {
-            self.owe(&Command::Detach { namespace, consumer, grace_ms });
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
     }
 }

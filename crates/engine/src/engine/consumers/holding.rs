@@ -86,12 +86,12 @@ impl Engine {
         }
     }
 
-    /// Whether a leased message is in the hands of a consumer that was detached.
-    pub(in crate::engine) fn holder_is_gone(&self, slot: u32) -> bool {
-        let hold = self.messages.get(slot).generation;
-        hold != NIL && {
-            let consumer = self.consumers.holds.get(hold).consumer;
-            self.consumers.slots.get(consumer).standing == Standing::Detached
+    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far as that counts.
+    pub(in crate::engine) fn is_given_back(&self, slot: u32) -> bool {
+        let message = self.messages.get(slot);
+        message.generation != NIL && {
+            let consumer = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
+            consumer.standing == Standing::Detached && message.token > consumer.reached
         }
     }
 }

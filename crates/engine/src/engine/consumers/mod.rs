@@ -6,7 +6,8 @@
 //! next one never searches.
 //!
 //! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which its receipts
-//! count as before; what is left then goes back to its queue, and the attempt does not count. A new epoch detaches all.
+//! count as before; what is left then goes back to its queue. The attempt does not count, unless the consumer was lost and the
+//! delivery had reached it: then it may be what the consumer was lost of. A new epoch detaches all.
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
@@ -82,10 +83,11 @@ impl Engine {
         namespace: NamespaceId,
         consumer: ConsumerId,
         grace_ms: u64,
+        reached: u64,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let slot = self.attached_slot(namespace, consumer)?;
-        self.begin_grace(slot, grace_ms, out);
+        self.begin_grace(slot, grace_ms, reached, out);
         self.do_work(SLICE_ITEMS, out);
         Ok(())
     }
@@ -99,11 +101,12 @@ impl Engine {
     }
 
     /// A consumer gets nothing more; what it holds goes back after so long.
-    fn begin_grace(&mut self, slot: u32, grace_ms: u64, out: &mut Outcome) {
+    fn begin_grace(&mut self, slot: u32, grace_ms: u64, reached: u64, out: &mut Outcome) {
         self.set_credit(slot, 0);
         let consumer = self.consumers.slots.get_mut(slot);
         consumer.standing = Standing::Detached;
         consumer.grace_until_us = self.now_us + grace_ms * 1_000;
+        consumer.reached = reached;
         consumer.ungraced = consumer.in_flight;
         let listed = std::mem::replace(&mut consumer.working, true);
         out.detached.push(ConsumerId(consumer.number));
@@ -130,7 +133,7 @@ impl Engine {
         };
         for slot in all {
             if self.consumers.slots.get(slot).standing == Standing::Attached {
-                self.begin_grace(slot, DETACH_GRACE_MS, out);
+                self.begin_grace(slot, DETACH_GRACE_MS, 0, out);
             }
         }
     }

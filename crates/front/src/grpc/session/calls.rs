@@ -220,7 +220,7 @@ impl Calls {
                 lease_ms: attach.lease_ms.unwrap_or(0),
             };
             let grace_ms = attach.grace_ms.unwrap_or(DETACH_GRACE_MS);
-            let consumer = node.attach(&command, grace_ms).await?;
+            let mut consumer = node.attach(&command, grace_ms).await?;
             let mut results = Vec::new();
             if resumes {
                 let (mut receipts, mut refused) = (Vec::with_capacity(attach.resume.len()), Refused::new());
@@ -232,7 +232,7 @@ impl Calls {
                 }
                 let done = match receipts.is_empty() {
                     true => Vec::new(),
-                    false => node.resume(namespace, consumer.id(), &receipts).await?,
+                    false => consumer.resume(&receipts).await?,
                 };
                 results = in_order(done, refused);
                 node.credit(namespace, consumer.id(), attach.credit).await?;

@@ -2,5 +2,6 @@
 
 mod calls;
 mod contract;
+mod lost;
 mod session;
 pub(super) mod support;

@@ -15,6 +15,7 @@ use sluice_proto::v1::server_frame::Frame as Told;
 use sluice_proto::v1::*;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::support::{Client, start, start_until};
@@ -24,8 +25,9 @@ use crate::http::body::Body;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A session as a client sees it.
-struct Session {
+pub(super) struct Session {
     connection: SendRequest<Body>,
+    driver: AbortHandle,
     address: SocketAddr,
     to: mpsc::Sender<std::io::Result<Bytes>>,
     from: Option<Incoming>,
@@ -39,10 +41,10 @@ impl Session {
     async fn start(address: SocketAddr) -> Session {
         let stream = TcpStream::connect(address).await.unwrap();
         let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(driver);
+        let driver = tokio::spawn(driver).abort_handle();
         let (to, _) = mpsc::channel(1);
         let (deframer, token) = (Deframer::new(usize::MAX), String::new());
-        let mut session = Session { connection, address, to, from: None, deframer, number: 0, token };
+        let mut session = Session { connection, driver, address, to, from: None, deframer, number: 0, token };
         session.restart().await;
         session
     }
@@ -63,8 +65,13 @@ impl Session {
         (self.deframer, self.number) = (Deframer::new(usize::MAX), 0);
     }
 
+    /// Closes the connection without a word, as a process does that is killed.
+    pub(super) fn cut(self) {
+        self.driver.abort();
+    }
+
     /// The same, opened in a namespace.
-    async fn open(address: SocketAddr) -> Session {
+    pub(super) async fn open(address: SocketAddr) -> Session {
         let mut session = Session::start(address).await;
         session.ok(Frame::Open(Open::default())).await;
         session
@@ -84,7 +91,7 @@ impl Session {
     }
 
     /// The next frame of the server; or how it ended.
-    async fn next(&mut self) -> Result<Told, HeaderMap> {
+    pub(super) async fn next(&mut self) -> Result<Told, HeaderMap> {
         loop {
             if let Some(bytes) = self.deframer.next().unwrap() {
                 return Ok(ServerFrame::decode(bytes).unwrap().frame.unwrap());
@@ -104,7 +111,7 @@ impl Session {
         }
     }
 
-    async fn deliveries(&mut self) -> Vec<Delivered> {
+    pub(super) async fn deliveries(&mut self) -> Vec<Delivered> {
         match self.next().await.unwrap() {
             Told::Deliveries(deliveries) => deliveries.messages,
             other => panic!("{other:?}"),
@@ -112,7 +119,7 @@ impl Session {
     }
 
     /// Sends a frame that has to go well, and whose result has to come next.
-    async fn ok(&mut self, told: Frame) -> FrameResult {
+    pub(super) async fn ok(&mut self, told: Frame) -> FrameResult {
         let number = self.send(told).await;
         let result = self.result().await;
         assert_eq!((result.number, &result.error, &result.failures), (number, &None, &vec![]));
@@ -151,7 +158,7 @@ impl Session {
     }
 }
 
-fn attach(queue: &str, credit: u32) -> Attach {
+pub(super) fn attach(queue: &str, credit: u32) -> Attach {
     let queues = vec![queue.to_owned().into()];
     Attach { consumer: 7, queues, credit, name: "w".into(), ..Attach::default() }
 }
@@ -316,10 +323,11 @@ async fn what_is_held_goes_back_at_once_if_the_client_wants_it_so() {
     session.ok(Frame::Open(Open::default())).await;
     session.ok(Frame::Attach(attach("q", 1))).await;
     let held = session.deliveries().await;
-    assert_eq!((held[0].attempt, held[0].deliveries), (1, 2), "the attempt did not count");
+    assert_eq!((held[0].attempt, held[0].deliveries), (2, 2), "the session was lost");
     session.ok(Frame::Detach(Detach { consumer: 7, grace_ms: None })).await;
     session.ok(Frame::Attach(Attach { consumer: 8, ..attach("q", 1) })).await;
-    assert_eq!(session.deliveries().await[0].deliveries, 3);
+    let held = session.deliveries().await;
+    assert_eq!((held[0].attempt, held[0].deliveries), (2, 3), "it was given back");
 }
 
 #[tokio::test]
