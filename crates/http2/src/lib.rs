@@ -6,10 +6,20 @@
 //!
 //! | module | |
 //! |---|---|
+//! | [`connection`] | the state machine of one connection: streams, flow control, what is wrong and what ends |
+//! | [`emit`] | what goes out: priorities, and the plan of each tick |
 //! | [`error`] | the codes with which streams and connections end |
 //! | [`frame`] | frames: reading them without a copy, writing them |
 //! | [`hpack`] | header blocks: decoding and encoding them |
+//! | [`limits`] | everything that a peer could make large or frequent |
 
+pub mod connection;
+pub mod emit;
 pub mod error;
 pub mod frame;
 pub mod hpack;
+pub mod limits;
+
+pub use connection::{Connection, Event, StreamKey};
+pub use error::{ErrorCode, Fault};
+pub use limits::Limits;

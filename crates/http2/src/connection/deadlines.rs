@@ -1,0 +1,167 @@
+//! What may not take for ever, and when to look.
+
+use super::ending::Drain;
+use super::{Connection, Event};
+use crate::error::{ErrorCode, Fault};
+use crate::limits::Limits;
+
+const NEVER: u64 = u64::MAX;
+
+/// How often streams are looked at that could stall.
+const WATCH_US: u64 = 1_000_000;
+
+/// When each thing is over; [`NEVER`] while it is not waited for.
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    /// The preface and the first settings.
+    preface_us: u64,
+    /// A frame or a header block that has begun.
+    input_us: u64,
+    settings_ack_us: u64,
+    drain_us: u64,
+    idle_us: u64,
+    /// When to look for streams that have stalled.
+    watch_us: u64,
+}
+
+impl Deadlines {
+    pub(super) fn new(limits: &Limits, now_us: u64) -> Self {
+        Self {
+            preface_us: now_us + limits.preface_us,
+            input_us: NEVER,
+            settings_ack_us: NEVER,
+            drain_us: NEVER,
+            idle_us: NEVER,
+            watch_us: NEVER,
+        }
+    }
+
+    pub(super) fn preface_came(&mut self, limits: &Limits, now_us: u64) {
+        self.preface_us = NEVER;
+        self.settings_ack_us = now_us + limits.settings_ack_us;
+        self.idle(limits, now_us);
+    }
+
+    /// Nothing more can be read for now; `has_begun`: in the middle of something.
+    pub(super) fn wait_for_input(&mut self, has_begun: bool, limits: &Limits, now_us: u64) {
+        if !has_begun {
+            self.input_us = NEVER;
+        } else if self.input_us == NEVER {
+            self.input_us = now_us + limits.frame_us;
+        }
+    }
+
+    /// A frame came whole that belongs to no header block which is not.
+    pub(super) fn input_came(&mut self) {
+        self.input_us = NEVER;
+    }
+
+    pub(super) fn settings_acknowledged(&mut self) {
+        self.settings_ack_us = NEVER;
+    }
+
+    pub(super) fn drain(&mut self, limits: &Limits, now_us: u64) {
+        self.drain_us = now_us + limits.drain_us;
+    }
+
+    pub(super) fn drained(&mut self) {
+        self.drain_us = NEVER;
+    }
+
+    /// There is a stream.
+    pub(super) fn busy(&mut self) {
+        self.idle_us = NEVER;
+    }
+
+    /// There is no stream.
+    pub(super) fn idle(&mut self, limits: &Limits, now_us: u64) {
+        self.idle_us = now_us + limits.idle_us;
+    }
+
+    /// There is a stream that could stall.
+    pub(super) fn watch_streams(&mut self, now_us: u64) {
+        if self.watch_us == NEVER {
+            self.watch_us = now_us + WATCH_US;
+        }
+    }
+
+    pub(super) fn closed(&mut self) {
+        *self = Self {
+            preface_us: NEVER,
+            input_us: NEVER,
+            settings_ack_us: NEVER,
+            drain_us: NEVER,
+            idle_us: NEVER,
+            watch_us: NEVER,
+        };
+    }
+
+    fn first(&self) -> u64 {
+        let Self { preface_us, input_us, settings_ack_us, drain_us, idle_us, watch_us } = *self;
+        preface_us.min(input_us).min(settings_ack_us).min(drain_us).min(idle_us).min(watch_us)
+    }
+}
+
+impl Connection {
+    /// When [`Connection::expire`] is to be called. It may move to later without notice: a call that is too early does nothing.
+    pub fn next_deadline(&self) -> Option<u64> {
+        Some(self.deadlines.first()).filter(|&deadline_us| deadline_us != NEVER)
+    }
+
+    /// Ends what has taken too long: one thing a call, so that it is to be called until it gives nothing.
+    pub fn expire(&mut self, now_us: u64) -> Option<Event<'static>> {
+        self.now_us = now_us;
+        if self.deadlines.first() > self.now_us {
+            return None;
+        }
+        let deadlines = &self.deadlines;
+        let calm = ErrorCode::ENHANCE_YOUR_CALM;
+        let fault = if deadlines.preface_us <= self.now_us {
+            Fault::connection(calm, "the preface and the first settings take too long")
+        } else if deadlines.input_us <= self.now_us {
+            Fault::connection(calm, "a frame or a header block takes too long")
+        } else if deadlines.settings_ack_us <= self.now_us {
+            Fault::connection(ErrorCode::SETTINGS_TIMEOUT, "our settings were not acknowledged in time")
+        } else {
+            return self.expire_in_peace();
+        };
+        Some(self.close(fault))
+    }
+
+    /// What ends without an error of the connection.
+    fn expire_in_peace(&mut self) -> Option<Event<'static>> {
+        if self.deadlines.drain_us <= self.now_us {
+            self.finish_drain();
+        }
+        if self.deadlines.idle_us <= self.now_us {
+            self.deadlines.busy();
+            if self.drain == Drain::No {
+                self.shut_down(self.now_us);
+            }
+        }
+        if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
+    }
+
+    /// Ends the first stream that has stalled; when there is none, looks again later, as long as any could.
+    fn look_for_stalls(&mut self) -> Option<Event<'static>> {
+        let mut from = 0;
+        let mut any_could = false;
+        while let Some(slot) = self.streams.next_live(from) {
+            from = slot + 1;
+            let stream = &self.streams[slot];
+            // Only a body whose end is known is known to be late. With a closed window it is not the peer who waits.
+            let receives = stream.receiving && stream.body_left.is_some() && stream.unconsumed == 0;
+            let sends = stream.queued > 0;
+            any_could |= sends || (stream.receiving && stream.body_left.is_some());
+            let received_us = stream.receive_progress.since_us + self.limits.body_stall_us;
+            let sent_us = stream.send_progress.since_us + self.limits.read_stall_us;
+            if (receives && received_us <= self.now_us) || (sends && sent_us <= self.now_us) {
+                let key = self.streams.key(slot);
+                self.reset(key, ErrorCode::CANCEL);
+                return Some(Event::Reset { stream: key, code: ErrorCode::CANCEL });
+            }
+        }
+        self.deadlines.watch_us = if any_could { self.now_us + WATCH_US } else { NEVER };
+        None
+    }
+}

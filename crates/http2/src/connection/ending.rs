@@ -1,0 +1,104 @@
+//! How streams and connections end: by an error, by a reset, or in peace.
+
+use super::guard::Costly;
+use super::streams::Ended;
+use super::{Connection, Event, Phase, StreamKey};
+use crate::error::{ErrorCode, Fault, Scope};
+use crate::frame::{MAX_31_BITS, write};
+
+/// How far a graceful end is (RFC 9113 §6.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Drain {
+    No,
+    /// The peer has been told to open no more streams; those that it has opened meanwhile are served.
+    Announced,
+    /// The peer knows which stream was the last.
+    Final,
+}
+
+/// The ping whose answer says that the peer has seen the announcement.
+pub(super) const DRAIN_PING: [u8; 8] = *b"draining";
+
+impl Connection {
+    /// Tells the peer what it did wrong, and ends what that ends.
+    pub(super) fn fail<'a>(&mut self, fault: Fault) -> Option<Event<'a>> {
+        let Scope::Stream(id) = fault.scope else { return Some(self.close(fault)) };
+        if let Err(fault) = self.guard.count(Costly::Reset, self.now_us) {
+            return Some(self.close(fault));
+        }
+        write::reset(&mut self.output.ready, id, fault.code);
+        let Some(slot) = self.streams.slot(id) else {
+            if id <= self.last_stream {
+                self.streams.remember(id, Ended::ByUs);
+            }
+            return None;
+        };
+        let stream = self.streams.key(slot);
+        self.remove_stream(slot, Ended::ByUs);
+        Some(Event::Reset { stream, code: fault.code })
+    }
+
+    /// Ends the connection with an error (RFC 9113 §5.4.1).
+    pub(super) fn close<'a>(&mut self, fault: Fault) -> Event<'a> {
+        write::go_away(&mut self.output.ready, self.last_stream, fault.code, fault.what);
+        self.phase = Phase::Closed;
+        self.deadlines.closed();
+        while let Some(slot) = self.streams.next_live(0) {
+            self.remove_stream(slot, Ended::ByUs);
+        }
+        Event::Closed(fault)
+    }
+
+    /// Ends a stream at once, whatever it was about to send. Nothing, if it has ended already.
+    pub fn reset(&mut self, stream: StreamKey, code: ErrorCode) {
+        if let Some(slot) = self.streams.live(stream) {
+            write::reset(&mut self.output.ready, stream.id, code);
+            self.remove_stream(slot, Ended::ByUs);
+        }
+    }
+
+    /// Lets go of a stream. What it held of the connection's window is given back.
+    pub(super) fn remove_stream(&mut self, slot: u32, how: Ended) {
+        self.output.schedule.remove(&mut self.streams, slot);
+        let held = self.streams[slot].unconsumed;
+        self.streams.remove(slot, how);
+        if self.phase == Phase::Closed {
+            return;
+        }
+        self.receive.give(held, &mut self.output.ready);
+        if self.streams.is_empty() {
+            self.deadlines.idle(&self.limits, self.now_us);
+        }
+    }
+
+    /// Begins a graceful end: the peer is told to open no more streams, those that are open are served, and so are those that
+    /// it opens before it knows. [`Connection::is_done`] tells when all have ended.
+    pub fn shut_down(&mut self, now_us: u64) {
+        self.now_us = now_us;
+        if self.drain != Drain::No || self.phase == Phase::Closed {
+            return;
+        }
+        self.drain = Drain::Announced;
+        write::go_away(&mut self.output.ready, MAX_31_BITS, ErrorCode::NO_ERROR, "");
+        write::ping(&mut self.output.ready, false, DRAIN_PING);
+        self.deadlines.drain(&self.limits, self.now_us);
+    }
+
+    /// The second step: streams after the last that came are not served.
+    pub(super) fn finish_drain(&mut self) {
+        if self.drain != Drain::Final {
+            self.drain = Drain::Final;
+            self.deadlines.drained();
+            write::go_away(&mut self.output.ready, self.last_stream, ErrorCode::NO_ERROR, "");
+        }
+    }
+
+    /// Whether everything has been said: the transport is to be closed.
+    pub fn is_done(&self) -> bool {
+        let over = match self.phase {
+            Phase::Closed => true,
+            _ => self.streams.is_empty() && (self.peer_leaves || self.drain == Drain::Final),
+        };
+        over && self.output.ready.is_empty() && self.output.plan.is_empty()
+    }
+}

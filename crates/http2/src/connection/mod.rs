@@ -1,0 +1,239 @@
+//! One connection, server side (RFC 9113): bytes in, events out; responses in, plans out.
+//!
+//! [`Connection`] has no sockets and no clock. Whoever drives it
+//! 1. gives it what came in, and takes [events](Event), until nothing is left ([`Connection::next_event`]);
+//! 2. answers ([`Connection::respond`] and what follows it), and gives back what was consumed of requests
+//!    ([`Connection::consumed`]);
+//! 3. writes what is planned ([`Connection::plan`], [`Connection::wrote`]);
+//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come;
+//! 5. ends when [`Connection::is_done`].
+//!
+//! Times are microseconds since some moment that is the same for all calls.
+//!
+//! | module | |
+//! |---|---|
+//! | `receive` | frames that come in, by kind |
+//! | `header_blocks` | HEADERS and CONTINUATION, up to requests and trailers |
+//! | `request` | what a request has to be |
+//! | `windows` | flow control, both ways |
+//! | `send` | responses |
+//! | `ending` | streams and connections that end, well or not |
+//! | `deadlines` | what may not take for ever |
+//! | `guard` | what may not happen too often |
+//! | `streams` | the streams that there are |
+
+mod deadlines;
+mod ending;
+mod event;
+mod fields;
+mod guard;
+mod header_blocks;
+mod receive;
+mod request;
+mod send;
+mod streams;
+mod windows;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::emit::{EmitMode, Output};
+use crate::error::Fault;
+use crate::frame::{PREFACE, Setting, write};
+use crate::hpack::{Decoder, Encoder, HeaderArena};
+use crate::limits::Limits;
+
+pub use event::Event;
+pub use request::RequestHead;
+pub use send::SendError;
+pub use streams::StreamKey;
+pub(crate) use streams::{Sending, Stream, Streams};
+
+use deadlines::Deadlines;
+use ending::Drain;
+use guard::Guard;
+use header_blocks::Block;
+use request::Checked;
+use windows::ReceiveWindow;
+
+/// How far a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Waits for the preface.
+    Preface,
+    /// Waits for the first SETTINGS.
+    FirstSettings,
+    /// Takes frames.
+    Open,
+    /// Has ended with an error.
+    Closed,
+}
+
+/// The server's side of one connection.
+#[derive(Debug)]
+pub struct Connection {
+    limits: Arc<Limits>,
+    phase: Phase,
+    drain: Drain,
+    /// Whether the peer has said that it opens no more streams.
+    peer_leaves: bool,
+
+    streams: Streams,
+    /// The highest stream that the peer has opened.
+    last_stream: u32,
+    receive: ReceiveWindow,
+    /// The peer's SETTINGS_INITIAL_WINDOW_SIZE.
+    first_send_window: i64,
+
+    decoder: Decoder,
+    encoder: Encoder,
+    /// The fields of the last header block.
+    fields: HeaderArena,
+    /// What is known about the request in `fields`.
+    request: Checked,
+    /// A header block that is not whole yet.
+    block: Block,
+    /// Priorities of streams that are still to be opened.
+    early_priorities: receive::EarlyPriorities,
+
+    output: Output,
+    /// Streams whose producers wait for room that there is now.
+    roomy: Vec<StreamKey>,
+    guard: Guard,
+    deadlines: Deadlines,
+    /// The time that was passed last.
+    now_us: u64,
+}
+
+impl Connection {
+    /// A connection on which nothing has come in; its settings wait to be written. `limits` have been
+    /// [validated](Limits::validate).
+    pub fn new(limits: Arc<Limits>, mode: EmitMode, now_us: u64) -> Self {
+        debug_assert_eq!(limits.validate(), Ok(()));
+        let mut output = Output::new(mode, limits.copy_bytes, limits.plan_bytes);
+        greet(&mut output.ready, &limits);
+        Self {
+            phase: Phase::Preface,
+            drain: Drain::No,
+            peer_leaves: false,
+            streams: Streams::new(),
+            last_stream: 0,
+            receive: ReceiveWindow::new(limits.connection_receive_bytes),
+            first_send_window: windows::FIRST_WINDOW_BYTES.into(),
+            decoder: Decoder::new(limits.decoder_table_bytes, limits.header_list_bytes),
+            encoder: Encoder::new(),
+            fields: HeaderArena::new(),
+            request: Checked::default(),
+            block: Block::default(),
+            early_priorities: receive::EarlyPriorities::default(),
+            output,
+            roomy: Vec::new(),
+            guard: Guard::new(&limits, now_us),
+            deadlines: Deadlines::new(&limits, now_us),
+            now_us,
+            limits,
+        }
+    }
+
+    /// Takes frames off the front of `input` until one makes an event. What is left of `input` when there is none is the
+    /// beginning of a frame, to be given again when more has come; that is never more than a frame of 16,384 bytes and
+    /// its header.
+    pub fn next_event<'a>(&mut self, input: &mut &'a [u8], now_us: u64) -> Option<Event<'a>> {
+        self.now_us = now_us;
+        loop {
+            match self.phase {
+                Phase::Closed => {
+                    *input = &[];
+                    return None;
+                }
+                Phase::Preface => match self.take_preface(input) {
+                    Ok(true) => continue,
+                    Ok(false) => return None,
+                    Err(fault) => return self.fail(fault),
+                },
+                Phase::FirstSettings | Phase::Open => {}
+            }
+            let Some(frame) = self.take_frame(input).transpose() else {
+                self.deadlines.wait_for_input(
+                    !input.is_empty() || self.block.is_open(),
+                    &self.limits,
+                    self.now_us,
+                );
+                return None;
+            };
+            if !self.block.is_open() {
+                self.deadlines.input_came();
+            }
+            let event = match frame.and_then(|frame| self.on_frame(frame)) {
+                Ok(event) => event,
+                Err(fault) => self.fail(fault),
+            };
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+
+    /// Takes the preface, as far as it is there. False: not whole yet.
+    fn take_preface(&mut self, input: &mut &[u8]) -> Result<bool, Fault> {
+        let there = input.len().min(PREFACE.len());
+        if input[..there] != PREFACE[..there] {
+            return Err(Fault::connection(
+                crate::ErrorCode::PROTOCOL_ERROR,
+                "the connection does not begin with the preface of HTTP/2",
+            ));
+        }
+        if there < PREFACE.len() {
+            return Ok(false);
+        }
+        *input = &input[there..];
+        self.phase = Phase::FirstSettings;
+        Ok(true)
+    }
+
+    /// The head of the request that the last event was about.
+    pub fn request(&self) -> RequestHead<'_> {
+        RequestHead { fields: &self.fields, pseudo_fields: self.request.pseudo_fields }
+    }
+
+    /// The trailers that the last event was about.
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter()
+    }
+
+    /// Whether more should be read: not while answers pile up that the peer does not take.
+    pub fn wants_input(&self) -> bool {
+        self.phase != Phase::Closed && self.output.ready.len() < self.limits.backlog_bytes as usize
+    }
+
+    /// How many streams are open.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The limits that it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// What a server says first: its settings (RFC 9113 §3.4), and a window for all streams that fits those of each.
+fn greet(out: &mut Vec<u8>, limits: &Limits) {
+    write::settings(
+        out,
+        &[
+            Setting::HeaderTableSize(limits.decoder_table_bytes),
+            Setting::MaxConcurrentStreams(limits.streams),
+            Setting::InitialWindowSize(limits.stream_receive_bytes),
+            Setting::MaxHeaderListSize(limits.header_list_bytes),
+            Setting::EnableConnectProtocol(true),
+            Setting::NoRfc7540Priorities(true),
+        ],
+    );
+    let more = limits.connection_receive_bytes - windows::FIRST_WINDOW_BYTES;
+    if more > 0 {
+        write::window_update(out, 0, more);
+    }
+}

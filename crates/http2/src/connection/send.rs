@@ -1,0 +1,244 @@
+//! Responses, and what is planned of them.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::streams::Ended;
+use super::{Connection, Sending, StreamKey, fields};
+use crate::emit::{Drained, Plan, header_block};
+use crate::frame::{flag, kind, write};
+use crate::hpack::Encoded;
+
+/// Why something cannot be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendError {
+    /// The stream has ended: nobody waits for this.
+    Gone,
+    /// Not in this order: a body before its head, a second head, something after the end.
+    OutOfOrder,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "the stream has ended",
+            Self::OutOfOrder => "a response is its head, its body, its trailers, in this order and once",
+        })
+    }
+}
+
+impl std::error::Error for SendError {}
+
+impl Connection {
+    /// Sends the head of a response: `status`, then `constant` fields, then `fields`, whose names are in lower case. `end`: there
+    /// is no body.
+    ///
+    /// # Errors
+    /// The stream has ended, or has a head already.
+    pub fn respond<'a>(
+        &mut self,
+        stream: StreamKey,
+        status: u16,
+        constant: Option<&Encoded>,
+        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        end: bool,
+    ) -> Result<(), SendError> {
+        let slot = self.sending(stream, Sending::Idle)?;
+        self.write_head(stream.id, status, constant, fields, end);
+        self.streams[slot].sending = if end { Sending::Ending } else { Sending::Open };
+        if end && self.sent_end(slot) {
+            write::reset(&mut self.output.ready, stream.id, crate::ErrorCode::NO_ERROR);
+        }
+        Ok(())
+    }
+
+    /// Sends the head of an interim response, such as 103 (RFC 9113 §8.1).
+    ///
+    /// # Errors
+    /// The stream has ended, or its final response has begun, or `status` is not within 100 and 199, or is 101, which HTTP/2 does not
+    /// have (§8.6).
+    pub fn inform<'a>(
+        &mut self,
+        stream: StreamKey,
+        status: u16,
+        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<(), SendError> {
+        self.sending(stream, Sending::Idle)?;
+        if !(100..200).contains(&status) || status == 101 {
+            return Err(SendError::OutOfOrder);
+        }
+        self.write_head(stream.id, status, None, fields, false);
+        Ok(())
+    }
+
+    fn write_head<'a>(
+        &mut self,
+        id: u32,
+        status: u16,
+        constant: Option<&Encoded>,
+        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        end: bool,
+    ) {
+        let encoder = &mut self.encoder;
+        header_block(&mut self.output.ready, id, end, |out| {
+            let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
+            encoder.encode([(&b":status"[..], &digits[..])], out);
+            if let Some(constant) = constant {
+                encoder.append_static(constant, out);
+            }
+            encoder.encode(fields, out);
+        });
+    }
+
+    /// Sends a piece of the body, of any size; [`Connection::send_room`] says how much should wait at most. `end`: the response
+    /// ends with it.
+    ///
+    /// # Errors
+    /// The stream has ended, or its response is not at its body.
+    pub fn send_body(&mut self, stream: StreamKey, piece: Bytes, end: bool) -> Result<(), SendError> {
+        let slot = self.sending(stream, Sending::Open)?;
+        if end {
+            self.streams[slot].sending = Sending::Ending;
+        }
+        if self.streams[slot].queued == 0 && self.goes_at_once(slot, piece.len()) {
+            self.write_body(slot, &piece, end);
+            return Ok(());
+        }
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let entry = &mut self.streams[slot];
+        if entry.queued == 0 {
+            entry.send_progress.restart(self.now_us);
+        }
+        entry.queued += piece.len();
+        entry.queue.push_back(piece);
+        self.deadlines.watch_streams(self.now_us);
+        self.schedule(slot);
+        Ok(())
+    }
+
+    /// Whether a piece is small enough, and allowed, to go right behind what is ready.
+    fn goes_at_once(&self, slot: u32, bytes: usize) -> bool {
+        let output = &self.output;
+        bytes == 0
+            || (bytes <= output.inline_bytes_max()
+                && bytes as i64 <= self.streams[slot].send_window.min(output.send_window)
+                && output.ready.len() + bytes <= self.limits.backlog_bytes as usize)
+    }
+
+    fn write_body(&mut self, slot: u32, piece: &[u8], end: bool) {
+        if piece.is_empty() && !end {
+            return;
+        }
+        let stream = &mut self.streams[slot];
+        let (id, bytes) = (stream.id, piece.len() as i64);
+        stream.send_window -= bytes;
+        self.output.send_window -= bytes;
+        let flags = if end { flag::END_STREAM } else { 0 };
+        write::header(&mut self.output.ready, piece.len(), kind::DATA, flags, id);
+        self.output.ready.extend_from_slice(piece);
+        if end && self.sent_end(slot) {
+            write::reset(&mut self.output.ready, id, crate::ErrorCode::NO_ERROR);
+        }
+    }
+
+    /// Ends the response with trailers, whose names are in lower case.
+    ///
+    /// # Errors
+    /// The stream has ended, or its response is not at its body.
+    pub fn send_trailers<'a>(
+        &mut self,
+        stream: StreamKey,
+        trailers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<(), SendError> {
+        let slot = self.sending(stream, Sending::Open)?;
+        let entry = &mut self.streams[slot];
+        entry.sending = Sending::Ending;
+        if entry.queued > 0 {
+            trailers.into_iter().for_each(|field| fields::push(&mut entry.trailers, field));
+            return Ok(());
+        }
+        let encoder = &mut self.encoder;
+        header_block(&mut self.output.ready, stream.id, true, |out| encoder.encode(trailers, out));
+        if self.sent_end(slot) {
+            write::reset(&mut self.output.ready, stream.id, crate::ErrorCode::NO_ERROR);
+        }
+        Ok(())
+    }
+
+    /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the stream once there is room.
+    pub fn send_room(&mut self, stream: StreamKey) -> usize {
+        let Some(slot) = self.streams.live(stream) else { return 0 };
+        let stream = &mut self.streams[slot];
+        let room = (self.limits.stream_send_bytes as usize).saturating_sub(stream.queued);
+        stream.wants_room = room == 0;
+        room
+    }
+
+    /// A stream that had no room, and has some now.
+    pub fn take_roomy(&mut self) -> Option<StreamKey> {
+        while let Some(key) = self.roomy.pop() {
+            if self.streams.live(key).is_some() {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority.
+    pub fn plan(&mut self, now_us: u64) -> &Plan {
+        self.now_us = now_us;
+        if self.output.plan.is_empty() && self.output.has_work() {
+            self.output.begin_plan();
+            while let Some((slot, drained, bytes)) = self.output.plan_frame(&mut self.streams) {
+                self.streams[slot].send_progress.note(bytes as u32, self.now_us);
+                self.after_frame(slot, drained);
+            }
+        }
+        &self.output.plan
+    }
+
+    /// Notes that `bytes` of the plan are written.
+    pub fn wrote(&mut self, bytes: usize) {
+        self.output.plan.advance(bytes);
+    }
+
+    fn after_frame(&mut self, slot: u32, drained: Drained) {
+        let stream = &mut self.streams[slot];
+        if stream.wants_room && stream.queued <= self.limits.stream_send_bytes as usize / 2 {
+            stream.wants_room = false;
+            self.roomy.push(self.streams.key(slot));
+        }
+        let stream = &mut self.streams[slot];
+        if drained == Drained::Some || stream.sending != Sending::Ending {
+            return;
+        }
+        let id = stream.id;
+        if !stream.trailers.is_empty() {
+            let trailers = std::mem::take(&mut stream.trailers);
+            let encoder = &mut self.encoder;
+            self.output.after_body(|out| {
+                header_block(out, id, true, |out| encoder.encode(fields::iter(&trailers), out));
+            });
+            self.streams[slot].trailers = trailers;
+        }
+        if self.sent_end(slot) {
+            self.output.after_body(|out| write::reset(out, id, crate::ErrorCode::NO_ERROR));
+        }
+    }
+
+    /// The response is out. True: the request is not through, and is to be stopped, since nobody wants the rest of it (RFC 9113
+    /// §8.1).
+    fn sent_end(&mut self, slot: u32) -> bool {
+        let receiving = self.streams[slot].receiving;
+        self.remove_stream(slot, if receiving { Ended::ByUs } else { Ended::ByPeer });
+        receiving
+    }
+
+    fn sending(&self, stream: StreamKey, wanted: Sending) -> Result<u32, SendError> {
+        let slot = self.streams.live(stream).ok_or(SendError::Gone)?;
+        if self.streams[slot].sending == wanted { Ok(slot) } else { Err(SendError::OutOfOrder) }
+    }
+}

@@ -1,0 +1,144 @@
+//! What may not take for ever.
+
+use super::*;
+
+const SECOND_US: u64 = 1_000_000;
+
+#[track_caller]
+fn assert_ends_at(client: &mut Client, time_us: u64, code: ErrorCode) {
+    assert_eq!(client.wait(time_us - 1), NONE);
+    let events = client.wait(1);
+    client.assert_closes(&events, code);
+}
+
+#[test]
+fn a_preface_that_does_not_come() {
+    let mut client = Client::silent(Limits::default(), EmitMode::Auto);
+    client.send(&PREFACE[..20]);
+    assert_ends_at(&mut client, Limits::default().preface_us, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
+fn settings_that_do_not_follow_the_preface() {
+    let mut client = Client::silent(Limits::default(), EmitMode::Auto);
+    client.send(PREFACE);
+    assert_ends_at(&mut client, Limits::default().preface_us, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
+fn rfc9113_6_5_3_settings_that_are_not_acknowledged() {
+    let mut client = Client::silent(Limits::default(), EmitMode::Auto);
+    client.send(PREFACE);
+    client.send_settings(&[]);
+    assert_ends_at(&mut client, Limits::default().settings_ack_us, ErrorCode::SETTINGS_TIMEOUT);
+}
+
+#[test]
+fn a_frame_that_comes_byte_by_byte() {
+    let mut client = Client::new();
+    let frame = frame(kind::PING, 0, 0, &[0; 8]);
+    for &byte in &frame[..9] {
+        client.send(&[byte]);
+        assert_eq!(client.wait(SECOND_US), NONE);
+    }
+    client.send(&frame[9..10]);
+    assert_ends_at(&mut client, SECOND_US, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
+fn a_header_block_that_does_not_end() {
+    let mut client = Client::new();
+    let block = client.block(GET);
+    client.send_frame(kind::HEADERS, flag::END_STREAM, 1, &block);
+    assert_eq!(client.wait(9 * SECOND_US), NONE);
+    client.send_frame(kind::CONTINUATION, 0, 1, b"");
+    assert_ends_at(&mut client, SECOND_US, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
+fn frames_that_come_whole_may_come_slowly() {
+    let mut client = Client::new();
+    client.post(1);
+    for _ in 0..100 {
+        client.send_frame(kind::PING, 0, 0, &[0; 8]);
+        assert_eq!(client.wait(9 * SECOND_US), NONE);
+    }
+}
+
+#[test]
+fn a_body_of_known_length_that_stops() {
+    let mut client = Client::new();
+    client.headers(1, 0, &and(POST, &[("content-length", "100000")]));
+    client.post(3);
+    let stream = client.streams[0];
+    for time in 0..60 {
+        // A byte a second is not progress.
+        let events = client.data(1, b"x", false);
+        client.connection.consumed(stream, 1);
+        let stalled = client.wait(SECOND_US);
+        if !stalled.is_empty() {
+            assert_eq!((time, stalled), (29, vec!["reset 1 CANCEL".to_string()]));
+            break;
+        }
+        assert_eq!(events, ["data 1 1"]);
+    }
+    client.assert_resets(1, ErrorCode::CANCEL);
+    // One whose length is not known may be a conversation.
+    assert_eq!(client.data(3, b"x", false), ["data 3 1"]);
+}
+
+#[test]
+fn a_body_that_we_do_not_consume_is_not_late() {
+    let mut client = Client::new();
+    client.headers(1, 0, &and(POST, &[("content-length", "100000")]));
+    client.data(1, b"x", false);
+    assert_eq!(client.wait(100 * SECOND_US), NONE);
+    assert_eq!(client.data(1, b"x", false), ["data 1 1"]);
+}
+
+#[test]
+fn a_response_that_is_not_taken() {
+    let mut client = Client::new();
+    client.send_settings(&[Setting::InitialWindowSize(10_000)]);
+    client.get(1);
+    client.answer(&[0; 100_000]);
+    client.frames();
+    assert_eq!(client.wait(29 * SECOND_US), NONE);
+    client.open_window(1, 5_000);
+    client.frames();
+    for _ in 0..29 {
+        client.open_window(1, 1);
+        client.frames();
+        assert_eq!(client.wait(SECOND_US), NONE);
+    }
+    assert_eq!(client.wait(SECOND_US), ["reset 1 CANCEL"]);
+    client.assert_resets(1, ErrorCode::CANCEL);
+}
+
+#[test]
+fn a_handler_may_take_its_time() {
+    let mut client = Client::new();
+    client.get(1);
+    assert_eq!(client.connection.next_deadline(), None);
+    assert_eq!(client.wait(3_600 * SECOND_US), NONE);
+    client.answer(b"late");
+    assert_eq!(client.frames().len(), 2);
+}
+
+#[test]
+fn a_connection_without_streams_ends_in_peace() {
+    let mut client = Client::new();
+    let idle_us = Limits::default().idle_us;
+    client.wait(idle_us - 1);
+    client.get(1);
+    client.wait(idle_us);
+    client.answer(b"x");
+    client.frames();
+    assert_eq!(client.wait(idle_us - 1), NONE);
+    assert_eq!(client.frames(), NONE);
+    client.wait(1);
+    assert_eq!(client.frames(), ["GOAWAY 2147483647 NO_ERROR", "PING draining"]);
+    client.wait(SECOND_US);
+    assert_eq!(client.frames(), ["GOAWAY 1 NO_ERROR"]);
+    assert!(client.connection.is_done());
+}

@@ -1,0 +1,131 @@
+//! Flow control (RFC 9113 §5.2, §6.9).
+//!
+//! What the peer sends is given back as credit when it is consumed, in steps of half a window. What is sent to the peer
+//! keeps within the windows that it opens.
+
+use super::guard::Costly;
+use super::{Connection, StreamKey};
+use crate::error::{ErrorCode, Fault};
+use crate::frame::{MAX_31_BITS, write};
+use crate::limits::SMALL_WINDOW_BYTES;
+
+/// Every window's size before anybody has said otherwise (RFC 9113 §6.9.2).
+pub(super) const FIRST_WINDOW_BYTES: u32 = 65_535;
+
+/// What the peer may send on all streams together.
+#[derive(Debug)]
+pub(super) struct ReceiveWindow {
+    left: i64,
+    /// Consumed, and not yet given back.
+    owed: u32,
+    size: u32,
+}
+
+impl ReceiveWindow {
+    pub(super) fn new(size: u32) -> Self {
+        Self { left: size.into(), owed: 0, size }
+    }
+
+    /// Takes bytes off.
+    pub(super) fn take(&mut self, bytes: u32) -> Result<(), Fault> {
+        self.left -= i64::from(bytes);
+        if self.left >= 0 {
+            return Ok(());
+        }
+        Err(Fault::connection(
+            ErrorCode::FLOW_CONTROL_ERROR,
+            "more came in than the connection's window allows",
+        ))
+    }
+
+    /// Gives bytes back, at once or with later ones.
+    pub(super) fn give(&mut self, bytes: u32, out: &mut Vec<u8>) {
+        self.owed += bytes;
+        if self.owed >= self.size / 2 {
+            write::window_update(out, 0, self.owed);
+            self.left += i64::from(self.owed);
+            self.owed = 0;
+        }
+    }
+}
+
+impl Connection {
+    /// Gives `bytes` of the body of a request back to the peer as credit: they take no memory any more. What a stream that has
+    /// ended held was given back then.
+    pub fn consumed(&mut self, stream: StreamKey, bytes: usize) {
+        let Some(slot) = self.streams.live(stream) else { return };
+        let bytes = self.streams[slot].unconsumed.min(bytes as u32);
+        self.streams[slot].unconsumed -= bytes;
+        self.give_credit(slot, bytes);
+    }
+
+    /// Gives bytes back that are consumed, or that nobody will see, such as padding.
+    pub(super) fn give_credit(&mut self, slot: u32, bytes: u32) {
+        self.receive.give(bytes, &mut self.output.ready);
+        let stream = &mut self.streams[slot];
+        stream.owed += bytes;
+        if stream.receiving && stream.owed >= self.limits.stream_receive_bytes / 2 {
+            write::window_update(&mut self.output.ready, stream.id, stream.owed);
+            stream.receive_window += i64::from(stream.owed);
+            stream.owed = 0;
+        }
+    }
+
+    /// WINDOW_UPDATE (RFC 9113 §6.9, §6.9.1).
+    pub(super) fn on_window_update(&mut self, id: u32, increment: u32) -> Result<(), Fault> {
+        if increment < SMALL_WINDOW_BYTES {
+            self.guard.count(Costly::SmallWindow, self.now_us)?;
+        }
+        if id == 0 {
+            self.output.send_window += i64::from(increment);
+            if self.output.send_window > MAX_31_BITS.into() {
+                return Err(Fault::connection(
+                    ErrorCode::FLOW_CONTROL_ERROR,
+                    "the connection's window overflows",
+                ));
+            }
+            return Ok(());
+        }
+        let Some(slot) = self.streams.slot(id) else { return self.on_late_frame(id, true) };
+        let stream = &mut self.streams[slot];
+        stream.send_window += i64::from(increment);
+        if stream.send_window > MAX_31_BITS.into() {
+            return Err(Fault::stream(id, ErrorCode::FLOW_CONTROL_ERROR, "the stream's window overflows"));
+        }
+        self.schedule(slot);
+        Ok(())
+    }
+
+    /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113 §6.9.2).
+    pub(super) fn on_first_window(&mut self, bytes: u32) -> Result<(), Fault> {
+        let change = i64::from(bytes) - self.first_send_window;
+        if change == 0 {
+            return Ok(());
+        }
+        self.guard.count(Costly::SmallWindow, self.now_us)?;
+        self.first_send_window = bytes.into();
+        let mut from = 0;
+        while let Some(slot) = self.streams.next_live(from) {
+            from = slot + 1;
+            let stream = &mut self.streams[slot];
+            stream.send_window += change;
+            if stream.send_window > MAX_31_BITS.into() {
+                return Err(Fault::connection(
+                    ErrorCode::FLOW_CONTROL_ERROR,
+                    "SETTINGS_INITIAL_WINDOW_SIZE makes a stream's window overflow",
+                ));
+            }
+            self.schedule(slot);
+        }
+        Ok(())
+    }
+
+    /// Puts a stream where it belongs: among those that can send, or not.
+    pub(super) fn schedule(&mut self, slot: u32) {
+        if self.streams[slot].is_sendable() {
+            self.output.schedule.insert(&mut self.streams, slot);
+        } else {
+            self.output.schedule.remove(&mut self.streams, slot);
+        }
+    }
+}

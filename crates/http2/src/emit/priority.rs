@@ -1,0 +1,67 @@
+//! Priorities of RFC 9218.
+
+/// How urgent a response is, and whether it is of use in pieces (RFC 9218 §4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Priority {
+    /// 0 is the most urgent, 7 the least.
+    pub urgency: u8,
+    /// Whether it shares with its equals, or goes after those that were asked for before it.
+    pub incremental: bool,
+}
+
+impl Default for Priority {
+    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have such streams wait
+    /// for each other, which is right for a page that is shown in order and wrong for requests that know nothing of each
+    /// other.
+    fn default() -> Self {
+        Self { urgency: 3, incremental: true }
+    }
+}
+
+impl Priority {
+    /// Urgencies that there are.
+    pub(crate) const URGENCIES: usize = 8;
+
+    /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is passed over, as RFC
+    /// 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not that of a stream without priority.
+    pub fn parse(value: &[u8]) -> Self {
+        let mut priority = Self { urgency: 3, incremental: false };
+        for member in value.split(|&byte| byte == b',') {
+            let item = member.split(|&byte| byte == b';').next().unwrap_or_default();
+            match item.trim_ascii() {
+                &[b'u', b'=', digit @ b'0'..=b'7'] => priority.urgency = digit - b'0',
+                b"i" | b"i=?1" => priority.incremental = true,
+                b"i=?0" => priority.incremental = false,
+                _ => {}
+            }
+        }
+        priority
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_reads(value: &str, urgency: u8, incremental: bool) {
+        assert_eq!(Priority::parse(value.as_bytes()), Priority { urgency, incremental }, "{value}");
+    }
+
+    #[test]
+    fn rfc9218_4_urgency_and_incremental() {
+        assert_reads("", 3, false);
+        assert_reads("u=0", 0, false);
+        assert_reads("u=7, i", 7, true);
+        assert_reads("i=?1,u=5;foo=bar", 5, true);
+        assert_reads("i, i=?0", 3, false);
+    }
+
+    #[test]
+    fn rfc9218_4_what_is_unknown_or_out_of_range_is_passed_over() {
+        assert_reads("u=8", 3, false);
+        assert_reads("u=-1, x, i", 3, true);
+        assert_reads("u=\"1\", i=1", 3, false);
+        assert_reads("\u{fffd},,,=", 3, false);
+    }
+}
