@@ -89,6 +89,7 @@ impl Apply<'_> {
         let tags = self.tags_of(change, &mut blobs);
         for (number, (id, version)) in change.items.iter().enumerate() {
             let got = code(&self.outcome.results[number]);
+            self.end_before_change(*id, change.action.verb(), got);
             let expected = self.may_change(*id, *version, change.action.verb(), to);
             let expected_or_moved_on = expected.contains(&got) || self.has_moved_on(*id, *version, got);
             ensure!(expected_or_moved_on, "message {id} got {got}, not {}", expected.join(" or "));
@@ -144,6 +145,24 @@ impl Apply<'_> {
         match verb {
             Verb::Retry if message.keys.may_block() => &["ok", "wrong_state"],
             _ => &["ok"],
+        }
+    }
+
+    /// An earlier message of the same record may have let one go on whose time was over, and so end: it is no longer there to be
+    /// changed, or is cancelled as a dead letter.
+    fn end_before_change(&mut self, id: MessageId, verb: Verb, got: &str) {
+        let Some(message) = self.world.messages.get(&id) else { return };
+        if !(message.keys.may_block() && message.waits() && message.is_over(self.now_us)) {
+            return;
+        }
+        let (queue, known) = (self.engine.queue(message.queue), &self.world.queues[&message.queue]);
+        let more_died = queue.is_some_and(|queue| queue.counters.died > known.totals.died);
+        match got {
+            "ok" if verb == Verb::Cancel && more_died => self.end_waiting(id),
+            "wrong_state" | "message_not_found" => {
+                self.ends_instead(id, self.now_us);
+            }
+            _ => {}
         }
     }
 

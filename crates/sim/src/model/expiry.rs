@@ -133,7 +133,8 @@ impl Apply<'_> {
         ends
     }
 
-    fn end_waiting(&mut self, id: MessageId) {
+    /// Ends as the queue says.
+    pub(super) fn end_waiting(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         let Some((_, reason)) = message.end.first() else { return };
         match self.world.queues[&message.queue].settings.on_expire {
