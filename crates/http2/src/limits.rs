@@ -39,6 +39,13 @@ pub struct Limits {
     pub plan_bytes: u32,
     /// The largest piece of a body that is copied behind its header, rather than being written from where it is.
     pub copy_bytes: u32,
+    /// Bytes that are encrypted before the transport has taken those before them.
+    pub encrypt_ahead_bytes: u32,
+    /// The size of records at the beginning of a flight, so that the first can be decrypted when its packet is there.
+    pub short_record_bytes: u32,
+    /// Bytes that go in short records, at first and after a pause of `short_idle_us`: about what a connection may send before the
+    /// peer has answered.
+    pub short_flight_bytes: u32,
 
     /// Streams that end early: that the peer resets, refused ones, and those with an error of the peer (CVE-2023-44487,
     /// CVE-2025-8671).
@@ -70,6 +77,8 @@ pub struct Limits {
     pub idle_us: u64,
     /// How long the first step of a graceful end waits for the peer's answer, before the second step is made without.
     pub drain_us: u64,
+    /// How long nothing was written when a flight begins anew, with short records.
+    pub short_idle_us: u64,
 }
 
 /// Progress that is worth the name: what comes or goes in smaller steps than this, a stall of its deadline ends.
@@ -94,6 +103,9 @@ impl Default for Limits {
             backlog_bytes: 64 << 10,
             plan_bytes: 64 << 10,
             copy_bytes: 1_024,
+            encrypt_ahead_bytes: 64 << 10,
+            short_record_bytes: 1_300,
+            short_flight_bytes: 16 << 10,
             resets: Allowance { burst: 1_000, per_second: 100 },
             pings: Allowance { burst: 100, per_second: 10 },
             settings: Allowance { burst: 100, per_second: 10 },
@@ -108,6 +120,7 @@ impl Default for Limits {
             read_stall_us: 30 * SECOND_US,
             idle_us: 180 * SECOND_US,
             drain_us: SECOND_US,
+            short_idle_us: SECOND_US,
         }
     }
 }
@@ -135,7 +148,9 @@ impl Limits {
         within("stream_send_bytes", self.stream_send_bytes, 1_024, MAX_31_BITS)?;
         within("backlog_bytes", self.backlog_bytes, 1_024, 1 << 30)?;
         within("plan_bytes", self.plan_bytes, 1_024, 1 << 30)?;
-        within("copy_bytes", self.copy_bytes, 0, PAYLOAD_BYTES_MAX)
+        within("copy_bytes", self.copy_bytes, 0, PAYLOAD_BYTES_MAX)?;
+        within("encrypt_ahead_bytes", self.encrypt_ahead_bytes, PAYLOAD_BYTES_MAX, 1 << 30)?;
+        within("short_record_bytes", self.short_record_bytes, 64, PAYLOAD_BYTES_MAX)
     }
 }
 

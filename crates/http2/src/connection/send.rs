@@ -187,17 +187,23 @@ impl Connection {
         None
     }
 
-    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority.
-    pub fn plan(&mut self, now_us: u64) -> &Plan {
+    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority, up to
+    /// `bytes_max` bytes or the limit of a plan.
+    pub fn plan(&mut self, now_us: u64, bytes_max: usize) -> &Plan {
         self.now_us = now_us;
         if self.output.plan.is_empty() && self.output.has_work() {
-            self.output.begin_plan();
+            self.output.begin_plan(bytes_max);
             while let Some((slot, drained, bytes)) = self.output.plan_frame(&mut self.streams) {
                 self.streams[slot].send_progress.note(bytes as u32, self.now_us);
                 self.after_frame(slot, drained);
             }
         }
         &self.output.plan
+    }
+
+    /// Whether all of the last plan is written.
+    pub fn plan_is_written(&self) -> bool {
+        self.output.plan.is_empty()
     }
 
     /// Notes that `bytes` of the plan are written.

@@ -33,6 +33,8 @@ pub(crate) struct Output {
     copy_bytes: usize,
     by_frame: bool,
     plan_bytes: usize,
+    /// Bytes that the current plan may have.
+    room: usize,
 }
 
 /// How much of a stream's queue a frame has taken.
@@ -62,6 +64,7 @@ impl Output {
             copy_bytes,
             by_frame: mode == EmitMode::Naive,
             plan_bytes: plan_bytes as usize,
+            room: 0,
         }
     }
 
@@ -75,15 +78,16 @@ impl Output {
         !self.plan.is_empty() || !self.ready.is_empty() || (!self.schedule.is_empty() && self.send_window > 0)
     }
 
-    /// Begins the next plan with the frames that are ready.
-    pub(crate) fn begin_plan(&mut self) {
+    /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those are.
+    pub(crate) fn begin_plan(&mut self, bytes_max: usize) {
+        self.room = self.plan_bytes.min(bytes_max);
         self.plan.begin(&mut self.ready, self.by_frame);
     }
 
     /// Plans one frame of the body that is next: its slot, whether its queue is empty now, and how many bytes it were. Nothing when
     /// no stream can send, or the plan is full.
     pub(crate) fn plan_frame(&mut self, streams: &mut Streams) -> Option<(u32, Drained, usize)> {
-        let room = self.plan_bytes.saturating_sub(self.plan.len());
+        let room = self.room.saturating_sub(self.plan.len());
         if self.send_window <= 0 || room < FRAME_BYTES_MIN {
             return None;
         }

@@ -40,24 +40,21 @@ impl Plan {
         self.left == 0
     }
 
-    /// Fills `slices` with what comes next, and says how many it has filled.
-    pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    /// Fills `slices` with what comes next, at most `bytes_max` bytes of it, and says how many it has filled.
+    pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>], mut bytes_max: usize) -> usize {
         let mut filled = 0;
         let mut skip = self.written;
         for (slot, part) in slices.iter_mut().zip(&self.parts[self.part..]) {
-            *slot = IoSlice::new(&self.bytes(part)[skip..]);
-            skip = 0;
+            let bytes = &self.bytes(part)[std::mem::take(&mut skip)..];
+            let bytes = &bytes[..bytes.len().min(bytes_max)];
+            *slot = IoSlice::new(bytes);
+            bytes_max -= bytes.len();
             filled += 1;
-            if self.by_frame {
+            if self.by_frame || bytes_max == 0 {
                 break;
             }
         }
         filled
-    }
-
-    /// The first slice of what comes next, or nothing at the end.
-    pub fn first(&self) -> &[u8] {
-        self.parts.get(self.part).map_or(&[], |part| &self.bytes(part)[self.written..])
     }
 
     /// Notes that `bytes` more are written.
@@ -151,7 +148,7 @@ mod tests {
 
     fn text(plan: &Plan) -> String {
         let mut slices = [IoSlice::new(&[]); 8];
-        let filled = plan.slices(&mut slices);
+        let filled = plan.slices(&mut slices, usize::MAX);
         let bytes = slices[..filled].iter().flat_map(|slice| slice.iter()).copied().collect();
         String::from_utf8(bytes).expect("text")
     }
@@ -160,8 +157,10 @@ mod tests {
     fn neighbours_in_the_scratch_are_one_slice() {
         let plan = plan();
         let mut slices = [IoSlice::new(&[]); 8];
-        assert_eq!(plan.slices(&mut slices), 3);
-        assert_eq!(plan.slices(&mut slices[..2]), 2);
+        assert_eq!(plan.slices(&mut slices, 100), 3);
+        assert_eq!(plan.slices(&mut slices[..2], 100), 2);
+        assert_eq!(plan.slices(&mut slices, 8), 2);
+        assert_eq!(&*slices[1], b"a ");
         assert_eq!(text(&plan), "headera large body!");
         assert_eq!(plan.len(), 19);
     }

@@ -128,9 +128,9 @@ impl Client {
 
     /// The bytes of the next plan.
     pub(super) fn plan(&mut self) -> Vec<u8> {
-        let plan = self.connection.plan(self.now_us);
+        let plan = self.connection.plan(self.now_us, usize::MAX);
         let mut slices = [std::io::IoSlice::new(&[]); 1_000];
-        let filled = plan.slices(&mut slices);
+        let filled = plan.slices(&mut slices, usize::MAX);
         let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter()).copied().collect();
         self.connection.wrote(bytes.len());
         bytes

@@ -1,0 +1,209 @@
+//! The body of a request, as the service reads it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::error::ErrorCode;
+
+/// The body of a request. What is read of it is given back to the client as credit.
+#[derive(Debug)]
+pub struct RequestBody(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    /// None, or all of it was read.
+    Empty,
+    /// It was there with its head.
+    Whole(Bytes),
+    Streamed {
+        shared: Arc<Shared>,
+        bytes_left: Option<u64>,
+    },
+}
+
+/// Why a body ends before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyError {
+    /// The stream, or the connection, has ended with this code.
+    Reset(ErrorCode),
+    /// The trailers have a field that the types of `http` cannot hold.
+    Trailers,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reset(code) => write!(f, "the request has ended before its end: {code}"),
+            Self::Trailers => f.write_str("the trailers are not right"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+impl RequestBody {
+    pub(super) fn empty() -> Self {
+        Self(Inner::Empty)
+    }
+
+    pub(super) fn whole(bytes: Bytes) -> Self {
+        Self(if bytes.is_empty() { Inner::Empty } else { Inner::Whole(bytes) })
+    }
+
+    pub(super) fn streamed(shared: Arc<Shared>, bytes_left: Option<u64>) -> Self {
+        Self(Inner::Streamed { shared, bytes_left })
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let (shared, bytes_left) = match &mut self.0 {
+            Inner::Streamed { shared, bytes_left } => (shared, bytes_left),
+            inner => {
+                let Inner::Whole(bytes) = std::mem::replace(inner, Inner::Empty) else {
+                    return Poll::Ready(None);
+                };
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+        };
+        let polled = shared.poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                *bytes_left = bytes_left.map(|left| left.saturating_sub(bytes));
+            }
+            Poll::Ready(_) => self.0 = Inner::Empty,
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Inner::Empty => true,
+            Inner::Whole(_) => false,
+            Inner::Streamed { shared, .. } => shared.is_over(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Empty => SizeHint::with_exact(0),
+            Inner::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Inner::Streamed { bytes_left, .. } => {
+                bytes_left.map_or_else(SizeHint::default, SizeHint::with_exact)
+            }
+        }
+    }
+}
+
+/// What connection and service share of a body. Its size is bounded by the stream's window.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Wakes the connection when something was consumed.
+    connection: Waker,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pieces: VecDeque<Bytes>,
+    trailers: Option<HeaderMap>,
+    end: bool,
+    error: Option<BodyError>,
+    /// Bytes that were read, and not yet given back.
+    consumed: usize,
+    reader: Option<Waker>,
+}
+
+impl Shared {
+    pub(super) fn new(connection: Waker) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), connection })
+    }
+
+    pub(super) fn push(&self, piece: Bytes, end: bool) {
+        self.change(|state| {
+            if !piece.is_empty() {
+                state.pieces.push_back(piece);
+            }
+            state.end = end;
+        });
+    }
+
+    pub(super) fn finish(&self, trailers: Option<HeaderMap>) {
+        self.change(|state| {
+            state.end = true;
+            state.error = if trailers.is_none() { Some(BodyError::Trailers) } else { state.error };
+            state.trailers = trailers;
+        });
+    }
+
+    /// Ends it early, unless it has ended.
+    pub(super) fn fail(&self, code: ErrorCode) {
+        self.change(|state| {
+            if !state.end {
+                state.end = true;
+                state.error = Some(BodyError::Reset(code));
+            }
+        });
+    }
+
+    /// Bytes that were read since the last call.
+    pub(super) fn take_consumed(&self) -> usize {
+        std::mem::take(&mut self.lock().consumed)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.end && state.error.is_none() && state.pieces.is_empty() && state.trailers.is_none()
+    }
+
+    fn poll_frame(&self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let mut state = self.lock();
+        if let Some(piece) = state.pieces.pop_front() {
+            state.consumed += piece.len();
+            drop(state);
+            self.connection.wake_by_ref();
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+        if let Some(error) = state.error {
+            return Poll::Ready(Some(Err(error)));
+        }
+        if let Some(trailers) = state.trailers.take().filter(|trailers| !trailers.is_empty()) {
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+        }
+        if state.end {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing can panic while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,93 @@
+//! Heads, from and to the types of `http`.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Method, Request, Uri, Version};
+
+use crate::connection::RequestHead;
+
+/// The protocol of an extended CONNECT (RFC 8441 §4), such as `websocket`: an extension of the request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Protocol(pub HeaderValue);
+
+/// A head that HTTP/2 allows, and the types of `http` do not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NotHttp;
+
+/// The head of a request.
+pub(super) fn request(head: RequestHead<'_>) -> Result<Request<()>, NotHttp> {
+    let mut request = Request::new(());
+    *request.version_mut() = Version::HTTP_2;
+    *request.method_mut() = Method::from_bytes(head.method()).map_err(|_| NotHttp)?;
+    *request.uri_mut() = uri(&head)?;
+    *request.headers_mut() = fields(head.fields())?;
+    if let Some(protocol) = head.protocol() {
+        let protocol = HeaderValue::from_bytes(protocol).map_err(|_| NotHttp)?;
+        request.extensions_mut().insert(Protocol(protocol));
+    }
+    Ok(request)
+}
+
+fn uri(head: &RequestHead<'_>) -> Result<Uri, NotHttp> {
+    let mut parts = http::uri::Parts::default();
+    if let Some(authority) = head.authority() {
+        parts.authority = Some(Authority::try_from(authority).map_err(|_| NotHttp)?);
+        // A URI of `http` has a scheme only together with an authority.
+        if let Some(scheme) = head.scheme() {
+            parts.scheme = Some(Scheme::try_from(scheme).map_err(|_| NotHttp)?);
+        }
+    }
+    if let Some(path) = head.path() {
+        parts.path_and_query = Some(PathAndQuery::try_from(path).map_err(|_| NotHttp)?);
+    }
+    Uri::from_parts(parts).map_err(|_| NotHttp)
+}
+
+/// Fields; pieces of a cookie become one (RFC 9113 §8.2.3).
+pub(super) fn fields<'a>(from: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<HeaderMap, NotHttp> {
+    let mut map = HeaderMap::new();
+    for (name, value) in from {
+        let name = HeaderName::from_bytes(name).map_err(|_| NotHttp)?;
+        let value = match map.get(header::COOKIE) {
+            Some(first) if name == header::COOKIE => {
+                let joined = [first.as_bytes(), b"; ", value].concat();
+                map.insert(header::COOKIE, HeaderValue::from_bytes(&joined).map_err(|_| NotHttp)?);
+                continue;
+            }
+            _ => HeaderValue::from_bytes(value).map_err(|_| NotHttp)?,
+        };
+        map.try_append(name, value).map_err(|_| NotHttp)?;
+    }
+    Ok(map)
+}
+
+/// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2).
+pub(super) fn to_wire(map: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
+    map.iter()
+        .filter(|(name, _)| {
+            !matches!(
+                name.as_str(),
+                "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade"
+            )
+        })
+        .map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
+}
+
+/// The `date` field, written once a second.
+#[derive(Debug, Default)]
+pub(super) struct Date {
+    text: String,
+    written: Option<Instant>,
+}
+
+impl Date {
+    pub(super) fn text(&mut self) -> &str {
+        if self.written.is_none_or(|written| written.elapsed() >= Duration::from_secs(1)) {
+            self.text = httpdate::fmt_http_date(SystemTime::now());
+            self.written = Some(Instant::now());
+        }
+        &self.text
+    }
+}

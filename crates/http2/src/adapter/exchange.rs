@@ -1,0 +1,255 @@
+//! One call: the body of its request, its future, the body of its response.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body::Body;
+
+use super::body::{RequestBody, Shared};
+use super::convert::{self, Date};
+use super::wakes::Wakes;
+use crate::connection::{Connection, SendError, StreamKey};
+use crate::error::ErrorCode;
+
+/// The place of one stream, used for one after the other.
+pub(super) struct Exchange<F, B> {
+    stream: Option<StreamKey>,
+    waker: Waker,
+    /// Until the service gets it.
+    head: Option<Request<()>>,
+    is_head_request: bool,
+    incoming: Incoming,
+    call: Pin<Box<Option<F>>>,
+    response: Pin<Box<Option<B>>>,
+}
+
+/// The body of the request, as far as it came.
+enum Incoming {
+    /// Nothing came yet.
+    Nothing,
+    /// It is over; what came is still here if the service has not got it.
+    Over(Bytes),
+    Streamed(Arc<Shared>),
+}
+
+impl<F, B> Exchange<F, B> {
+    pub(super) fn new(wakes: &Arc<Wakes>, slot: usize) -> Self {
+        Self {
+            stream: None,
+            waker: wakes.waker(slot),
+            head: None,
+            is_head_request: false,
+            incoming: Incoming::Nothing,
+            call: Box::pin(None),
+            response: Box::pin(None),
+        }
+    }
+
+    /// The stream whose call this is.
+    pub(super) fn stream(&self) -> Option<StreamKey> {
+        self.stream
+    }
+
+    /// A request has come.
+    pub(super) fn begin(&mut self, stream: StreamKey, head: Request<()>, end: bool) {
+        debug_assert!(self.stream.is_none());
+        self.stream = Some(stream);
+        self.is_head_request = head.method() == Method::HEAD;
+        self.head = Some(head);
+        self.incoming = if end { Incoming::Over(Bytes::new()) } else { Incoming::Nothing };
+    }
+
+    pub(super) fn on_data(&mut self, data: Bytes, end: bool) {
+        match &self.incoming {
+            Incoming::Nothing if end => self.incoming = Incoming::Over(data),
+            _ => self.shared().push(data, end),
+        }
+    }
+
+    /// The request has ended with trailers, or with some that cannot be told.
+    pub(super) fn on_trailers(&mut self, trailers: Option<HeaderMap>) {
+        self.shared().finish(trailers);
+    }
+
+    /// The body, from now on streamed.
+    fn shared(&mut self) -> &Shared {
+        if !matches!(self.incoming, Incoming::Streamed(_)) {
+            self.incoming = Incoming::Streamed(Shared::new(self.waker.clone()));
+        }
+        match &self.incoming {
+            Incoming::Streamed(shared) => shared,
+            _ => unreachable!("it was made so just now"),
+        }
+    }
+
+    /// The request, for the service: once.
+    pub(super) fn take_request(&mut self) -> Option<Request<RequestBody>> {
+        let head = self.head.take()?;
+        if matches!(self.incoming, Incoming::Nothing) {
+            self.shared();
+        }
+        let body = match &mut self.incoming {
+            Incoming::Nothing => RequestBody::empty(),
+            Incoming::Over(bytes) => RequestBody::whole(std::mem::take(bytes)),
+            Incoming::Streamed(shared) => {
+                let length = head.headers().get(header::CONTENT_LENGTH);
+                let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+                RequestBody::streamed(shared.clone(), length)
+            }
+        };
+        Some(head.map(|()| body))
+    }
+
+    pub(super) fn start(&mut self, call: F) {
+        self.call.set(Some(call));
+    }
+
+    /// Lets go of everything; whoever still reads the request sees `code`, unless it is whole.
+    pub(super) fn end(&mut self, code: Option<ErrorCode>) {
+        self.stream = None;
+        self.head = None;
+        self.call.set(None);
+        self.response.set(None);
+        if let Incoming::Streamed(shared) = std::mem::replace(&mut self.incoming, Incoming::Nothing) {
+            shared.fail(code.unwrap_or(ErrorCode::NO_ERROR));
+        }
+    }
+}
+
+impl<F, B> Drop for Exchange<F, B> {
+    /// The body of a request may live longer, in a task of its own.
+    fn drop(&mut self) {
+        self.end(Some(ErrorCode::CANCEL));
+    }
+}
+
+impl<F, B, E> Exchange<F, B>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
+{
+    /// Goes on as far as possible now.
+    pub(super) fn poll(&mut self, connection: &mut Connection, date: &mut Date) {
+        let Some(stream) = self.stream else { return };
+        let waker = self.waker.clone();
+        let mut context = Context::from_waker(&waker);
+        let polled = match self.call.as_mut().as_pin_mut() {
+            Some(call) => call.poll(&mut context),
+            None => Poll::Pending,
+        };
+        let mut progress = Ok(if self.response.is_some() { Step::Goes } else { Step::Waits });
+        if let Poll::Ready(result) = polled {
+            self.call.set(None);
+            progress = match result {
+                Ok(response) => self.respond(connection, stream, response, date),
+                Err(_) => Err(Failed),
+            };
+        }
+        while let Ok(Step::Goes) = progress {
+            progress = self.send(connection, stream, &mut context);
+        }
+        if let Incoming::Streamed(shared) = &self.incoming {
+            connection.consumed(stream, shared.take_consumed());
+        }
+        match progress {
+            Ok(Step::Goes | Step::Waits) => {}
+            Ok(Step::Over) => self.end(None),
+            Err(Failed) => {
+                connection.reset(stream, ErrorCode::INTERNAL_ERROR);
+                self.end(Some(ErrorCode::INTERNAL_ERROR));
+            }
+        }
+    }
+
+    /// Sends the head of the response.
+    fn respond(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamKey,
+        response: Response<B>,
+        date: &mut Date,
+    ) -> Result<Step, Failed> {
+        let (head, body) = response.into_parts();
+        let no_body = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let end = self.is_head_request || no_body || body.is_end_stream();
+        let date = (!head.headers.contains_key(header::DATE)).then(|| (&b"date"[..], date.text().as_bytes()));
+        let mut digits = [0; 20];
+        let has_length = no_body || head.headers.contains_key(header::CONTENT_LENGTH);
+        let length = body.size_hint().exact().filter(|&bytes| !has_length && (bytes > 0 || !end));
+        let length = length.map(|bytes| (&b"content-length"[..], decimal(bytes, &mut digits)));
+        let fields = convert::to_wire(&head.headers).chain(length).chain(date);
+        connection.respond(stream, head.status.as_u16(), None, fields, end)?;
+        if end {
+            return Ok(Step::Over);
+        }
+        self.response.set(Some(body));
+        Ok(Step::Goes)
+    }
+
+    /// Sends the next frame of the response's body.
+    fn send(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamKey,
+        context: &mut Context<'_>,
+    ) -> Result<Step, Failed> {
+        let Some(mut body) = self.response.as_mut().as_pin_mut() else { return Ok(Step::Waits) };
+        if connection.send_room(stream) == 0 {
+            return Ok(Step::Waits);
+        }
+        let frame = match body.as_mut().poll_frame(context) {
+            Poll::Pending => return Ok(Step::Waits),
+            Poll::Ready(None) => {
+                connection.send_body(stream, Bytes::new(), true)?;
+                return Ok(Step::Over);
+            }
+            Poll::Ready(Some(frame)) => frame.map_err(|_| Failed)?,
+        };
+        match frame.into_data() {
+            Ok(mut data) => {
+                let end = body.is_end_stream();
+                connection.send_body(stream, data.copy_to_bytes(data.remaining()), end)?;
+                Ok(if end { Step::Over } else { Step::Goes })
+            }
+            Err(frame) => {
+                let Ok(trailers) = frame.into_trailers() else { return Ok(Step::Goes) };
+                connection.send_trailers(stream, convert::to_wire(&trailers))?;
+                Ok(Step::Over)
+            }
+        }
+    }
+}
+
+/// How far a response is.
+enum Step {
+    /// There may be more to send at once.
+    Goes,
+    Waits,
+    Over,
+}
+
+/// A response that cannot be finished.
+struct Failed;
+
+impl From<SendError> for Failed {
+    fn from(_: SendError) -> Self {
+        Self
+    }
+}
+
+/// A number in decimal.
+fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[start..];
+        }
+    }
+}

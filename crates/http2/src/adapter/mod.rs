@@ -1,0 +1,162 @@
+//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection.
+//!
+//! Calls run in the connection's own task, each in a place of its own that is used again; which of them can go on, a bit says
+//! that their wakers set. A call whose stream has ended is dropped.
+//!
+//! | module | |
+//! |---|---|
+//! | `body` | the body of a request |
+//! | `convert` | heads, from and to the types of `http` |
+//! | `exchange` | one call: its request's body, its future, its response |
+//! | `wakes` | which calls can go on |
+
+mod body;
+mod convert;
+mod exchange;
+mod wakes;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::connection::{Connection, Event, StreamKey};
+use crate::drive::Handler;
+use crate::error::ErrorCode;
+use crate::limits::Limits;
+pub use body::{BodyError, RequestBody};
+pub use convert::Protocol;
+use exchange::Exchange;
+use wakes::Wakes;
+
+/// Answers the requests of a connection with a service.
+pub struct Adapter<S, B>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+{
+    service: S,
+    /// By slot of the stream.
+    exchanges: Vec<Exchange<S::Future, B>>,
+    /// Streams whose requests the service has not got yet, in order.
+    waiting: VecDeque<StreamKey>,
+    wakes: Arc<Wakes>,
+    date: convert::Date,
+}
+
+impl<S, B> Adapter<S, B>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    B: http_body::Body,
+{
+    /// For a connection with these limits.
+    pub fn new(service: S, limits: &Limits) -> Self {
+        Self {
+            service,
+            exchanges: Vec::new(),
+            waiting: VecDeque::new(),
+            wakes: Arc::new(Wakes::new(limits.streams as usize)),
+            date: convert::Date::default(),
+        }
+    }
+
+    fn on_request(&mut self, connection: &mut Connection, stream: StreamKey, end: bool) {
+        let slot = stream.slot();
+        while self.exchanges.len() <= slot {
+            self.exchanges.push(Exchange::new(&self.wakes, self.exchanges.len()));
+        }
+        match convert::request(connection.request()) {
+            Ok(head) => {
+                self.exchanges[slot].begin(stream, head, end);
+                self.waiting.push_back(stream);
+            }
+            Err(convert::NotHttp) => {
+                // Right for HTTP/2, but not what the types of `http` can tell.
+                let _ = connection.respond(stream, 400, None, [(&b"content-length"[..], &b"0"[..])], true);
+            }
+        }
+    }
+
+    fn exchange(&mut self, stream: StreamKey) -> Option<&mut Exchange<S::Future, B>> {
+        self.exchanges.get_mut(stream.slot()).filter(|exchange| exchange.stream() == Some(stream))
+    }
+}
+
+impl<S, B> Adapter<S, B>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    B: http_body::Body,
+{
+    /// Hands requests to the service, as long as it takes them.
+    fn start_calls(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
+        while let Some(&stream) = self.waiting.front() {
+            if self.exchange(stream).is_none() {
+                self.waiting.pop_front();
+                continue;
+            }
+            match self.service.poll_ready(context) {
+                Poll::Pending => return,
+                Poll::Ready(Err(_)) => connection.reset(stream, ErrorCode::REFUSED_STREAM),
+                Poll::Ready(Ok(())) => {
+                    let exchange = &mut self.exchanges[stream.slot()];
+                    if let Some(request) = exchange.take_request() {
+                        exchange.start(self.service.call(request));
+                        self.wakes.set(stream.slot());
+                    }
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+}
+
+impl<S, B> Handler for Adapter<S, B>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    S::Future: Future<Output = Result<Response<B>, S::Error>>,
+    B: http_body::Body,
+{
+    fn on_event(&mut self, connection: &mut Connection, event: Event<'_>) {
+        match event {
+            Event::Request { stream, end } => self.on_request(connection, stream, end),
+            Event::Data { stream, data, end } => match self.exchange(stream) {
+                Some(exchange) => exchange.on_data(Bytes::copy_from_slice(data), end),
+                None => connection.consumed(stream, data.len()),
+            },
+            Event::Trailers { stream } => {
+                let trailers = convert::fields(connection.trailers());
+                if let Some(exchange) = self.exchange(stream) {
+                    exchange.on_trailers(trailers.ok());
+                }
+            }
+            Event::Reset { stream, code } => {
+                if let Some(exchange) = self.exchange(stream) {
+                    exchange.end(Some(code));
+                }
+            }
+            Event::Closed(fault) => {
+                self.exchanges.iter_mut().for_each(|exchange| exchange.end(Some(fault.code)));
+            }
+            Event::GoAway { .. } => {}
+        }
+    }
+
+    fn on_room(&mut self, stream: StreamKey) {
+        self.wakes.set(stream.slot());
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
+        self.wakes.register(context.waker());
+        self.start_calls(context, connection);
+        for word in 0..self.wakes.words() {
+            for slot in self.wakes.take(word) {
+                if let Some(exchange) = self.exchanges.get_mut(slot) {
+                    exchange.poll(connection, &mut self.date);
+                }
+            }
+        }
+    }
+}

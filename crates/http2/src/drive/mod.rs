@@ -1,0 +1,223 @@
+//! Drives a [`Connection`] over a transport: a task that reads, lets a [`Handler`] answer, and writes, in turns.
+//!
+//! A turn takes all that has arrived, runs what is ready, and writes all output at once. Nothing waits for more to write.
+//!
+//! | module | |
+//! |---|---|
+//! | `wire` | clear text |
+//! | `tls` | TLS, over rustls' connection |
+//! | `input` | what was read and not yet taken |
+//! | `timer` | one timer for all deadlines |
+
+mod input;
+mod timer;
+mod tls;
+mod wire;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::connection::{Connection, Event, StreamKey};
+use input::Input;
+use timer::Timer;
+pub use tls::Tls;
+pub use wire::{Plain, Wire};
+
+/// What answers the requests of a connection.
+pub trait Handler {
+    /// Something came in.
+    fn on_event(&mut self, connection: &mut Connection, event: Event<'_>);
+
+    /// A stream has room for more of its response.
+    fn on_room(&mut self, stream: StreamKey);
+
+    /// Does what can be done now. The task of `context` is to be woken when there is more to do.
+    fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection);
+}
+
+/// A connection with its transport and its handler: a future that ends when the connection has.
+#[derive(Debug)]
+pub struct Driver<W, H> {
+    connection: Connection,
+    wire: W,
+    handler: H,
+    input: Input,
+    timer: Timer,
+    phase: Phase,
+    /// What the wire had written when it last could not write more, and when that was.
+    stalled: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Serving,
+    /// All is said; the transport is being closed.
+    Closing,
+    /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before it learns that nobody
+    /// listens. Until this time.
+    Lingering(u64),
+}
+
+/// Reads of one turn, so that a peer that never stops sending cannot keep the others from being written to.
+const READS_MAX: usize = 16;
+
+/// Turns before other tasks get theirs.
+const TURNS_MAX: usize = 32;
+
+/// How long the transport stays open after our last words.
+const LINGER_US: u64 = 1_000_000;
+
+impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
+    /// Serves `wire` with `connection`, which is new, and `handler`. `make` gets the time at which the connection begins.
+    pub fn new(wire: W, handler: H, make: impl FnOnce(u64) -> Connection) -> Self {
+        let timer = Timer::new();
+        let connection = make(timer.now_us());
+        Self { connection, wire, handler, input: Input::new(), timer, phase: Phase::Serving, stalled: None }
+    }
+
+    /// Begins a graceful end ([`Connection::shut_down`]). The driver has to be polled afterwards.
+    pub fn shut_down(&mut self) {
+        self.connection.shut_down(self.timer.now_us());
+    }
+
+    /// Turns until nothing more can be done now.
+    fn serve(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        for _ in 0..TURNS_MAX {
+            let now_us = self.timer.now_us();
+            while let Some(event) = self.connection.expire(now_us) {
+                self.handler.on_event(&mut self.connection, event);
+            }
+            let reading = self.read(context, now_us)?;
+            self.handler.poll(context, &mut self.connection);
+            let written = self.wire.poll_write(context, &mut self.connection, now_us);
+            if reading == Reading::Ended {
+                // Whether the peer has got our last words, it does not tell any more.
+                return Poll::Ready(Ok(()));
+            }
+            let pending = written?.is_pending();
+            self.watch_stall(pending, now_us)?;
+            if self.connection.is_done() && !pending {
+                return Poll::Ready(Ok(()));
+            }
+            let mut again =
+                reading == Reading::More || (reading == Reading::Held && self.connection.wants_input());
+            while let Some(stream) = self.connection.take_roomy() {
+                self.handler.on_room(stream);
+                again = true;
+            }
+            if !again {
+                return Poll::Pending;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Takes what has arrived.
+    fn read(&mut self, context: &mut Context<'_>, now_us: u64) -> io::Result<Reading> {
+        for _ in 0..READS_MAX {
+            if !self.connection.wants_input() {
+                return Ok(Reading::Held);
+            }
+            match self.wire.poll_read(context, self.input.spare())? {
+                Poll::Pending => return Ok(Reading::Waiting),
+                Poll::Ready(0) => return Ok(Reading::Ended),
+                Poll::Ready(bytes) => self.input.filled(bytes),
+            }
+            let mut unread = self.input.unread();
+            while let Some(event) = self.connection.next_event(&mut unread, now_us) {
+                self.handler.on_event(&mut self.connection, event);
+            }
+            let left = unread.len();
+            self.input.keep_last(left);
+        }
+        Ok(Reading::More)
+    }
+
+    /// Ends a connection whose peer takes nothing for too long.
+    fn watch_stall(&mut self, pending: bool, now_us: u64) -> io::Result<()> {
+        let written = self.wire.written();
+        self.stalled = match self.stalled {
+            _ if !pending => None,
+            Some((before, since_us)) if before == written => Some((before, since_us)),
+            _ => Some((written, now_us)),
+        };
+        match self.stall_deadline() {
+            Some(deadline_us) if deadline_us <= now_us => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read what we write"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn stall_deadline(&self) -> Option<u64> {
+        self.stalled.map(|(_, since_us)| since_us + self.connection.limits().read_stall_us)
+    }
+
+    /// Reads to nowhere until the peer has closed, or the time is over.
+    fn linger(&mut self, context: &mut Context<'_>, until_us: u64) -> Poll<io::Result<()>> {
+        for _ in 0..READS_MAX {
+            self.input.keep_last(0);
+            match self.wire.poll_read(context, self.input.spare()) {
+                Poll::Ready(Ok(bytes)) if bytes > 0 => {}
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending if self.timer.now_us() >= until_us => return Poll::Ready(Ok(())),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        // More than the last frames of a peer in good faith.
+        Poll::Ready(Ok(()))
+    }
+
+    fn next_deadline(&self) -> Option<u64> {
+        let own_us = match self.phase {
+            Phase::Serving | Phase::Closing => self.stall_deadline(),
+            Phase::Lingering(until_us) => Some(until_us),
+        };
+        [own_us, self.connection.next_deadline()].into_iter().flatten().min()
+    }
+}
+
+/// How reading has ended in a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reading {
+    /// There may be more.
+    More,
+    /// Nothing more is there now.
+    Waiting,
+    /// Nothing more is wanted now.
+    Held,
+    /// The peer has closed.
+    Ended,
+}
+
+impl<W: Wire + Unpin, H: Handler + Unpin> Future for Driver<W, H> {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        loop {
+            let polled = match this.phase {
+                Phase::Serving => this.serve(context),
+                // The peer may be gone already, which is as good.
+                Phase::Closing => this.wire.poll_shutdown(context).map(|_| Ok(())),
+                Phase::Lingering(until_us) => this.linger(context, until_us),
+            };
+            match (polled, this.phase) {
+                (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing,
+                (Poll::Ready(Ok(())), Phase::Closing) => {
+                    this.phase = Phase::Lingering(this.timer.now_us() + LINGER_US);
+                }
+                (Poll::Ready(result), _) => return Poll::Ready(result),
+                (Poll::Pending, _) => {
+                    let deadline_us = this.next_deadline();
+                    if this.timer.poll(context, deadline_us).is_pending() {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How connections begin and end, in virtual time.
+
+use std::time::Duration;
+
+use super::support::*;
+use sluice_http2::Limits;
+use sluice_http2::drive::Plain;
+use sluice_http2::emit::EmitMode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::time::Instant;
+
+const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_client_is_told_and_cut() {
+    let (mut near, far) = duplex(1 << 16);
+    let begun = Instant::now();
+    let server = tokio::spawn(driver(Plain::new(far), Limits::default(), EmitMode::Auto));
+    let mut said = Vec::new();
+    near.read_to_end(&mut said).await.expect("closed in order");
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert!(said.ends_with(b"the preface and the first settings take too long"));
+    server.await.expect("no panic").expect("an end in order");
+    assert_eq!(begun.elapsed().as_secs(), 11, "a second for the peer to read our last words");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_is_cut() {
+    let (mut near, far) = duplex(1_000);
+    let server = tokio::spawn(driver(Plain::new(far), Limits::default(), EmitMode::Auto));
+    near.write_all(HELLO).await.expect("open");
+    let begun = Instant::now();
+    // Answers to pings pile up, until nothing more is read.
+    let ping = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    while tokio::time::timeout(Duration::from_secs(100), near.write_all(ping))
+        .await
+        .is_ok_and(|done| done.is_ok())
+    {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let error = server.await.expect("no panic").expect_err("cut");
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    assert!((30..40).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graceful_end_serves_what_is_open() {
+    let (near, far) = duplex(1 << 16);
+    let mut server = driver(Plain::new(far), Limits::default(), EmitMode::Auto);
+    let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = tokio::spawn(async move {
+        tokio::select! {
+            result = &mut server => return result,
+            _ = &mut stopped => server.shut_down(),
+        }
+        server.await
+    });
+    let mut sender = client(near).await;
+    let response = sender.send_request(request("GET", "/size/1000000", no_body())).await.expect("an answer");
+    stop.send(()).expect("the server runs");
+    let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("a whole body").to_bytes();
+    assert!(body == pattern(1_000_000));
+    server.await.expect("no panic").expect("an end in order");
+    assert!(sender.ready().await.is_err(), "the client knows");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_ends_in_order() {
+    let (near, far) = duplex(1 << 16);
+    let begun = Instant::now();
+    let server = tokio::spawn(driver(Plain::new(far), Limits::default(), EmitMode::Auto));
+    let _sender = client(near).await;
+    server.await.expect("no panic").expect("an end in order");
+    assert!((180..182).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+}
