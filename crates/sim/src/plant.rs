@@ -54,6 +54,8 @@ plants! {
     PassOrderingKey = "pass_ordering_key" in engine as PassOrderingKey,
     /// A limit key has a place more than its limit says.
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
+    /// A consumer holds one message more than it has credit for.
+    ExceedCredit = "exceed_credit" in engine as ExceedCredit,
     /// A message that waits for all of its parents goes on when one of them is done.
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
     /// A unique key is free while its message is leased.

@@ -42,6 +42,7 @@ are_found! {
     stale_token: StaleToken,
     pass_ordering_key: PassOrderingKey,
     exceed_limit: ExceedLimit,
+    exceed_credit: ExceedCredit,
     first_parent_is_enough: FirstParentIsEnough,
     unique_while_leased: UniqueWhileLeased,
     older_snapshot_fallback: OlderSnapshotFallback,

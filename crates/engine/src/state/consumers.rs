@@ -6,6 +6,7 @@ use super::list::{Link, Linked, List, UNLINKED};
 use super::message::PLACE;
 use super::sticky::StickyKeys;
 use crate::hash::hash;
+use crate::plant::{self, Plant};
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainSlot, Slab, Slot};
@@ -96,7 +97,8 @@ impl Consumer {
 
     /// Whether it may be given a message.
     pub(crate) fn has_credit(&self) -> bool {
-        self.standing == Standing::Attached && self.in_flight < self.credit
+        let more = u32::from(plant::is(Plant::ExceedCredit) && self.credit > 0);
+        self.standing == Standing::Attached && self.in_flight < self.credit + more
     }
 }
 

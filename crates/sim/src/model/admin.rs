@@ -92,6 +92,7 @@ impl Apply<'_> {
         self.world.queue_limits.retain(|(of, _), _| *of != namespace);
         self.world.schedules.retain(|(of, _), _| *of != namespace);
         self.world.queue_defaults.retain(|(of, _), _| *of != namespace);
+        self.world.forget_consumers(namespace);
         self.world.namespaces.remove(&namespace);
         self.world.deleted_namespaces.insert(namespace);
         // Should it be made anew under its number, nobody remembers what its receipts were worth.

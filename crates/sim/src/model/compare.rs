@@ -5,6 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::limits::HISTORY_ATTEMPTS_MAX;
 use sluice_engine::query::{MessageView, State};
 
+use super::consumers::compare_consumers;
 use super::queues::compare_defaults;
 use super::schedules::compare_schedules;
 use super::state::{Message, Place, World};
@@ -31,6 +32,7 @@ impl Model {
         compare_deadline(world, engine)?;
         compare_schedules(world, engine)?;
         compare_defaults(world, engine)?;
+        compare_consumers(world, engine)?;
         engine.recount().map_err(|difference| format!("counters are not what a recount gives: {difference}"))
     }
 }
@@ -134,6 +136,7 @@ fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Eng
     message.changes.compare(&view)?;
     message.compare_flow(id, engine)?;
     message.compare_end(&view)?;
+    message.compare_holder(&view)?;
     compare_history(&view, message)
 }
 

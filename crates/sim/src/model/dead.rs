@@ -101,7 +101,7 @@ impl Apply<'_> {
     }
 
     /// Whether the engine has something left to do at once.
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
     }
 

@@ -87,7 +87,8 @@ impl Apply<'_> {
         let key = message.lane();
         let lanes = self.world.first_of_lanes(message.queue);
         let has_more = lanes.iter().any(|(other, _, _)| *other == key);
-        let (turn, end) = (self.world.turn_of(&key), self.next_line());
+        // It goes behind all that became ready in this record, since it gives last of all.
+        let (turn, end) = (self.world.turn_of(&key), self.late_line());
         let Some(lane) = self.world.lanes.get_mut(&key) else { return };
         lane.left = lane.left.saturating_sub(1);
         if !has_more {

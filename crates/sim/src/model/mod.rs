@@ -11,6 +11,7 @@
 mod admin;
 mod change;
 mod compare;
+mod consumers;
 mod dead;
 mod expiry;
 mod fair;
@@ -201,6 +202,9 @@ impl Apply<'_> {
             Command::DefaultsSet { .. }
             | Command::DefaultsDelete { .. }
             | Command::DeadRedriveRate { .. } => self.queues(command)?,
+            Command::Attach(_) | Command::Credit { .. } | Command::Resume { .. } | Command::Detach { .. } => {
+                self.consumers(command)?
+            }
             Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
             Command::SchedulePut(_)
             | Command::ScheduleDelete { .. }
@@ -221,6 +225,9 @@ impl Apply<'_> {
         self.follow_length()?;
         self.follow_ids()?;
         self.follow_lanes();
+        self.follow_grace(ticked)?;
+        self.follow_pushed()?;
+        self.all_is_given()?;
         self.broken.take().map_or(Ok(()), Err)?;
         self.check_released()
     }
@@ -229,6 +236,7 @@ impl Apply<'_> {
         self.succeeds()?;
         ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
         self.world.epoch = number;
+        self.world.detach_all();
         Ok(())
     }
 

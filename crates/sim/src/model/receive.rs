@@ -70,7 +70,7 @@ impl Apply<'_> {
 
     /// The messages of which one must be next: those of the highest priority that stand first, where turns are taken those
     /// of the keys whose turn it may be. Where ordering keys or limits have a say, none must be.
-    fn heads(&self, queue: QueueId) -> Vec<&Message> {
+    pub(super) fn heads(&self, queue: QueueId) -> Vec<&Message> {
         let world = &self.world;
         if world.queues.get(&queue).is_some_and(|queue| queue.settings.paused) {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Apply<'_> {
             .collect()
     }
 
-    fn deliver(&mut self, delivery: &Delivery, lease_ms: u64) -> Checked {
+    pub(super) fn deliver(&mut self, delivery: &Delivery, lease_ms: u64) -> Checked {
         let (id, token) = (delivery.receipt.id, delivery.receipt.token);
         let Some(message) = self.world.messages.get(&id) else {
             return Err(format!("message {id} was delivered, and does not exist"));

@@ -113,7 +113,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn release(&mut self, id: MessageId, delay_ms: u64, error_len: u32) {
+    pub(super) fn release(&mut self, id: MessageId, delay_ms: u64, error_len: u32) {
         self.total(id, |totals| totals.released += 1);
         self.end_attempt(id, AttemptEnd::Released, error_len);
         let Some(message) = self.world.messages.get_mut(&id) else { return };

@@ -9,6 +9,7 @@ use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 use sluice_node::Duplicates;
 
 use super::change::Changes;
+use super::consumers::Consumer;
 use super::expiry::End;
 use super::fair::{Lane, LaneKey};
 use super::flows::Flow;
@@ -103,6 +104,8 @@ pub(super) struct Message {
     pub(super) flow: Flow,
     pub(super) end: End,
     pub(super) unique: Option<Unique>,
+    /// The latest consumer that it was given to, and the token.
+    pub(super) pushed: Option<(u64, u64)>,
 }
 
 impl Message {
@@ -129,6 +132,7 @@ impl Message {
             flow: Flow::default(),
             end: End::default(),
             unique: None,
+            pushed: None,
         }
     }
 
@@ -222,6 +226,9 @@ pub(super) struct World {
     pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,
     /// The largest number of a schedule given so far.
     pub(super) last_schedule: u64,
+    pub(super) consumers: BTreeMap<u64, Consumer>,
+    /// The largest number of a consumer given so far.
+    pub(super) last_consumer: u64,
     /// Versions of the messages that the next record changes, as they are before it.
     pub(super) versions: BTreeMap<MessageId, u64>,
     /// Receipts that have settled their message.
@@ -260,6 +267,8 @@ impl World {
             lanes: BTreeMap::new(),
             schedules: BTreeMap::new(),
             last_schedule: 0,
+            consumers: BTreeMap::new(),
+            last_consumer: 0,
             versions: BTreeMap::new(),
             settled: BTreeSet::new(),
             given: BTreeSet::new(),

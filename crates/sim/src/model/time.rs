@@ -57,6 +57,9 @@ impl Apply<'_> {
             if self.is_cancelled(id) {
                 return self.remove_cancelled(id);
             }
+            if self.world.is_given_back(id) {
+                return self.release(id, 0, 0);
+            }
             self.total(id, |totals| totals.expired += 1);
             self.end_attempt(id, AttemptEnd::Expired, 0);
             if self.is_spent(id) {
@@ -124,6 +127,7 @@ impl Apply<'_> {
                     self.admit(id, until_us);
                 }
                 (State::Ready | State::Blocked, None) if least_us == 0 => {}
+                (State::Leased, _) if least_us == 0 && self.was_pushed(id) => {}
                 (State::Blocked, Some(until_us)) => self.admit(id, until_us),
                 (state, deadline) => {
                     return Err(format!(

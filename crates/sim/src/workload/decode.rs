@@ -2,19 +2,21 @@
 //! of the layout for the few others costs little and shares no mistake with the engine's.
 
 use sluice_engine::command::{ScheduleFire, Settlement};
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
+use super::consumers::ConsumerOp;
 use super::op::{NodeOp, Op, Settled};
 
 const QUEUE_SET: u8 = 11;
+const DETACH: u8 = 47;
 
 /// The command of a record's body; `None`: the node has no business writing this.
 pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     let mut bytes = Bytes(body);
     let (kind, layout) = (bytes.u8()?, bytes.u8()?);
-    let newest = if kind == QUEUE_SET { 2 } else { 1 };
+    let newest = if matches!(kind, QUEUE_SET | DETACH) { 2 } else { 1 };
     if layout != newest {
         return None;
     }
@@ -34,6 +36,7 @@ pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
             let blob = BlobRef { index: bytes.u64()?, item: bytes.u32()?, len: bytes.u32()? };
             Op::Node(NodeOp::HoldDamaged { id, blob })
         }
+        DETACH => Op::Consumer(detached(&mut bytes)?),
         53 => Op::Node(NodeOp::Fire(fire(&mut bytes)?)),
         _ => return None,
     };
@@ -51,6 +54,13 @@ fn receive(bytes: &mut Bytes<'_>) -> Option<NodeOp> {
         queues.push((bytes.name()?, weight));
     }
     Some(NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms })
+}
+
+/// The node detaches consumers whose readers have gone or do not read, and all when it is about to stop.
+fn detached(bytes: &mut Bytes<'_>) -> Option<ConsumerOp> {
+    let (namespace, consumer) = (NamespaceId(bytes.u32()?), ConsumerId(bytes.u64()?));
+    let (grace_ms, reached) = (bytes.u64()?, bytes.u64()?);
+    Some(ConsumerOp::Detach { namespace, consumer, grace_ms, reached })
 }
 
 fn fire(bytes: &mut Bytes<'_>) -> Option<ScheduleFire> {

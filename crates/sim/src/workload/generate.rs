@@ -61,6 +61,9 @@ pub struct Generator {
     /// dead letters that cannot be redriven nobody sees from outside whose turn has passed; and no queues for dead letters, as
     /// of what ends at one time nobody sees which went first, and which found no room.
     pub(super) bounded: bool,
+    /// Whether there are consumers with credit. Messages that have to do with others, end, or make room are tried in the other
+    /// runs: of one that was given away in the same record nobody sees from outside how it came to be ready.
+    attaches: bool,
 }
 
 impl Generator {
@@ -70,6 +73,7 @@ impl Generator {
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
         let bounded = !relates && rng.chance(2, 3);
+        let attaches = !relates && !bounded && rng.chance(2, 3);
         Generator {
             shard,
             rng,
@@ -81,6 +85,7 @@ impl Generator {
             fair_only,
             relates,
             bounded,
+            attaches,
         }
     }
 
@@ -125,6 +130,9 @@ impl Generator {
                 (1, Generator::queue_defaults),
                 (2, Generator::redrive_rate),
             ]);
+        }
+        if self.attaches {
+            kinds.push((3, Generator::consumer));
         }
         self.rng.weighted(&kinds)(self, model)
     }

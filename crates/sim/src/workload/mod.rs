@@ -6,6 +6,7 @@
 mod admin;
 mod bounds;
 mod change;
+mod consumers;
 mod decode;
 mod flows;
 mod generate;
@@ -16,6 +17,7 @@ mod results;
 mod schedules;
 
 pub use change::ChangeOp;
+pub use consumers::ConsumerOp;
 pub use decode::decode;
 pub use flows::{GroupOp, Relations};
 pub use generate::{Generator, QUEUES, Wanted};

@@ -11,6 +11,7 @@ use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use super::change::ChangeOp;
+use super::consumers::ConsumerOp;
 use super::flows::{GroupOp, Relations, blob_of, with_items};
 use super::keys::LimitOp;
 use super::queues::QueueOp;
@@ -132,6 +133,7 @@ pub enum Op {
     Change(ChangeOp),
     Queue(QueueOp),
     Group(GroupOp),
+    Consumer(ConsumerOp),
 }
 
 /// A command that the node makes by itself.
@@ -167,6 +169,7 @@ impl Op {
             Op::Change(op) => Some(op),
             Op::Queue(op) => Some(op),
             Op::Group(op) => Some(op),
+            Op::Consumer(op) => Some(op),
             _ => None,
         }
     }
@@ -259,9 +262,12 @@ impl Op {
             }
             Op::Node(op) => op.with(f),
             Op::Send { .. } | Op::Settle { .. } | Op::Extend { .. } | Op::Report { .. } => self.with(f),
-            Op::Limit(_) | Op::Schedule(_) | Op::Change(_) | Op::Queue(_) | Op::Group(_) => {
-                self.with_feature(f)
-            }
+            Op::Limit(_)
+            | Op::Schedule(_)
+            | Op::Change(_)
+            | Op::Queue(_)
+            | Op::Group(_)
+            | Op::Consumer(_) => self.with_feature(f),
         }
     }
 

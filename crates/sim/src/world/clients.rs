@@ -14,8 +14,9 @@ use sluice_node::shard::request::{
 };
 
 use super::World;
+use super::consumers::Reader;
 use crate::model::Checked;
-use crate::workload::{Op, Wanted};
+use crate::workload::{ConsumerOp, Op, Wanted};
 
 /// Answers that may wait for the clients to take them; more than one step can give.
 const COMPLETIONS: usize = 4_096;
@@ -40,6 +41,10 @@ pub(super) struct Clients {
     pub(super) reads: Vec<PendingRead>,
     /// Pulls whose clients will go away before they look at what they got, by ticket.
     leaving: Vec<(u64, GivenReceiver)>,
+    /// Those that are attached, or about to be.
+    pub(super) readers: Vec<Reader>,
+    /// Whether they read all that comes at once.
+    pub(super) reads_all: bool,
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
     /// sent from, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
@@ -59,6 +64,8 @@ impl Clients {
             pulls: BTreeMap::new(),
             reads: Vec::new(),
             leaving: Vec::new(),
+            readers: Vec::new(),
+            reads_all: false,
             ids: BTreeMap::new(),
             replacing: BTreeSet::new(),
             tokens: BTreeSet::new(),
@@ -83,6 +90,7 @@ impl Clients {
         self.pulls.clear();
         self.reads.clear();
         self.leaving.clear();
+        self.readers.clear();
         while self.completions.pop().is_some() {}
     }
 }
@@ -115,6 +123,10 @@ impl World {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(None) };
         let tag = lane.clients.tag();
+        if let Op::Consumer(consumer @ ConsumerOp::Attach { .. }) = &op {
+            self.attach(tag, consumer);
+            return Ok(None);
+        }
         let reply = ReplyTo::Mail(lane.clients.completions.clone(), tag);
         let proposal = op.with(|command| Proposal::new(command, reply));
         let record = bytes_of(&proposal.record);
@@ -132,6 +144,7 @@ impl World {
     /// Some client wants messages; some of them have gone before they get any.
     pub(super) fn client_pulls(&mut self) {
         self.client_leaves();
+        self.reader_leaves();
         let lane = &mut self.lanes[self.at];
         let wanted = lane.generator.pull(lane.history.model());
         let gone = self.rng.chance(1, 12);
@@ -224,7 +237,7 @@ impl World {
                 }
             }
         }
-        Ok(())
+        self.readers_look()
     }
 
     fn answered(&mut self, tag: u64, answer: &Answer) -> Checked {
@@ -282,7 +295,7 @@ impl World {
         Ok(())
     }
 
-    fn given(&mut self, tag: u64, given: Vec<Given>) -> Checked {
+    pub(super) fn given(&mut self, tag: u64, given: Vec<Given>) -> Checked {
         self.trace(|| format!("  #{tag} is given {} messages", given.len()));
         for Given { delivery, blob, details, .. } in given {
             let receipt = delivery.receipt;
@@ -370,7 +383,7 @@ impl World {
     }
 }
 
-fn bytes_of(record: &Batch) -> Bytes {
+pub(super) fn bytes_of(record: &Batch) -> Bytes {
     let mut copy = Batch::new();
     copy.append(record);
     copy.take().0

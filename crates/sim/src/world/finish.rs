@@ -28,6 +28,7 @@ impl World {
     /// What must be true and is not.
     pub fn finish(&mut self) -> Checked {
         self.calm();
+        self.lanes.iter_mut().for_each(|lane| lane.clients.reads_all = true);
         if self.disk.is_halted() {
             self.crash(self.dying)?;
         } else if !self.armed && !self.tainted && self.rng.chance(1, 2) {

@@ -222,7 +222,8 @@ impl History {
             };
             self.due.insert(tag, due);
         }
-        for delivery in &self.outcome.deliveries {
+        let pushed = self.outcome.pushed.iter().map(|(_, delivery)| delivery);
+        for delivery in self.outcome.deliveries.iter().chain(pushed) {
             self.handed.insert(delivery.receipt, (index, *delivery));
         }
     }

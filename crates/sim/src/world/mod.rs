@@ -3,6 +3,7 @@
 mod backup;
 mod clients;
 mod config;
+mod consumers;
 mod crash;
 mod finish;
 mod future;

@@ -1,0 +1,92 @@
+//! Draws consumers that come, change their credit, go on with what others hold, and go.
+
+use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
+use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+
+use super::generate::{Generator, QUEUES};
+use super::op::{Lend, Op};
+use crate::model::Model;
+
+/// Consumers that are attached at a time, about.
+const ATTACHED_MAX: usize = 3;
+/// Times of grace: none is that of the node, so that who has detached a consumer can be told by the record.
+const GRACES_MS: [u64; 3] = [1, 500, 20_000];
+
+const _: () = assert!(GRACES_MS[0] > 0 && GRACES_MS[2] < DETACH_GRACE_MS);
+
+/// What is done to consumers.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)] // The fields are those of the command of the same name.
+pub enum ConsumerOp {
+    Attach { namespace: NamespaceId, queues: Vec<String>, credit: u32, lease_ms: u64 },
+    Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
+    Resume { namespace: NamespaceId, consumer: ConsumerId, receipts: Vec<Receipt> },
+    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64, reached: u64 },
+}
+
+impl ConsumerOp {
+    /// Lends the command to attach, if it is one.
+    pub fn attach<R>(&self, f: impl FnOnce(&Attach<'_>) -> R) -> Option<R> {
+        let ConsumerOp::Attach { namespace, queues, credit, lease_ms } = self else { return None };
+        let queues: Vec<&str> = queues.iter().map(String::as_str).collect();
+        let (credit, lease_ms) = (*credit, *lease_ms);
+        Some(f(&Attach { namespace: *namespace, name: "worker", queues: &queues, credit, lease_ms }))
+    }
+}
+
+impl Lend for ConsumerOp {
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
+        match *self {
+            ConsumerOp::Attach { .. } => {
+                self.attach(|attach| f(&Command::Attach(*attach)));
+            }
+            ConsumerOp::Credit { namespace, consumer, credit } => {
+                f(&Command::Credit { namespace, consumer, credit });
+            }
+            ConsumerOp::Resume { namespace, consumer, ref receipts } => {
+                f(&Command::Resume { namespace, consumer, receipts });
+            }
+            ConsumerOp::Detach { namespace, consumer, grace_ms, reached } => {
+                f(&Command::Detach { namespace, consumer, grace_ms, reached });
+            }
+        }
+    }
+}
+
+impl Generator {
+    /// Consumers come, change their credit, and go; some are named that are not there.
+    pub(super) fn consumer(&mut self, model: &Model) -> Op {
+        let attached = model.attached();
+        if attached.is_empty() || (attached.len() < ATTACHED_MAX && self.rng.chance(1, 2)) {
+            return Op::Consumer(self.attach(model));
+        }
+        let (namespace, consumer) = *self.rng.pick(&attached);
+        let consumer = if self.rng.chance(1, 20) { ConsumerId(consumer.0 + 1_000) } else { consumer };
+        Op::Consumer(match self.rng.below(6) {
+            0..=2 => ConsumerOp::Credit { namespace, consumer, credit: self.credit() },
+            3 => {
+                let receipts = (0..self.rng.between(1, 4)).map(|_| self.a_receipt(false)).collect();
+                ConsumerOp::Resume { namespace, consumer, receipts }
+            }
+            _ => {
+                let reached = if self.rng.chance(1, 2) { self.a_receipt(false).token } else { 0 };
+                let grace_ms = *self.rng.pick(&GRACES_MS);
+                ConsumerOp::Detach { namespace, consumer, grace_ms, reached }
+            }
+        })
+    }
+
+    fn credit(&mut self) -> u32 {
+        self.rng.weighted(&[(1, 0), (3, 1), (3, 4), (1, 40)])
+    }
+
+    fn attach(&mut self, model: &Model) -> ConsumerOp {
+        let mut queues: Vec<String> = QUEUES.iter().map(|queue| (*queue).to_owned()).collect();
+        queues.retain(|_| self.rng.chance(1, 2));
+        if queues.is_empty() {
+            queues.push("later".to_owned());
+        }
+        let lease_ms = self.rng.weighted(&[(3, 0), (1, 1_000), (1, 60_000)]);
+        ConsumerOp::Attach { namespace: self.a_namespace(model), queues, credit: self.credit(), lease_ms }
+    }
+}

@@ -1,0 +1,161 @@
+//! Clients that are attached: they read what comes to them, sooner or later, and some are lost.
+
+use std::sync::Arc;
+
+use sluice_engine::Error;
+use sluice_engine::command::{Command, DETACH_GRACE_MS, SettleItem, Settlement};
+use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+use sluice_engine::outcome::Reply;
+use sluice_journal::Batch;
+use sluice_node::shard::channel::{Channel, Handed, News};
+use sluice_node::shard::consumers::Attaching;
+use sluice_node::shard::request::{Request, write_record};
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::World;
+use super::clients::bytes_of;
+use crate::model::Checked;
+use crate::workload::{ConsumerOp, Op};
+
+/// Messages and bytes that a reader takes at once.
+const TAKE: (usize, u64) = (3, 1 << 20);
+/// Of those that a reader took last, at most so many had not reached anybody when it is lost.
+const UNSENT_MAX: u64 = 2;
+
+/// A client that is attached, or about to be.
+pub(super) struct Reader {
+    namespace: NamespaceId,
+    /// Where its messages come.
+    channel: Arc<Channel>,
+    /// Number of the request, and where it is answered; `None`: it was.
+    asked: Option<(u64, oneshot::Receiver<Result<ConsumerId, Error>>)>,
+    /// What it has taken, in the order of the tokens.
+    taken: Vec<Receipt>,
+}
+
+impl World {
+    /// A client attaches, if the server takes that.
+    pub(super) fn attach(&mut self, tag: u64, consumer: &ConsumerOp) {
+        let channel = Arc::new(Channel::default());
+        let (reply, receiver) = oneshot::channel();
+        let attaching = consumer.attach(|attach| {
+            let mut record = Batch::new();
+            write_record(&mut record, &Command::Attach(*attach));
+            let attaching = Attaching::new(attach, DETACH_GRACE_MS, Arc::clone(&channel), reply);
+            (attach.namespace, bytes_of(&record), Request::Attach(Box::new(attaching)))
+        });
+        let lane = &mut self.lanes[self.at];
+        let (Some((namespace, record, request)), Some(server)) = (attaching, &lane.server) else { return };
+        if server.mailbox.push(request).is_err() {
+            return;
+        }
+        let op = Op::Consumer(consumer.clone());
+        self.trace(|| format!("  #{tag} asks {op:?}"));
+        let lane = &mut self.lanes[self.at];
+        lane.history.ask(tag, record, op);
+        let asked = Some((tag, receiver));
+        lane.clients.readers.push(Reader { namespace, channel, asked, taken: Vec::new() });
+    }
+
+    /// Those that are attached take what has come, if they come to it.
+    pub(super) fn readers_look(&mut self) -> Checked {
+        let mut readers = std::mem::take(&mut self.lanes[self.at].clients.readers);
+        let all = self.lanes[self.at].clients.reads_all;
+        let mut left = Vec::new();
+        for mut reader in readers.drain(..) {
+            self.hears_answer(&mut reader)?;
+            if (!all && self.rng.chance(1, 2)) || self.reads(&mut reader, all)? {
+                left.push(reader);
+            }
+        }
+        self.lanes[self.at].clients.readers = left;
+        Ok(())
+    }
+
+    /// Whether it was attached is answered as the log tells.
+    fn hears_answer(&mut self, reader: &mut Reader) -> Checked {
+        let Some((tag, receiver)) = &mut reader.asked else { return Ok(()) };
+        let (tag, answer) = (*tag, receiver.try_recv());
+        let answer = match answer {
+            Err(TryRecvError::Empty) => return Ok(()),
+            Err(TryRecvError::Closed) => Err(Error::OutcomeUnknown {}),
+            Ok(answer) => answer.map(|consumer| Reply::Consumer { consumer }),
+        };
+        reader.asked = None;
+        self.trace(|| format!("  #{tag} gets {answer:?}"));
+        let lane = &mut self.lanes[self.at];
+        let due = lane.history.take_due(tag).map(|due| (due.index, due.error.map_or(Ok(due.reply), Err)));
+        match (due, answer) {
+            (Some((index, due)), answer) if due == answer => {
+                lane.clients.acknowledged = lane.clients.acknowledged.max(index + 1);
+                Ok(())
+            }
+            (None, Err(_)) => {
+                lane.history.unask(tag);
+                Ok(())
+            }
+            (due, answer) => Err(format!("attach #{tag} was answered {answer:?}, by the log it is {due:?}")),
+        }
+    }
+
+    /// Takes what has come, once or until there is nothing more. False: there will be nothing more.
+    fn reads(&mut self, reader: &mut Reader, all: bool) -> Result<bool, String> {
+        while let Some(news) = reader.channel.take(TAKE.0, TAKE.1) {
+            match news {
+                News::Handed(handed) => self.handed(reader, handed)?,
+                News::Cancelled(_) => {}
+                News::Detached(_) => return Ok(false),
+            }
+            if !all {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn handed(&mut self, reader: &mut Reader, handed: Vec<Handed>) -> Checked {
+        for handed in handed {
+            let receipt = handed.delivery().receipt;
+            if reader.taken.last().is_some_and(|last| last.token >= receipt.token) {
+                return Err(format!("{receipt} comes behind {:?}", reader.taken.last()));
+            }
+            reader.taken.push(receipt);
+            match handed {
+                Handed::Given(given) => self.given(0, vec![given])?,
+                Handed::Bare(delivery) => {
+                    return Err(format!("few bytes wait, and {delivery:?} comes without"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One of them is lost: the node says what had reached it, and gives back what had not.
+    pub(super) fn reader_leaves(&mut self) {
+        let lane = &mut self.lanes[self.at];
+        if lane.clients.readers.is_empty() || !self.rng.chance(1, 10) {
+            return;
+        }
+        let Some(server) = &lane.server else { return };
+        let at = self.rng.index(lane.clients.readers.len());
+        let Reader { namespace, channel, mut taken, .. } = lane.clients.readers.swap_remove(at);
+        let unsent = self.rng.below(UNSENT_MAX + 1) as usize;
+        let unsent = taken.split_off(taken.len().saturating_sub(unsent));
+        if let Some(consumer) = channel.leave() {
+            let reached = taken.last().map_or(0, |receipt| receipt.token);
+            let detach = Command::Detach { namespace, consumer, grace_ms: DETACH_GRACE_MS, reached };
+            server.mailbox.push_surely(Request::surely(&detach));
+        }
+        let release = |receipt: &Receipt| SettleItem {
+            receipt: *receipt,
+            settlement: Settlement::Release { delay_ms: 0 },
+            error: "",
+            result: None,
+        };
+        let items: Vec<_> = unsent.iter().map(release).collect();
+        if !items.is_empty() {
+            server.mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
+        }
+    }
+}
