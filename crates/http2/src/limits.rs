@@ -33,6 +33,8 @@ pub struct Limits {
     pub connection_receive_bytes: u32,
     /// Bytes of a response that wait to be sent, of one stream, after which its producer has to wait.
     pub stream_send_bytes: u32,
+    /// The same of all streams together.
+    pub connection_send_bytes: u32,
     /// Bytes of answers and heads of responses that wait to be written, after which nothing more is read.
     pub backlog_bytes: u32,
     /// Bytes that are planned at once. A multiple of 16 KiB fills the records of TLS.
@@ -100,6 +102,7 @@ impl Default for Limits {
             stream_receive_bytes: 256 << 10,
             connection_receive_bytes: 1 << 20,
             stream_send_bytes: 64 << 10,
+            connection_send_bytes: 1 << 20,
             backlog_bytes: 64 << 10,
             plan_bytes: 64 << 10,
             copy_bytes: 1_024,
@@ -146,6 +149,7 @@ impl Limits {
         within("stream_receive_bytes", self.stream_receive_bytes, 65_535, MAX_31_BITS)?;
         within("connection_receive_bytes", self.connection_receive_bytes, 65_535, MAX_31_BITS)?;
         within("stream_send_bytes", self.stream_send_bytes, 1_024, MAX_31_BITS)?;
+        within("connection_send_bytes", self.connection_send_bytes, 1_024, MAX_31_BITS)?;
         within("backlog_bytes", self.backlog_bytes, 1_024, 1 << 30)?;
         within("plan_bytes", self.plan_bytes, 1_024, 1 << 30)?;
         within("copy_bytes", self.copy_bytes, 0, PAYLOAD_BYTES_MAX)?;

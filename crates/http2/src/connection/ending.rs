@@ -22,15 +22,17 @@ pub(super) const DRAIN_PING: [u8; 8] = *b"draining";
 impl Connection {
     /// Tells the peer what it did wrong, and ends what that ends.
     pub(super) fn fail<'a>(&mut self, fault: Fault) -> Option<Event<'a>> {
-        let Scope::Stream(id) = fault.scope else { return Some(self.close(fault)) };
+        let id = match fault.scope {
+            Scope::Stream(id) if id <= self.last_stream => id,
+            // A stream that is not opened yet cannot be reset (RFC 9113 §5.1).
+            _ => return Some(self.close(Fault { scope: Scope::Connection, ..fault })),
+        };
         if let Err(fault) = self.guard.count(Costly::Reset, self.now_us) {
             return Some(self.close(fault));
         }
         write::reset(&mut self.output.ready, id, fault.code);
         let Some(slot) = self.streams.slot(id) else {
-            if id <= self.last_stream {
-                self.streams.remember(id, Ended::ByUs);
-            }
+            self.streams.remember(id, Ended::ByUs);
             return None;
         };
         let stream = self.streams.key(slot);
@@ -61,6 +63,7 @@ impl Connection {
     pub(super) fn remove_stream(&mut self, slot: u32, how: Ended) {
         self.output.schedule.remove(&mut self.streams, slot);
         let held = self.streams[slot].unconsumed;
+        self.queued -= self.streams[slot].queued;
         self.streams.remove(slot, how);
         if self.phase == Phase::Closed {
             return;

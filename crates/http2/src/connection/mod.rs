@@ -99,6 +99,10 @@ pub struct Connection {
     early_priorities: receive::EarlyPriorities,
 
     output: Output,
+    /// Bytes of bodies that wait to be sent, of all streams.
+    queued: usize,
+    /// Whether a producer was told to wait because all streams together have too much.
+    crowded: bool,
     /// Streams whose producers wait for room that there is now.
     roomy: Vec<StreamKey>,
     guard: Guard,
@@ -129,6 +133,8 @@ impl Connection {
             block: Block::default(),
             early_priorities: receive::EarlyPriorities::default(),
             output,
+            queued: 0,
+            crowded: false,
             roomy: Vec::new(),
             guard: Guard::new(&limits, now_us),
             deadlines: Deadlines::new(&limits, now_us),
@@ -205,7 +211,12 @@ impl Connection {
 
     /// Whether more should be read: not while answers pile up that the peer does not take.
     pub fn wants_input(&self) -> bool {
-        self.phase != Phase::Closed && self.output.ready.len() < self.limits.backlog_bytes as usize
+        self.phase != Phase::Closed && self.backlog() < self.limits.backlog_bytes as usize
+    }
+
+    /// Bytes of answers and heads that wait to be planned.
+    pub fn backlog(&self) -> usize {
+        self.output.ready.len()
     }
 
     /// How many streams are open.

@@ -13,6 +13,8 @@ use crate::frame::{Frame, FrameHeader, PAYLOAD_BYTES_MAX, Setting, SettingsPaylo
 pub(super) struct EarlyPriorities {
     places: [Option<(u32, Priority)>; 16],
     next: usize,
+    /// How many places are taken: mostly none.
+    taken: usize,
 }
 
 impl EarlyPriorities {
@@ -22,11 +24,16 @@ impl EarlyPriorities {
             self.next = (self.next + 1) % self.places.len();
             self.next
         });
+        self.taken += usize::from(self.places[place].is_none());
         self.places[place] = Some((id, priority));
     }
 
     pub(super) fn take(&mut self, id: u32) -> Option<Priority> {
+        if self.taken == 0 {
+            return None;
+        }
         let place = self.places.iter_mut().find(|place| place.is_some_and(|(other, _)| other == id))?;
+        self.taken -= 1;
         place.take().map(|(_, priority)| priority)
     }
 }

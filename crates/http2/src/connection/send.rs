@@ -113,6 +113,7 @@ impl Connection {
             entry.send_progress.restart(self.now_us);
         }
         entry.queued += piece.len();
+        self.queued += piece.len();
         entry.queue.push_back(piece);
         self.deadlines.watch_streams(self.now_us);
         self.schedule(slot);
@@ -172,9 +173,11 @@ impl Connection {
     pub fn send_room(&mut self, stream: StreamKey) -> usize {
         let Some(slot) = self.streams.live(stream) else { return 0 };
         let stream = &mut self.streams[slot];
-        let room = (self.limits.stream_send_bytes as usize).saturating_sub(stream.queued);
-        stream.wants_room = room == 0;
-        room
+        let of_stream = (self.limits.stream_send_bytes as usize).saturating_sub(stream.queued);
+        let of_all = (self.limits.connection_send_bytes as usize).saturating_sub(self.queued);
+        self.crowded |= of_all == 0;
+        stream.wants_room = of_stream.min(of_all) == 0;
+        of_stream.min(of_all)
     }
 
     /// A stream that had no room, and has some now.
@@ -194,8 +197,12 @@ impl Connection {
         if self.output.plan.is_empty() && self.output.has_work() {
             self.output.begin_plan(bytes_max);
             while let Some((slot, drained, bytes)) = self.output.plan_frame(&mut self.streams) {
+                self.queued -= bytes;
                 self.streams[slot].send_progress.note(bytes as u32, self.now_us);
                 self.after_frame(slot, drained);
+            }
+            if self.crowded && self.queued <= self.limits.connection_send_bytes as usize / 2 {
+                self.relieve();
             }
         }
         &self.output.plan
@@ -211,12 +218,28 @@ impl Connection {
         self.output.plan.advance(bytes);
     }
 
-    fn after_frame(&mut self, slot: u32, drained: Drained) {
+    /// There is room again for all streams together.
+    #[cold]
+    fn relieve(&mut self) {
+        self.crowded = false;
+        let mut from = 0;
+        while let Some(slot) = self.streams.next_live(from) {
+            from = slot + 1;
+            self.tell_room(slot);
+        }
+    }
+
+    /// Notes that the producer of a stream can go on, if it waits and there is room.
+    fn tell_room(&mut self, slot: u32) {
         let stream = &mut self.streams[slot];
-        if stream.wants_room && stream.queued <= self.limits.stream_send_bytes as usize / 2 {
+        if stream.wants_room && !self.crowded && stream.queued <= self.limits.stream_send_bytes as usize / 2 {
             stream.wants_room = false;
             self.roomy.push(self.streams.key(slot));
         }
+    }
+
+    fn after_frame(&mut self, slot: u32, drained: Drained) {
+        self.tell_room(slot);
         let stream = &mut self.streams[slot];
         if drained == Drained::Some || stream.sending != Sending::Ending {
             return;

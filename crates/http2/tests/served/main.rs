@@ -1,5 +1,6 @@
 //! The stack as a client sees it, through driver and adapter.
 
+mod differential;
 mod interop;
 mod lifetime;
 mod support;

@@ -209,6 +209,28 @@ fn a_producer_waits_for_room() {
 }
 
 #[test]
+fn all_producers_wait_while_all_streams_have_too_much_together() {
+    let limits = Limits { stream_send_bytes: 10_000, connection_send_bytes: 15_000, ..Limits::default() };
+    let mut client = Client::with(limits);
+    for stream in [1, 3, 5] {
+        client.get(stream);
+    }
+    let [first, second, third] = client.streams[..] else { panic!("three requests") };
+    for stream in [first, second, third] {
+        client.connection.respond(stream, 200, None, [], false).expect("open");
+    }
+    for stream in [first, second] {
+        assert!(client.connection.send_room(stream) >= 5_000);
+        client.connection.send_body(stream, Bytes::from(vec![0; 9_000]), false).expect("open");
+    }
+    assert_eq!(client.connection.send_room(third), 0);
+    client.connection.reset(first, ErrorCode::CANCEL);
+    client.frames();
+    assert_eq!(client.connection.take_roomy(), Some(third));
+    assert_eq!(client.connection.send_room(third), 10_000);
+}
+
+#[test]
 fn nothing_is_read_while_answers_pile_up() {
     let mut client = Client::with(Limits { backlog_bytes: 1_024, ..Limits::default() });
     let mut pings = 0;

@@ -17,6 +17,16 @@ fn rfc9113_5_1_idle_streams_take_only_headers_and_priority() {
 }
 
 #[test]
+fn rfc9113_5_1_a_stream_that_is_not_open_is_not_reset() {
+    let mut client = Client::new();
+    let events = client.send_frame(kind::PRIORITY, 0, 9, b"\0\0\0\x09\0");
+    client.assert_closes(&events, ErrorCode::PROTOCOL_ERROR);
+    let mut client = Client::new();
+    let events = client.send_frame(kind::PRIORITY, 0, 9, b"\0");
+    client.assert_closes(&events, ErrorCode::FRAME_SIZE_ERROR);
+}
+
+#[test]
 fn rfc9113_5_1_half_closed_streams_take_no_more_of_the_request() {
     let mut client = Client::new();
     client.get(1);
