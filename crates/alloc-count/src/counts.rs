@@ -1,7 +1,7 @@
 //! What is counted, and when.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// With [`Mode::Time`] one call in so many is timed; a prime, so that it falls into no step with the caller's loop.
@@ -16,13 +16,24 @@ pub enum Mode {
     Count,
     /// Count, and measure the time of one call in [`TIMED_ONE_IN`].
     Time,
+    /// Count the blocks that all threads take, for [`total_allocations`].
+    Total,
 }
 
 static MODE: AtomicU8 = AtomicU8::new(0);
 /// What reading the clock twice takes by itself, in picoseconds: taken off each timed call.
 static CLOCK_PS: AtomicU64 = AtomicU64::new(0);
 
+/// One cell of [`TOTALS`], alone on its cache line.
+#[repr(align(128))]
+struct Total(AtomicU64);
+
+/// Blocks taken by all threads, which share so many cells in turn: each has mostly one of its own.
+static TOTALS: [Total; 32] = [const { Total(AtomicU64::new(0)) }; 32];
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
+    static CELL: usize = THREADS.fetch_add(1, Ordering::Relaxed) % TOTALS.len();
     // Without a destructor and initialised by the compiler: the first touch allocates nothing.
     static COUNTS: Cell<Counts> = const { Cell::new(Counts::ZERO) };
 }
@@ -76,6 +87,11 @@ pub fn counts() -> Counts {
     COUNTS.get()
 }
 
+/// Blocks that all threads together have taken while [`Mode::Total`] was on; growing or shrinking one counts, too.
+pub fn total_allocations() -> u64 {
+    TOTALS.iter().map(|total| total.0.load(Ordering::Relaxed)).sum()
+}
+
 /// Switches counting for the whole process. The first switch to [`Mode::Time`] calibrates the clock, for some
 /// milliseconds.
 pub fn set_mode(mode: Mode) {
@@ -95,6 +111,14 @@ pub(crate) fn off() -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn counted<T>(taken: Option<usize>, given_back: Option<usize>, call: impl FnOnce() -> T) -> T {
+    if MODE.load(Ordering::Relaxed) == Mode::Total as u8 {
+        if taken.is_some() {
+            // A thread that is ending has no cell any more.
+            let cell = CELL.try_with(|cell| *cell).unwrap_or(0);
+            TOTALS[cell].0.fetch_add(1, Ordering::Relaxed);
+        }
+        return call();
+    }
     let mut counts = COUNTS.get();
     counts.calls += 1;
     if let Some(bytes) = taken {

@@ -1,8 +1,8 @@
 //! Counts what a thread takes from the allocator, for the benchmarks.
 //!
 //! What lives here: [`Counting`], a global allocator that hands every call to the one beneath it and, only while told
-//! to, counts the calls of each thread. What does not: any allocation strategy. While counting is off, which is always
-//! outside of `sluice bench`, a call costs one relaxed load and one branch more.
+//! to, counts the calls of each thread, or the blocks of all of them. What does not: any allocation strategy. While counting
+//! is off, which is always outside of `sluice bench`, a call costs one relaxed load and one branch more.
 //!
 //! ```
 //! use sluice_alloc_count::{Counting, Mode, counts, set_mode};
@@ -22,5 +22,5 @@
 mod counts;
 mod global;
 
-pub use counts::{Counts, Mode, TIMED_ONE_IN, counts, set_mode};
+pub use counts::{Counts, Mode, TIMED_ONE_IN, counts, set_mode, total_allocations};
 pub use global::Counting;

@@ -43,6 +43,8 @@ pub struct HttpOptions {
     pub access: Access,
     /// Who may connect.
     pub guard: Arc<Guard>,
+    /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
+    pub allocations: Option<fn() -> u64>,
     /// Version of the server, for `/v1/status` and the API description.
     pub version: String,
     /// Name of the durability setting, for `/v1/status`.
@@ -67,6 +69,7 @@ impl Default for HttpOptions {
             tls: None,
             access: Access::default(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
+            allocations: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             durability: "always".to_owned(),
         }

@@ -20,6 +20,10 @@ use super::respond;
 pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut page = Page::default();
     write_http(&mut page, call.context);
+    if let Some(allocations) = call.context.options.allocations {
+        page.family("sluice_allocations_total", "counter", "Blocks taken from the allocator.");
+        page.sample("sluice_allocations_total", &[], allocations());
+    }
     let metrics = call.node().metrics().await;
     write_shards(&mut page, &metrics.shards);
     write_queues(&mut page, call).await?;

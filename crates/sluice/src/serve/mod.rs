@@ -7,7 +7,7 @@ mod address;
 mod auto;
 mod banner;
 mod logging;
-mod open_files;
+pub(crate) mod open_files;
 mod secured;
 mod stopping;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_engine::Limits;
 use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::codes::exit;
@@ -48,10 +49,16 @@ pub(crate) struct ServeArgs {
     config: Option<PathBuf>,
     #[command(flatten)]
     settings: SettingFlags,
+    /// Count what is taken from the allocator, and tell it in /metrics. For benchmarks: counting takes time.
+    #[arg(long, hide = true)]
+    count_allocations: bool,
 }
 
 /// Runs the server.
 pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
+    if args.count_allocations {
+        set_mode(Mode::Total);
+    }
     let loaded = config::load(&Sources::of_process(args.config, args.settings))
         .map_err(|e| CliError::usage(e.to_string()))?;
     logging::start(&loaded.config);
@@ -65,7 +72,8 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         .thread_name("sluice-http")
         .build()
         .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
-    let result = serve_until_stopped(&runtime, &loaded, out);
+    let allocations = args.count_allocations.then_some(total_allocations as fn() -> u64);
+    let result = serve_until_stopped(&runtime, &loaded, allocations, out);
     // What still runs was given its time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
@@ -78,7 +86,12 @@ fn connection_threads(shards: u32) -> usize {
     processors.saturating_sub(shards as usize).max(1)
 }
 
-fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u8> {
+fn serve_until_stopped(
+    runtime: &Runtime,
+    loaded: &Loaded,
+    allocations: Option<fn() -> u64>,
+    out: Out,
+) -> Result<u8> {
     let config = &loaded.config;
     // The port first: a second server on it must not touch the data.
     let secured = Secured::load(config)?;
@@ -104,6 +117,7 @@ fn serve_until_stopped(runtime: &Runtime, loaded: &Loaded, out: Out) -> Result<u
         let mut options = http_options(config);
         options.tls = secured.tls.clone();
         options.access = secured.access.clone();
+        options.allocations = allocations;
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
@@ -184,6 +198,7 @@ fn http_options(config: &Config) -> HttpOptions {
         tls: None,
         access: Access::default(),
         guard: Arc::new(Guard::new(guard_options(config))),
+        allocations: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         durability: shown(config),
     }
