@@ -28,6 +28,9 @@ pub struct Options {
     pub connect_retry_for: Duration,
     /// Most connections at once (default 256).
     pub connections_max: usize,
+    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each is a DATA frame
+    /// of its own, which costs both sides more: for measuring what single requests cost.
+    pub gather_frames: bool,
     /// What it trusts, and who it is (default: nothing of its own).
     pub credentials: Credentials,
 }
@@ -40,6 +43,7 @@ impl Default for Options {
             retry_for: Duration::from_secs(30),
             connect_retry_for: Duration::from_secs(10),
             connections_max: 256,
+            gather_frames: true,
             credentials: Credentials::default(),
         }
     }
@@ -111,6 +115,11 @@ impl Client {
             tried: 1,
             reason: failure.reason,
         })
+    }
+
+    /// Whether frames go together.
+    pub(crate) fn gathers_frames(&self) -> bool {
+        self.shared.options.gather_frames
     }
 
     /// A path within the namespace.

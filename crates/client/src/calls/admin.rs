@@ -57,6 +57,12 @@ impl Client {
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
+    /// The server's figures, in the text format of Prometheus.
+    pub async fn metrics(&self) -> Result<String, ClientError> {
+        let answer = self.run(self.call(Method::GET, "/metrics".to_owned(), ""), Safety::Repeatable).await?;
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
     /// What the server says of itself.
     pub async fn status(&self) -> Result<Value, ClientError> {
         self.get("/v1/status".to_owned()).await

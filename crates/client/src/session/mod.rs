@@ -64,7 +64,7 @@ impl Client {
     /// [`ClientError::Transport`] when the server cannot be reached; [`ClientError::Protocol`] when it does not speak gRPC.
     /// Everything else, a namespace that does not exist for one, comes with the first frame that is read.
     pub async fn session(&self) -> Result<(Session, Frames), ClientError> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new(self.gathers_frames()));
         let sending = Sending { queue: Arc::clone(&queue), last_number: AtomicU64::new(0) };
         let session = Session { shared: Arc::new(sending) };
         session.send(client_frame::Frame::Open(Open { namespace: self.own_namespace().to_owned().into() }));

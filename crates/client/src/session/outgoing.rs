@@ -8,16 +8,18 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
-use sluice_proto::framing::frame;
+use sluice_proto::framing::{PREFIX_BYTES, frame};
 use sluice_proto::v1::ClientFrame;
 
 /// Most bytes that the connection gets at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What waits for the connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
+    /// Whether frames that wait go as one piece.
+    gathers: bool,
 }
 
 #[derive(Debug, Default)]
@@ -29,6 +31,10 @@ struct State {
 }
 
 impl Queue {
+    pub(super) fn new(gathers: bool) -> Queue {
+        Queue { state: Mutex::default(), gathers }
+    }
+
     /// Appends the frame that is made; tells its number. When the connection has gone it leads nowhere.
     pub(super) fn add(&self, make: impl FnOnce() -> ClientFrame) -> u64 {
         let mut state = self.state();
@@ -91,10 +97,20 @@ impl Body for Outgoing {
             state.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let bytes = state.waiting.len().min(PIECE_BYTES);
+        let bytes = match self.0.gathers {
+            true => state.waiting.len().min(PIECE_BYTES),
+            false => first_frame_bytes(&state.waiting),
+        };
         let piece = state.waiting.split_to(bytes).freeze();
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
+}
+
+/// Bytes of the first of the frames that wait, all of which are whole.
+fn first_frame_bytes(waiting: &[u8]) -> usize {
+    let length =
+        waiting.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
+    length.map_or(waiting.len(), |length| waiting.len().min(PREFIX_BYTES + length as usize))
 }
 
 impl Drop for Outgoing {
@@ -102,5 +118,34 @@ impl Drop for Outgoing {
         let mut state = self.0.state();
         state.is_gone = true;
         state.waiting = BytesMut::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use sluice_proto::v1::client_frame::Frame as Kind;
+    use sluice_proto::v1::{Open, Ping};
+
+    use super::*;
+
+    async fn pieces(gathers: bool) -> Vec<usize> {
+        let queue = Arc::new(Queue::new(gathers));
+        let open = || Kind::Open(Open { namespace: Bytes::from_static(b"shop") });
+        queue.add(|| ClientFrame { number: 1, frame: Some(open()) });
+        queue.add(|| ClientFrame { number: 2, frame: Some(Kind::Ping(Ping {})) });
+        queue.end();
+        let (mut outgoing, mut pieces) = (Outgoing::new(queue), Vec::new());
+        while let Some(Ok(frame)) = outgoing.frame().await {
+            pieces.push(frame.data_ref().map_or(0, Bytes::len));
+        }
+        pieces
+    }
+
+    #[tokio::test]
+    async fn frames_go_together_or_alone() {
+        let alone = pieces(false).await;
+        assert_eq!(alone.len(), 2);
+        assert_eq!(pieces(true).await, [alone.iter().sum::<usize>()]);
     }
 }
