@@ -1,7 +1,7 @@
 //! `sluice bench backlog`: a backlog larger than the cache, in and out; and one old message that stays while much else
 //! passes. Told is what memory and disk the server keeps.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use super::load::{Amount, Ledger, Load, NUMBER_BYTES, connection, runtime};
 use super::process::{mib, usage};
 use super::report::Report;
 use super::server::{Server, ServerOptions};
+use super::setup::FolderArgs;
 use super::table::{Table, figure};
 use crate::cli::{self, Out};
 use crate::config::units::parse_size;
@@ -52,12 +53,8 @@ pub(crate) struct BacklogArgs {
     /// Durability of the server: always, interval:1s, os.
     #[arg(long, default_value = "os")]
     durability: String,
-    /// Where the temporary folder is made, to choose the disk.
-    #[arg(long)]
-    dir: Option<PathBuf>,
-    /// A small part of everything, in a few seconds: to see that it works, not for figures.
-    #[arg(long)]
-    smoke: bool,
+    #[command(flatten)]
+    folder: FolderArgs,
 }
 
 /// The arguments as they are used.
@@ -71,7 +68,7 @@ struct Settings {
 
 impl Settings {
     fn of(args: &BacklogArgs) -> Settings {
-        let (messages, pass) = if args.smoke {
+        let (messages, pass) = if args.folder.smoke {
             (args.messages.min(20_000), args.pass.min(64 << 20))
         } else {
             (args.messages, args.pass)
@@ -94,25 +91,21 @@ pub(super) fn run(args: &BacklogArgs, out: Out) -> cli::Result<bool> {
 
 fn report(args: &BacklogArgs) -> Result<Report, String> {
     let settings = Settings::of(args);
-    let dir = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = tempfile::Builder::new()
-        .prefix("sluice-bench-")
-        .tempdir_in(&dir)
-        .map_err(|error| format!("cannot make a folder in {}: {error}", dir.display()))?;
-    let mut report = Report::new("backlog", &args.durability);
+    let folder = args.folder.make()?;
+    let mut report = Report::new("backlog", settings.server.durability()).secured(settings.server.security());
     let runtime = runtime(1)?;
     runtime.block_on(in_and_out(&settings, &folder.path().join("backlog"), &mut report))?;
     runtime.block_on(old_message(&settings, &folder.path().join("old"), &mut report))?;
     Ok(report)
 }
 
-fn load(url: &str, payload_bytes: usize) -> Result<Load, String> {
-    Load::new(url, &[], &[QUEUE.to_owned()], WORKERS, BATCH, payload_bytes)
+fn load(server: &Server, payload_bytes: usize) -> Result<Load, String> {
+    Load::new(server.endpoint(), &[], &[QUEUE.to_owned()], WORKERS, BATCH, payload_bytes)
 }
 
 async fn in_and_out(settings: &Settings, data: &Path, report: &mut Report) -> Result<(), String> {
     let server = Server::start(data, &settings.server)?;
-    let load = load(server.url(), settings.payload_bytes)?;
+    let load = load(&server, settings.payload_bytes)?;
     let ledger = Arc::new(Ledger::new());
     let sent = load.send(&ledger, Amount::Messages(settings.messages)).await?;
     let full = (usage(server.pid())?, directory_bytes(data)?);
@@ -141,7 +134,7 @@ async fn in_and_out(settings: &Settings, data: &Path, report: &mut Report) -> Re
 
 async fn old_message(settings: &Settings, data: &Path, report: &mut Report) -> Result<(), String> {
     let server = Server::start(data, &settings.server)?;
-    let client = connection(server.url())?;
+    let client = connection(server.endpoint())?;
     let sent = client.send(OLD_QUEUE, &[Message::new(OLD_PAYLOAD)]).await;
     sent.map_err(|error| format!("cannot send the old message: {error}"))?;
     let mut rss_mb = Vec::new();
@@ -174,7 +167,7 @@ fn tell_memory(settings: &Settings, rss_mb: &[f64], report: &mut Report) {
 /// Sends and works off so many messages, with few waiting at any time.
 async fn pass(server: &Server, settings: &Settings, messages: u64) -> Result<(), String> {
     let (senders, workers) =
-        (load(server.url(), settings.pass_payload_bytes)?, load(server.url(), settings.pass_payload_bytes)?);
+        (load(server, settings.pass_payload_bytes)?, load(server, settings.pass_payload_bytes)?);
     let ledger = Arc::new(Ledger::new());
     senders.combined(&workers, &ledger, Amount::Messages(messages), 4 * WORKERS * BATCH).await?;
     ledger.verify()

@@ -3,20 +3,27 @@
 //! Each benchmark checks what it moved and fails when something is missing. `docs/benchmarks.md` tells how each figure
 //! comes about.
 //!
-//! Map: `engine` in this process; `queue`, `stream`, `backlog` and `crash` against a server that is started as a child;
+//! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against a server that is
+//! started as a child;
 //! `load` loops that send and work, and the ledger of every message; `compare` two files of figures; `report`, `table`,
-//! `stats` what they print; `server`, `process`, `disk` what they watch.
+//! `stats` what they print; `setup`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files` what they watch.
 
 mod backlog;
 mod compare;
 mod crash;
 mod disk;
+mod endpoint;
 mod engine;
+mod files;
+mod flood;
+mod idle;
 mod load;
 mod process;
 mod queue;
 mod report;
 mod server;
+mod setup;
+mod single;
 mod stats;
 mod stream;
 mod table;
@@ -40,6 +47,12 @@ pub(crate) enum BenchVerb {
     Queue(queue::QueueArgs),
     /// A server under load over sessions: messages a second, latency from send to delivery, processor time
     Stream(stream::StreamArgs),
+    /// Single messages, each one send, one delivery and one ack, by many loops on few connections, with and without security
+    Single(single::SingleArgs),
+    /// Many sessions that wait: memory of each, and how soon a message is there
+    Idle(idle::IdleArgs),
+    /// Bad handshakes by the thousand while others work
+    Flood(flood::FloodArgs),
     /// A large backlog in and out, and one old message that stays
     Backlog(backlog::BacklogArgs),
     /// kill -9 under full load, again and again: nothing acknowledged may be lost
@@ -54,6 +67,9 @@ pub(crate) fn run(verb: &BenchVerb, out: Out) -> cli::Result<u8> {
         BenchVerb::Engine(args) => engine::run(args, out),
         BenchVerb::Queue(args) => queue::run(args, out),
         BenchVerb::Stream(args) => stream::run(args, out),
+        BenchVerb::Single(args) => single::run(args, out),
+        BenchVerb::Idle(args) => idle::run(args, out),
+        BenchVerb::Flood(args) => flood::run(args, out),
         BenchVerb::Backlog(args) => backlog::run(args, out),
         BenchVerb::Crash(args) => crash::run(args, out),
         BenchVerb::Compare(args) => compare::run(args, out),

@@ -11,6 +11,8 @@ use super::table::{Table, figure};
 pub(super) struct Report {
     bench: &'static str,
     durability: String,
+    /// How the server was secured; `None`: there is none.
+    security: Option<String>,
     figures: Vec<(String, f64)>,
     rows: Map<String, Value>,
     tables: Vec<(String, Table)>,
@@ -30,12 +32,18 @@ impl Report {
         Report {
             bench,
             durability: durability.to_owned(),
+            security: None,
             figures: Vec::new(),
             rows: Map::new(),
             tables: Vec::new(),
             notes: Vec::new(),
             checks: Vec::new(),
         }
+    }
+
+    /// How the server was secured.
+    pub(super) fn secured(self, security: impl Into<String>) -> Report {
+        Report { security: Some(security.into()), ..self }
     }
 
     /// A figure of the benchmark; its name in the JSON is `BENCH.key`.
@@ -99,14 +107,16 @@ impl Report {
             "cores": cores(),
             "processor": processor(),
             "durability": self.durability,
+            "security": self.security,
             "optimised": !cfg!(debug_assertions),
         })
     }
 
     /// The same, for people.
     pub(super) fn to_text(&self) -> String {
+        let security = self.security.as_ref().map_or(String::new(), |security| format!("{security}, "));
         let mut text = format!(
-            "sluice {} bench {}: durability {}, {} cores, {}\n",
+            "sluice {} bench {}: durability {}, {security}{} cores, {}\n",
             env!("CARGO_PKG_VERSION"),
             self.bench,
             self.durability,

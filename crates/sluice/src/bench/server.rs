@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use sluice_client::Client;
+use sluice_client::{Client, Options};
 
+use super::endpoint::{self, Endpoint};
+use super::load::runtime;
 use super::process::{Usage, reset_peak, usage};
 
 /// How long a server may take to answer; recovering a large log is part of it.
@@ -17,26 +19,95 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to end after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
+/// Settings that the benchmark states itself: those of the environment would make what it says of the server untrue.
+const OWN_SETTINGS: [&str; 7] = [
+    "SLUICE_MEMORY",
+    "SLUICE_NO_ENCRYPTION",
+    "SLUICE_TLS",
+    "SLUICE_TLS_CERT",
+    "SLUICE_TLS_KEY",
+    "SLUICE_TLS_CLIENT_CA",
+    "SLUICE_ACCESS_POLICY",
+];
+
 /// How a server is started.
 #[derive(Clone, Debug)]
 pub(super) struct ServerOptions {
+    /// As `--durability` takes it.
     pub(super) durability: String,
+    /// Without a disk.
+    pub(super) memory: bool,
     pub(super) shards: u32,
+    /// Mutual TLS, with certificates of its own.
+    pub(super) tls: bool,
+    /// Whether it encrypts what it stores.
+    pub(super) encryption: bool,
     /// Further flags of `sluice serve`, as in `--cache=256MiB`.
     pub(super) flags: Vec<String>,
 }
 
 impl ServerOptions {
+    /// In clear text and encrypting, which is what a server does that is told nothing else.
     pub(super) fn with_durability(durability: &str) -> ServerOptions {
-        ServerOptions { durability: durability.to_owned(), shards: 1, flags: Vec::new() }
+        ServerOptions {
+            durability: durability.to_owned(),
+            memory: false,
+            shards: 1,
+            tls: false,
+            encryption: true,
+            flags: Vec::new(),
+        }
     }
+
+    /// When its replies leave, for people.
+    pub(super) fn durability(&self) -> &str {
+        if self.memory { "none: in memory" } else { &self.durability }
+    }
+
+    /// How it is secured, for people.
+    pub(super) fn security(&self) -> String {
+        let wire = if self.tls { "mutual TLS" } else { "clear text" };
+        let disk = match (self.memory, self.encryption) {
+            (true, _) => "nothing on disk",
+            (false, true) => "encrypted on disk",
+            (false, false) => "not encrypted on disk",
+        };
+        format!("{wire}, {disk}")
+    }
+
+    /// The flags of `sluice serve`; makes certificates beside the data directory when they are needed.
+    fn arguments(&self, address: &str, data_dir: &Path) -> Result<Vec<String>, String> {
+        let mut arguments = vec![
+            "serve".to_owned(),
+            format!("--listen={address}"),
+            format!("--data-dir={}", data_dir.display()),
+            format!("--durability={}", self.durability),
+            format!("--shards={}", self.shards),
+        ];
+        if self.memory {
+            arguments.push("--memory".to_owned());
+        }
+        if !self.encryption {
+            arguments.push("--no-encryption".to_owned());
+        }
+        if self.tls {
+            arguments.extend(endpoint::serve_flags(&certificates(data_dir))?);
+        }
+        arguments.extend_from_slice(&self.flags);
+        Ok(arguments)
+    }
+}
+
+/// The folder of a server's certificates.
+fn certificates(data_dir: &Path) -> PathBuf {
+    data_dir.with_extension("certificates")
 }
 
 /// A server that this process started; killed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
-    url: String,
+    endpoint: Endpoint,
     log: PathBuf,
     ready_after: Duration,
 }
@@ -55,26 +126,32 @@ impl Server {
             .map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let output_too =
             output.try_clone().map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        let arguments = options.arguments(&address, data_dir)?;
+        let endpoint = match options.tls {
+            true => Endpoint::mutual_tls(&address, &certificates(data_dir))?,
+            false => Endpoint::clear_text(&address),
+        };
+        let mut command = Command::new(program);
+        for setting in OWN_SETTINGS {
+            command.env_remove(setting);
+        }
         let started = Instant::now();
-        let child = Command::new(program)
-            .arg("serve")
-            .arg(format!("--listen={address}"))
-            .arg(format!("--data-dir={}", data_dir.display()))
-            .arg(format!("--durability={}", options.durability))
-            .arg(format!("--shards={}", options.shards))
-            .args(&options.flags)
+        let child = command
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(output_too)
             .spawn()
             .map_err(|error| format!("cannot start a server: {error}"))?;
-        let mut server = Server { child, url: format!("http://{address}"), log, ready_after: Duration::ZERO };
-        server.wait_until_ready(&address, started)?;
+        let mut server = Server { child, endpoint, log, ready_after: Duration::ZERO };
+        let endpoint = server.endpoint.clone();
+        let is_ready = || if options.tls { is_ready_over_tls(&endpoint) } else { is_ready(&address) };
+        server.wait_until(is_ready, started)?;
         Ok(server)
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -108,12 +185,12 @@ impl Server {
         Err(self.told(&format!("the server did not end within {STOP_WITHIN:?} after SIGTERM")))
     }
 
-    fn wait_until_ready(&mut self, address: &str, started: Instant) -> Result<(), String> {
+    fn wait_until(&mut self, is_ready: impl Fn() -> bool, started: Instant) -> Result<(), String> {
         while started.elapsed() < READY_WITHIN {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(self.told(&format!("the server ended with {status} before it was ready")));
             }
-            if is_ready(address) {
+            if is_ready() {
                 self.ready_after = started.elapsed();
                 return Ok(());
             }
@@ -163,6 +240,24 @@ fn is_ready(address: &str) -> bool {
     ask().unwrap_or(false)
 }
 
+/// The same over TLS, on a thread of its own since the caller's may be driving a runtime.
+fn is_ready_over_tls(endpoint: &Endpoint) -> bool {
+    let ask = || {
+        let at_once =
+            Options { retry_for: Duration::ZERO, connect_retry_for: Duration::ZERO, ..Options::default() };
+        let client = endpoint.client(at_once)?;
+        runtime(1)?.block_on(client.status()).map_err(|error| error.to_string())
+    };
+    std::thread::scope(|scope| scope.spawn(ask).join().is_ok_and(|answer| answer.is_ok()))
+}
+
+/// One figure of `/metrics` that has no labels.
+pub(super) async fn counter(client: &Client, name: &str) -> Result<u64, String> {
+    let page = client.metrics().await.map_err(|error| format!("cannot ask for /metrics: {error}"))?;
+    let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/metrics does not tell {name}"))
+}
+
 /// What a server's journals have done so far, all shards together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct JournalFigures {
@@ -208,18 +303,18 @@ impl JournalFigures {
     }
 }
 
-/// Where the server under test is: a child of ours, or somebody else's under a URL, of which less is known.
+/// The server under test: a child of ours, or somebody else's, of which less is known.
 #[derive(Debug)]
 pub(super) enum Target {
     Child(Server),
-    Url(String),
+    Elsewhere(Endpoint),
 }
 
 impl Target {
-    pub(super) fn url(&self) -> &str {
+    pub(super) fn endpoint(&self) -> &Endpoint {
         match self {
-            Target::Child(server) => server.url(),
-            Target::Url(url) => url,
+            Target::Child(server) => server.endpoint(),
+            Target::Elsewhere(endpoint) => endpoint,
         }
     }
 
@@ -227,21 +322,21 @@ impl Target {
     pub(super) fn usage(&self) -> Result<Option<Usage>, String> {
         match self {
             Target::Child(server) => usage(server.pid()).map(Some),
-            Target::Url(_) => Ok(None),
+            Target::Elsewhere(_) => Ok(None),
         }
     }
 
     pub(super) fn reset_peak(&self) -> Result<(), String> {
         match self {
             Target::Child(server) => reset_peak(server.pid()),
-            Target::Url(_) => Ok(()),
+            Target::Elsewhere(_) => Ok(()),
         }
     }
 
     pub(super) fn stop(self) -> Result<(), String> {
         match self {
             Target::Child(server) => server.stop(),
-            Target::Url(_) => Ok(()),
+            Target::Elsewhere(_) => Ok(()),
         }
     }
 }

@@ -12,7 +12,7 @@ mod consumer;
 mod content;
 mod context;
 mod contexts;
-mod credentials;
+pub(crate) mod credentials;
 mod dead;
 pub(crate) mod error;
 mod flow;

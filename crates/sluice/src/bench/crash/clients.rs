@@ -7,6 +7,7 @@ use std::time::Duration;
 use sluice_client::{Client, ClientError, Message, Options, Receive};
 use tokio::task::JoinSet;
 
+use crate::bench::endpoint::Endpoint;
 use crate::bench::load::{Ledger, NUMBER_BYTES, SendTime, write_number};
 
 /// The queue that all work on.
@@ -52,20 +53,20 @@ impl Crashing {
     }
 
     /// Starts so many loops that send, and as many that receive and ack.
-    pub(super) fn start(&self, url: &str, workers: usize) -> Result<Running, String> {
+    pub(super) fn start(&self, server: &Endpoint, workers: usize) -> Result<Running, String> {
         let mut tasks = JoinSet::new();
         for _ in 0..workers {
-            tasks.spawn(self.clone().send(client(url)?));
-            tasks.spawn(self.clone().work(client(url)?));
+            tasks.spawn(self.clone().send(client(server)?));
+            tasks.spawn(self.clone().work(client(server)?));
         }
         Ok(Running { tasks })
     }
 
     /// Receives and acks until nothing is left.
-    pub(super) async fn drain(&self, url: &str, workers: usize) -> Result<(), String> {
+    pub(super) async fn drain(&self, server: &Endpoint, workers: usize) -> Result<(), String> {
         let mut tasks = JoinSet::new();
         for _ in 0..workers {
-            tasks.spawn(self.clone().work_off(client(url)?));
+            tasks.spawn(self.clone().work_off(client(server)?));
         }
         Running { tasks }.join().await
     }
@@ -155,12 +156,11 @@ impl Crashing {
 }
 
 /// A client that tries nothing twice, so that each request has one outcome: acknowledged, refused, or unknown.
-fn client(url: &str) -> Result<Client, String> {
-    let options = Options {
+fn client(server: &Endpoint) -> Result<Client, String> {
+    server.client(Options {
         connections_max: 1,
         retry_for: Duration::ZERO,
         connect_retry_for: Duration::ZERO,
         ..Options::default()
-    };
-    Client::with_options(url, options).map_err(|error| error.to_string())
+    })
 }

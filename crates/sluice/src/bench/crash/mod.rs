@@ -6,7 +6,7 @@
 
 mod clients;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use sluice_client::{Backoff, BackoffKind, Client, QueueChange};
 use super::load::{Amount, Ledger, Load, NUMBER_BYTES, connection, runtime};
 use super::report::Report;
 use super::server::{Server, ServerOptions};
+use super::setup::FolderArgs;
 use super::stats::Samples;
 use super::table::{Table, figure};
 use crate::cli::{self, Out};
@@ -52,12 +53,8 @@ pub(crate) struct CrashArgs {
     /// Messages that wait when the time of a start is measured.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     waiting: u64,
-    /// Where the temporary folder is made, to choose the disk.
-    #[arg(long)]
-    dir: Option<PathBuf>,
-    /// A small part of everything, in a few seconds: to see that it works, not for figures.
-    #[arg(long)]
-    smoke: bool,
+    #[command(flatten)]
+    folder: FolderArgs,
 }
 
 pub(super) fn run(args: &CrashArgs, out: Out) -> cli::Result<bool> {
@@ -65,16 +62,12 @@ pub(super) fn run(args: &CrashArgs, out: Out) -> cli::Result<bool> {
 }
 
 fn report(args: &CrashArgs) -> Result<Report, String> {
-    let dir = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = tempfile::Builder::new()
-        .prefix("sluice-bench-")
-        .tempdir_in(&dir)
-        .map_err(|error| format!("cannot make a folder in {}: {error}", dir.display()))?;
-    let mut report = Report::new("crash", &args.durability);
+    let folder = args.folder.make()?;
     let runtime = runtime(1)?;
     let options = ServerOptions::with_durability(&args.durability);
-    let kills = if args.smoke { args.kills.min(2) } else { args.kills };
-    let waiting = if args.smoke { args.waiting.min(20_000) } else { args.waiting };
+    let mut report = Report::new("crash", options.durability()).secured(options.security());
+    let kills = if args.folder.smoke { args.kills.min(2) } else { args.kills };
+    let waiting = if args.folder.smoke { args.waiting.min(20_000) } else { args.waiting };
     runtime.block_on(kill_again_and_again(
         args,
         kills,
@@ -98,11 +91,11 @@ async fn kill_again_and_again(
     for kill in 0..kills {
         let server = Server::start(data, options)?;
         if kill == 0 {
-            create_queue(&connection(server.url())?).await?;
+            create_queue(&connection(server.endpoint())?).await?;
         }
         starts.push(server.ready_after().as_secs_f64());
         let crashing = Crashing::new(&ledger, args.batch as usize, args.payload as usize);
-        let load = crashing.start(server.url(), args.workers as usize)?;
+        let load = crashing.start(server.endpoint(), args.workers as usize)?;
         tokio::time::sleep(run_for(kill)).await;
         crashing.server_dies();
         server.kill()?;
@@ -111,8 +104,8 @@ async fn kill_again_and_again(
     let server = Server::start(data, options)?;
     starts.push(server.ready_after().as_secs_f64());
     let crashing = Crashing::new(&ledger, args.batch as usize, args.payload as usize);
-    crashing.drain(server.url(), args.workers as usize).await?;
-    check_queue(&connection(server.url())?, report).await?;
+    crashing.drain(server.endpoint(), args.workers as usize).await?;
+    check_queue(&connection(server.endpoint())?, report).await?;
     server.stop()?;
     tell(&ledger, kills, &starts.into_iter().collect(), report);
     Ok(())
@@ -187,7 +180,7 @@ async fn restart(
     let mut server = Server::start(data, options)?;
     let ledger = Arc::new(Ledger::new());
     let queues = [clients::QUEUE.to_owned()];
-    let load = Load::new(server.url(), &[], &queues, args.workers as usize, 500, args.payload as usize)?;
+    let load = Load::new(server.endpoint(), &[], &queues, args.workers as usize, 500, args.payload as usize)?;
     load.send(&ledger, Amount::Messages(waiting)).await?;
     let mut starts = Vec::new();
     for _ in 0..RESTARTS {
@@ -195,7 +188,7 @@ async fn restart(
         server = Server::start(data, options)?;
         starts.push(server.ready_after().as_secs_f64());
     }
-    let client = connection(server.url())?;
+    let client = connection(server.endpoint())?;
     let queue =
         client.queue(clients::QUEUE).await.map_err(|error| format!("cannot look at the queue: {error}"))?;
     report.check_equal("messages waiting after a restart", waiting, queue.counts.ready);

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::endpoint::Endpoint;
 pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
 pub(super) use tasks::{Lane, Phase, histogram};
 
@@ -65,15 +66,14 @@ pub(super) fn runtime(threads: usize) -> Result<Runtime, String> {
 }
 
 /// A client with one connection, as each loop has.
-pub(super) fn connection(url: &str) -> Result<Client, String> {
-    let options = Options { connections_max: 1, ..Options::default() };
-    Client::with_options(url, options).map_err(|error| error.to_string())
+pub(super) fn connection(to: &Endpoint) -> Result<Client, String> {
+    to.client(Options { connections_max: 1, ..Options::default() })
 }
 
 impl Load {
     /// Loops of so many workers, spread over the queues; each with its own connection.
     pub(super) fn new(
-        url: &str,
+        to: &Endpoint,
         namespaces: &[String],
         queues: &[String],
         workers: usize,
@@ -81,7 +81,7 @@ impl Load {
         payload_bytes: usize,
     ) -> Result<Load, String> {
         let lane = |worker: usize| {
-            let client = connection(url)?;
+            let client = connection(to)?;
             let client = match namespaces {
                 [] => client,
                 _ => client.in_namespace(&namespaces[worker % namespaces.len()]),

@@ -4,20 +4,20 @@
 //! send is noted with its time. Beside it the server is asked all the while whether a snapshot is running and how much
 //! compaction has copied; a send that overlaps a moment in which either was so counts as disturbed.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use sluice_client::Client;
+use tempfile::TempDir;
 
 use super::args::Settings;
 use super::phases::queue_name;
 use crate::bench::load::{Amount, Ledger, Load, SendTime, connection};
 use crate::bench::process::mib;
 use crate::bench::report::Report;
-use crate::bench::server::{JournalFigures, Server, Target};
+use crate::bench::server::{JournalFigures, Target};
 use crate::bench::stats::{Samples, percentile};
 use crate::bench::table::{Table, figure};
 
@@ -45,13 +45,10 @@ struct Window {
     rss_bytes: u64,
 }
 
-pub(super) async fn run(settings: &Settings, folder: &Path, report: &mut Report) -> Result<(), String> {
-    if settings.url.is_some() {
-        return Err("--during needs a server of its own, and goes not with --url".to_owned());
-    }
-    let target = Target::Child(Server::start(&folder.join("data"), &settings.server(1))?);
-    let admin = connection(target.url())?;
-    let fill = if settings.smoke { FILL / 50 } else { FILL };
+pub(super) async fn run(settings: &Settings, folder: &TempDir, report: &mut Report) -> Result<(), String> {
+    let target = settings.target.start(folder, &settings.server(1))?;
+    let admin = connection(target.endpoint())?;
+    let fill = if settings.folder.smoke { FILL / 50 } else { FILL };
     fill_aside(&target, settings, fill).await?;
     let ledger = Arc::new(Ledger::new());
     let stop = Arc::new(AtomicBool::new(false));
@@ -67,7 +64,7 @@ pub(super) async fn run(settings: &Settings, folder: &Path, report: &mut Report)
 /// Messages in a queue of their own that nobody works on.
 pub(super) async fn fill_aside(target: &Target, settings: &Settings, messages: u64) -> Result<(), String> {
     let queue = vec![queue_name("waiting")];
-    let load = Load::new(target.url(), &[], &queue, settings.workers, 500, settings.payload_bytes)?;
+    let load = Load::new(target.endpoint(), &[], &queue, settings.workers, 500, settings.payload_bytes)?;
     load.send(&Arc::new(Ledger::new()), Amount::Messages(messages)).await.map(drop)
 }
 
@@ -78,8 +75,9 @@ pub(super) async fn load(
     stop: &AtomicBool,
 ) -> Result<Vec<SendTime>, String> {
     let queue = vec![queue_name("load")];
-    let load =
-        || Load::new(target.url(), &[], &queue, settings.workers, settings.batch, settings.payload_bytes);
+    let load = || {
+        Load::new(target.endpoint(), &[], &queue, settings.workers, settings.batch, settings.payload_bytes)
+    };
     let (senders, workers) = (load()?, load()?);
     ledger.note_sends();
     let done = senders.combined(&workers, ledger, settings.amount, settings.in_flight).await;

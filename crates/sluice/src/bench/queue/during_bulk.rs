@@ -3,20 +3,20 @@
 //! The server is filled with messages that nobody works on. The load of the combined phase runs once, then the bulk begins,
 //! and the load runs again; of that run those sends count that ended before the bulk did.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use sluice_client::{Bulk, BulkFilter, Change, Client, Note, QueueChange};
+use tempfile::TempDir;
 
 use super::args::Settings;
 use super::during::{fill_aside, load};
 use super::phases::queue_name;
 use crate::bench::load::{Ledger, SendTime, connection};
 use crate::bench::report::Report;
-use crate::bench::server::{Server, Target};
+use crate::bench::server::Target;
 use crate::bench::stats::percentile;
 use crate::bench::table::{Table, figure};
 
@@ -27,13 +27,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Sends of a kind that are needed to tell its p99.
 const SENDS_MIN: usize = 1_000;
 
-pub(super) async fn run(settings: &Settings, folder: &Path, report: &mut Report) -> Result<(), String> {
-    if settings.url.is_some() {
-        return Err("--during needs a server of its own, and goes not with --url".to_owned());
-    }
-    let target = Target::Child(Server::start(&folder.join("data"), &settings.server(1))?);
-    let admin = connection(target.url())?;
-    let messages = if settings.smoke { MOVED / 100 } else { MOVED };
+pub(super) async fn run(settings: &Settings, folder: &TempDir, report: &mut Report) -> Result<(), String> {
+    let target = settings.target.start(folder, &settings.server(1))?;
+    let admin = connection(target.endpoint())?;
+    let messages = if settings.folder.smoke { MOVED / 100 } else { MOVED };
     fill_aside(&target, settings, messages).await?;
     let without = sends(&target, settings, &Arc::new(Ledger::new())).await?;
     let ledger = Arc::new(Ledger::new());

@@ -10,11 +10,11 @@ mod phases;
 mod rows;
 
 use sluice_client::Client;
+use tempfile::TempDir;
 
-use super::disk::{fdatasync_us, is_in_memory};
 use super::load::{Amount, connection, runtime};
 use super::report::Report;
-use super::server::{Server, Target};
+use super::server::Target;
 use super::stats::Samples;
 use crate::cli::{self, Out};
 pub(crate) use args::QueueArgs;
@@ -27,48 +27,37 @@ pub(super) fn run(args: &QueueArgs, out: Out) -> cli::Result<bool> {
 
 fn report(args: &QueueArgs) -> Result<Report, String> {
     let settings = Settings::of(args);
-    let folder = tempfile::Builder::new()
-        .prefix("sluice-bench-")
-        .tempdir_in(&settings.dir)
-        .map_err(|error| format!("cannot make a folder in {}: {error}", settings.dir.display()))?;
-    let durability = if settings.url.is_some() { "as the server has it" } else { &settings.durability };
-    let mut report = Report::new("queue", durability);
-    if settings.url.is_none() {
-        report.figure("fdatasync_us", fdatasync_us(folder.path())?);
-        if is_in_memory(folder.path()) {
-            report.note(
-                "the data is on a disk in memory, where a sync costs nothing: choose another with --dir",
-            );
-        }
-    }
+    let folder = settings.folder.make()?;
+    let mut report = settings.target.report("queue", &folder, &settings.server(settings.shards))?;
     let runtime = runtime(settings.client_threads)?;
-    runtime.block_on(measure(&settings, folder.path(), &mut report))?;
+    runtime.block_on(measure(&settings, &folder, &mut report))?;
     Ok(report)
 }
 
-async fn measure(settings: &Settings, folder: &std::path::Path, report: &mut Report) -> Result<(), String> {
+async fn measure(settings: &Settings, folder: &TempDir, report: &mut Report) -> Result<(), String> {
+    if settings.during.is_some() && settings.target.is_elsewhere() {
+        return Err("--during needs a server of its own, and goes not with --url".to_owned());
+    }
     match settings.during {
         Some(During::Snapshot) => return during::run(settings, folder, report).await,
         Some(During::Bulk) => return during_bulk::run(settings, folder, report).await,
         None => {}
     }
-    let target = match &settings.url {
-        Some(url) => Target::Url(url.clone()),
-        None => Target::Child(Server::start(&folder.join("data"), &settings.server(settings.shards))?),
-    };
-    let admin = connection(target.url())?;
+    let target = settings.target.start(folder, &settings.server(settings.shards))?;
+    let admin = connection(target.endpoint())?;
     let mut main = None;
     if settings.rows.contains(&RowKind::Main) {
         main = Some(measure_main(&target, &admin, settings, report).await?);
     }
     for kind in &settings.rows {
-        rows::on_same_server(*kind, &target, &admin, settings, main.as_ref(), report).await?;
+        rows::on_same_server(*kind, &target, folder.path(), &admin, settings, main.as_ref(), report).await?;
     }
     target.stop()?;
     if settings.rows.contains(&RowKind::Shards) {
-        match settings.url {
-            None => rows::shards(folder, settings, report).await?,
-            Some(_) => report.note("the row with several shards needs servers of its own and was left out"),
+        if settings.target.is_elsewhere() {
+            report.note("the row with several shards needs servers of its own and was left out");
+        } else {
+            rows::shards(folder.path(), settings, report).await?;
         }
     }
     // Every phase fails when one message is not acked exactly once, so to have come here is the proof.
@@ -82,7 +71,7 @@ async fn measure_main(
     settings: &Settings,
     report: &mut Report,
 ) -> Result<Phases, String> {
-    let shards = if settings.url.is_some() { 1 } else { settings.shards };
+    let shards = if settings.target.is_elsewhere() { 1 } else { settings.shards };
     let shape = Shape { namespaces: rows::namespaces(admin, shards).await?, ..Shape::of(settings) };
     if settings.warmup > 0 {
         let warm = Shape { amount: Amount::Messages(settings.warmup), ..shape.clone() };

@@ -89,8 +89,9 @@ pub(super) async fn run(
     payload_bytes: usize,
 ) -> Result<Phases, String> {
     let queues: Vec<String> = (0..shape.queues).map(|queue| queue_name(&format!("{queue}"))).collect();
-    let load =
-        || Load::new(target.url(), &shape.namespaces, &queues, shape.workers, shape.batch, payload_bytes);
+    let load = || {
+        Load::new(target.endpoint(), &shape.namespaces, &queues, shape.workers, shape.batch, payload_bytes)
+    };
     let (senders, workers) = (load()?, load()?);
     let ledger = Arc::new(Ledger::new());
     target.reset_peak()?;

@@ -1,5 +1,7 @@
 //! The rows beside the main one: a queue for each worker, a lone client, batches of one, several shards.
 
+use std::path::Path;
+
 use serde_json::json;
 use sluice_client::{Client, QuotaChange};
 
@@ -22,6 +24,7 @@ const BATCH_1_DIVISOR: u64 = 10;
 pub(super) async fn on_same_server(
     kind: RowKind,
     target: &Target,
+    folder: &Path,
     admin: &Client,
     settings: &Settings,
     main: Option<&Phases>,
@@ -30,7 +33,7 @@ pub(super) async fn on_same_server(
     match kind {
         RowKind::Main | RowKind::Shards => Ok(()),
         RowKind::OwnQueues => own_queues(target, admin, settings, report).await,
-        RowKind::Lone => lone(target, admin, settings, report).await,
+        RowKind::Lone => lone(target, folder, admin, settings, report).await,
         RowKind::Batch1 => batch_1(target, admin, settings, main, report).await,
     }
 }
@@ -49,14 +52,15 @@ async fn own_queues(
 
 async fn lone(
     target: &Target,
+    folder: &Path,
     admin: &Client,
     settings: &Settings,
     report: &mut Report,
 ) -> Result<(), String> {
-    let messages = if settings.smoke { LONE_MESSAGES / 30 } else { LONE_MESSAGES };
+    let messages = if settings.folder.smoke { LONE_MESSAGES / 30 } else { LONE_MESSAGES };
     if matches!(target, Target::Child(_)) {
         // Measured again, close to what it is compared with: a disk that others use, too, changes from minute to minute.
-        let us = fdatasync_us(&settings.dir)?;
+        let us = fdatasync_us(folder)?;
         report.row("lone_fdatasync", json!({ "us": us }));
         report.note(format!("fdatasync just before the lone client: {} µs", figure(us)));
     }
@@ -100,15 +104,11 @@ async fn batch_1(
 }
 
 /// Measures 1, 3 and 6 shards with as many namespaces, each on a server of its own.
-pub(super) async fn shards(
-    data_dir: &std::path::Path,
-    settings: &Settings,
-    report: &mut Report,
-) -> Result<(), String> {
+pub(super) async fn shards(folder: &Path, settings: &Settings, report: &mut Report) -> Result<(), String> {
     for shards in SHARDS {
-        let server = Server::start(&data_dir.join(format!("shards-{shards}")), &settings.server(shards))?;
+        let server = Server::start(&folder.join(format!("shards-{shards}")), &settings.server(shards))?;
         let target = Target::Child(server);
-        let admin = connection(target.url())?;
+        let admin = connection(target.endpoint())?;
         let shape = Shape { namespaces: namespaces(&admin, shards).await?, ..Shape::of(settings) };
         let phases = run(&target, &admin, &shape, settings.payload_bytes).await?;
         tell(&format!("shards_{shards}"), &format!("{shards} shards, as many namespaces"), &phases, report);

@@ -10,7 +10,7 @@ use sluice_client::Client;
 use tokio::task::JoinSet;
 
 use super::sessions::{Run, send, send_paced, work};
-use crate::bench::load::{Amount, Done, Ledger, connection, histogram};
+use crate::bench::load::{Amount, Done, Ledger, histogram};
 use crate::bench::server::Target;
 
 /// How long the time from send to delivery is measured.
@@ -18,12 +18,12 @@ const PACED_FOR: Duration = Duration::from_secs(3);
 
 /// What is put under load, and how.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) sessions: usize,
-    pub(super) batch: usize,
-    pub(super) window: usize,
-    pub(super) payload_bytes: usize,
-    pub(super) amount: Amount,
+pub(in crate::bench) struct Shape {
+    pub(in crate::bench) sessions: usize,
+    pub(in crate::bench) batch: usize,
+    pub(in crate::bench) window: usize,
+    pub(in crate::bench) payload_bytes: usize,
+    pub(in crate::bench) amount: Amount,
 }
 
 /// What the phases came to.
@@ -42,7 +42,7 @@ pub(super) struct Phases {
 pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Result<Phases, String> {
     let queue = format!("bench-stream-{}", std::process::id());
     let ledger = Arc::new(Ledger::new());
-    let begin = |amount| Run::new(target.url(), &queue, &ledger, shape, amount);
+    let begin = |amount| Run::new(admin, &queue, &ledger, shape, amount);
 
     let sending = begin(shape.amount);
     let (before, start_ns) = (ledger.sent_count(), ledger.now_ns());
@@ -55,22 +55,15 @@ pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Resul
     let times = all(shape.sessions, || work(Arc::clone(&working))).await?;
     let work_done = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
 
-    let both = begin(shape.amount);
     let cpu_before = target.usage()?;
-    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
-    let times = beside(shape, &both, || send(Arc::clone(&both))).await?;
-    let combined = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+    let combined = combined(&begin(shape.amount)).await?;
     let server_cpu_us = cpu_before.zip(target.usage()?).map(|(before, after)| {
         after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / combined.messages.max(1) as f64
     });
 
     let paced_for =
         if matches!(shape.amount, Amount::Messages(..=10_000)) { PACED_FOR / 10 } else { PACED_FOR };
-    let paced = begin(Amount::For(paced_for));
-    let per_s = combined.per_s() / 4.0 / shape.sessions as f64;
-    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
-    let times = beside(shape, &paced, || send_paced(Arc::clone(&paced), per_s)).await?;
-    let delivery = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+    let delivery = paced(&begin(Amount::For(paced_for)), combined.per_s() / 4.0).await?;
 
     ledger.verify()?;
     match admin.queue_delete(&queue).await {
@@ -81,23 +74,36 @@ pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Resul
     Ok(Phases { send: send_done, work: work_done, combined, delivery, server_cpu_us })
 }
 
+/// Sends and works at once, as fast as may be. The times from send to delivery.
+pub(in crate::bench) async fn combined(run: &Arc<Run>) -> Result<Done, String> {
+    beside(run, || send(Arc::clone(run))).await
+}
+
+/// Sends so many messages a second, all sessions together, and works. The times from send to delivery.
+pub(in crate::bench) async fn paced(run: &Arc<Run>, per_s: f64) -> Result<Done, String> {
+    let per_session = per_s / run.shape.sessions as f64;
+    beside(run, || send_paced(Arc::clone(run), per_session)).await
+}
+
 fn done(messages: u64, start_ns: u64, end_ns: u64, times: Histogram<u64>) -> Done {
     Done { messages, seconds: end_ns.saturating_sub(start_ns) as f64 / 1e9, times }
 }
 
-/// Sends and works at once; the times of the sessions that work.
-async fn beside<F>(shape: &Shape, run: &Arc<Run>, sender: impl Fn() -> F) -> Result<Histogram<u64>, String>
+/// Sends and works at once; told are the sessions that work.
+async fn beside<F>(run: &Arc<Run>, sender: impl Fn() -> F) -> Result<Done, String>
 where
     F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
 {
+    let ledger = &run.ledger;
+    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
     let sending = async {
-        let sent = all(shape.sessions, sender).await;
+        let sent = all(run.shape.sessions, sender).await;
         run.sending_done.store(true, Ordering::Release);
         sent
     };
-    let working = all(shape.sessions, || work(Arc::clone(run)));
+    let working = all(run.shape.sessions, || work(Arc::clone(run)));
     let (_, times) = tokio::try_join!(sending, working)?;
-    Ok(times)
+    Ok(done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times))
 }
 
 /// Runs so many loops side by side; the first failure ends them all.
@@ -118,7 +124,14 @@ where
 }
 
 impl Run {
-    fn new(url: &str, queue: &str, ledger: &Arc<Ledger>, shape: &Shape, amount: Amount) -> Arc<Run> {
+    /// Loops on a queue, each with a session of its own.
+    pub(in crate::bench) fn new(
+        client: &Client,
+        queue: &str,
+        ledger: &Arc<Ledger>,
+        shape: &Shape,
+        amount: Amount,
+    ) -> Arc<Run> {
         let end = match amount {
             Amount::Messages(messages) => ledger.next_number() + messages,
             Amount::For(_) => u64::MAX,
@@ -128,7 +141,7 @@ impl Run {
             Amount::For(duration) => Some(std::time::Instant::now() + duration),
         };
         Arc::new(Run {
-            client: connection(url).expect("the server's own address, or one that has been used already"),
+            client: client.clone(),
             queue: queue.to_owned().into(),
             ledger: Arc::clone(ledger),
             shape: *shape,

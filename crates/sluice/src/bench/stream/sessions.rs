@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use hdrhistogram::Histogram;
 use sluice_client::v1::client_frame::Frame;
 use sluice_client::v1::server_frame::Frame as Told;
-use sluice_client::v1::{Attach, FrameResult, Message, SendMany};
+use sluice_client::v1::{Attach, Error, FrameResult, Message, SendMany};
 use sluice_client::{Client, Frames, Session};
 use tokio::time::timeout;
 
@@ -26,7 +26,7 @@ const PACE: Duration = Duration::from_millis(1);
 
 /// What the loops of one phase share.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(in crate::bench) struct Run {
     pub(super) client: Client,
     pub(super) queue: Bytes,
     pub(super) ledger: Arc<Ledger>,
@@ -57,17 +57,20 @@ impl Run {
     }
 }
 
-async fn next(frames: &mut Frames) -> Result<Told, String> {
+/// The next frame of a session that goes on.
+pub(in crate::bench) async fn next(frames: &mut Frames) -> Result<Told, String> {
     let next = timeout(STALLED, frames.next()).await.map_err(|_| format!("nothing came for {STALLED:?}"))?;
     next.map_err(|error| format!("session: {error}"))?.ok_or_else(|| "the session ended".to_owned())
 }
 
-fn check(result: &FrameResult) -> Result<(), String> {
-    let failure = result.failures.iter().find_map(|failure| failure.error.as_ref());
-    match result.error.as_ref().or(failure) {
-        None => Ok(()),
-        Some(error) => Err(String::from_utf8_lossy(&error.message).into_owned()),
-    }
+/// That all of a frame went as asked.
+pub(in crate::bench) fn check(result: &FrameResult) -> Result<(), String> {
+    error_of(result).map_or(Ok(()), |error| Err(String::from_utf8_lossy(&error.message).into_owned()))
+}
+
+/// The first error of a frame's result.
+pub(in crate::bench) fn error_of(result: &FrameResult) -> Option<&Error> {
+    result.error.as_ref().or_else(|| result.failures.iter().find_map(|failure| failure.error.as_ref()))
 }
 
 /// A session that sends.
