@@ -1,7 +1,10 @@
 //! Steps for random messages.
 
-use super::{QUEUES, Run, SendItem, SendOptions};
 use sluice_engine::chain::{Chain, Step, Steps};
+use sluice_engine::command::SendItem;
+use sluice_engine::options::SendOptions;
+
+use super::{QUEUES, Run};
 
 /// A few steps, and what they refer to.
 pub(super) type StepOptions = Vec<SendOptions<'static>>;
