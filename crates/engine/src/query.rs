@@ -343,6 +343,17 @@ impl ConsumerState {
     }
 }
 
+/// All consumers of a shard that are attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ConsumerTotals {
+    /// How many there are.
+    pub attached: u64,
+    /// How many messages they may hold at a time.
+    pub credit: u64,
+    /// How many they hold.
+    pub in_flight: u64,
+}
+
 /// A consumer as seen from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConsumerView {

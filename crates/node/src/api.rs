@@ -9,7 +9,7 @@ use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
-use sluice_engine::query::{Counters, MessageView, State};
+use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
 use sluice_journal::Encryption;
 
 use crate::keys::KeySource;
@@ -221,6 +221,8 @@ pub struct ShardMetrics {
     pub queues: u64,
     /// Receives that wait.
     pub waiting_receives: u64,
+    /// Consumers that are attached.
+    pub consumers: ConsumerTotals,
     /// Requests in the mailbox.
     pub mailbox: u64,
     /// Epoch of this start.

@@ -23,6 +23,7 @@ fn figures(at: &mut Looking<'_>) -> ShardMetrics {
         counters: at.engine.totals(),
         queues: at.engine.queue_count(),
         waiting_receives: at.waiting as u64,
+        consumers: at.engine.consumer_totals(),
         mailbox: 0,
         epoch: at.engine.epoch(),
         // A journal in memory counts nothing itself.

@@ -160,7 +160,8 @@ impl Engine {
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
-        if self.flows.is_due() | !self.queue_limits.touched.is_empty() | (self.consumers.attached > 0) {
+        if self.flows.is_due() | !self.queue_limits.touched.is_empty() | (self.consumers.totals.attached > 0)
+        {
             self.follow_up(out);
         }
     }
@@ -174,7 +175,7 @@ impl Engine {
         if !self.queue_limits.touched.is_empty() {
             self.look_at_touched(out);
         }
-        if self.consumers.attached > 0 {
+        if self.consumers.totals.attached > 0 {
             self.deliver_all(out);
         }
     }

@@ -7,6 +7,7 @@ use super::message::PLACE;
 use super::sticky::StickyKeys;
 use crate::hash::hash;
 use crate::plant::{self, Plant};
+use crate::query::ConsumerTotals;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainSlot, Slab, Slot};
@@ -230,8 +231,8 @@ pub(crate) struct AllConsumers {
     pub(crate) given: u64,
     /// Deliveries ever made to those that are attached.
     pub(crate) served: u64,
-    /// How many are attached. Derived.
-    pub(crate) attached: u32,
+    /// Of those that are attached. Derived.
+    pub(crate) totals: ConsumerTotals,
     /// By number of namespace, and number. Derived.
     pub(crate) numbers: BTreeMap<(u32, u64), u32>,
     /// Those that pull, by namespace and name. Derived.
@@ -262,10 +263,35 @@ impl AllConsumers {
         let consumer = self.slots.get(slot);
         self.numbers.insert((consumer.namespace, consumer.number), slot);
         match consumer.standing {
-            Standing::Attached => self.attached += 1,
+            Standing::Attached => {
+                self.totals.attached += 1;
+                self.totals.credit += u64::from(consumer.credit);
+                self.totals.in_flight += u64::from(consumer.in_flight);
+            }
             Standing::Pulls => self.pullers.insert(puller_hash(consumer.namespace, &consumer.name), slot),
             Standing::Detached => {}
         }
+    }
+
+    /// A consumer that is attached and has no credit is no longer.
+    pub(crate) fn end_attachment(&mut self, slot: u32) {
+        let consumer = self.slots.get_mut(slot);
+        consumer.standing = Standing::Detached;
+        self.totals.attached -= 1;
+        self.totals.in_flight -= u64::from(consumer.in_flight);
+    }
+
+    /// Takes down what a consumer holds and may hold; gives whether it had credit before, and what it held.
+    pub(crate) fn set_load(&mut self, slot: u32, in_flight: u32, credit: u32) -> (bool, u32) {
+        let consumer = self.slots.get_mut(slot);
+        let before = (consumer.has_credit(), consumer.in_flight);
+        if consumer.standing == Standing::Attached {
+            let totals = &mut self.totals;
+            totals.in_flight = totals.in_flight - u64::from(consumer.in_flight) + u64::from(in_flight);
+            totals.credit = totals.credit - u64::from(consumer.credit) + u64::from(credit);
+        }
+        (consumer.in_flight, consumer.credit) = (in_flight, credit);
+        before
     }
 
     /// Forgets a consumer that is not attached, once it holds nothing and no work on it is listed.

@@ -1,11 +1,13 @@
 //! `/metrics` in the Prometheus text format, version 0.0.4.
 
+use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 use http::response::Response;
-use sluice_engine::query::{QueueView, State};
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
 use sluice_node::api::ShardMetrics;
 
 use super::body::Body;
@@ -15,6 +17,9 @@ use super::errors::ApiError;
 use super::metrics::BUCKETS_US;
 use super::queues::totals;
 use super::respond;
+
+/// Consumers that one page reads.
+const CONSUMERS_MAX: usize = 10_000;
 
 /// `GET /metrics`
 pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -26,7 +31,7 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, ApiError>
     }
     let metrics = call.node().metrics().await;
     write_shards(&mut page, &metrics.shards);
-    write_queues(&mut page, call).await?;
+    write_queues(&mut page, call, &metrics.shards).await?;
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
     Ok(respond::content(StatusCode::OK, content_type, page.text))
 }
@@ -149,6 +154,9 @@ type ShardFigure = (&'static str, &'static str, &'static str, fn(&ShardMetrics) 
 const SHARD_FIGURES: &[ShardFigure] = &[
     ("sluice_shard_queues", "gauge", "Queues.", |s| s.queues),
     ("sluice_shard_waiting_receives", "gauge", "Receives that wait for messages.", |s| s.waiting_receives),
+    ("sluice_shard_consumers", "gauge", "Consumers attached.", |s| s.consumers.attached),
+    ("sluice_shard_consumer_credit", "gauge", "Messages that they may hold.", |s| s.consumers.credit),
+    ("sluice_shard_consumer_in_flight", "gauge", "Messages that they hold.", |s| s.consumers.in_flight),
     ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
     ("sluice_shard_records_total", "counter", "Records committed.", |s| s.journal.records),
     ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.journal.batches),
@@ -198,39 +206,105 @@ fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
     }
 }
 
+/// A queue that has figures of its own.
+struct Shown {
+    namespace: String,
+    namespace_id: NamespaceId,
+    queue: QueueView,
+}
+
+impl Shown {
+    fn labels(&self) -> [(&str, &str); 2] {
+        [("namespace", &self.namespace), ("queue", &self.queue.name)]
+    }
+
+    fn labels_with<'a>(&'a self, name: &'a str, value: &'a str) -> [(&'a str, &'a str); 3] {
+        let [namespace, queue] = self.labels();
+        [namespace, queue, (name, value)]
+    }
+}
+
 /// Figures per queue, for as many as the setting allows, by namespace and name; the rest is only counted.
-async fn write_queues(page: &mut Page, call: &Call<'_>) -> Result<(), ApiError> {
+async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), ApiError> {
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
-    let mut shown: Vec<(String, QueueView)> = Vec::new();
+    let mut shown: Vec<Shown> = Vec::new();
     for namespace in call.namespaces().await? {
         queues_total += namespace.queues;
         if room > 0 {
-            let queues = call.node().queues(namespace.id, "", None, room).await?;
+            let (name, namespace_id) = (namespace.name, namespace.id);
+            let queues = call.node().queues(namespace_id, "", None, room).await?;
             room -= queues.len().min(room);
-            shown.extend(queues.into_iter().map(|queue| (namespace.name.clone(), queue)));
+            let show = |queue| Shown { namespace: name.clone(), namespace_id, queue };
+            shown.extend(queues.into_iter().map(show));
         }
     }
     page.family("sluice_queue_messages", "gauge", "Messages, by queue and state.");
-    for (namespace, queue) in &shown {
-        for (state, count) in State::ALL.into_iter().zip(queue.counters.states) {
-            let labels = [("namespace", namespace.as_str()), ("queue", &queue.name), ("state", state.name())];
-            page.sample("sluice_queue_messages", &labels, count);
+    for of in &shown {
+        for (state, count) in State::ALL.into_iter().zip(of.queue.counters.states) {
+            page.sample("sluice_queue_messages", &of.labels_with("state", state.name()), count);
         }
     }
     page.family("sluice_queue_bytes", "gauge", "Bytes of content types, headers and payloads.");
-    for (namespace, queue) in &shown {
-        let labels = [("namespace", namespace.as_str()), ("queue", &queue.name)];
-        page.sample("sluice_queue_bytes", &labels, queue.counters.bytes);
+    for of in &shown {
+        page.sample("sluice_queue_bytes", &of.labels(), of.queue.counters.bytes);
     }
     page.family("sluice_queue_events_total", "counter", "What happened to messages, by queue.");
-    for (namespace, queue) in &shown {
-        for (event, count) in totals(&queue.counters) {
-            let labels = [("namespace", namespace.as_str()), ("queue", &queue.name), ("event", event)];
-            page.sample("sluice_queue_events_total", &labels, count);
+    for of in &shown {
+        for (event, count) in totals(&of.queue.counters) {
+            page.sample("sluice_queue_events_total", &of.labels_with("event", event), count);
         }
     }
     page.family("sluice_queues_omitted", "gauge", "Queues without figures of their own, to bound this page.");
     page.sample("sluice_queues_omitted", &[], queues_total.saturating_sub(shown.len() as u64));
+    write_consumers(page, call, &shown, shards).await
+}
+
+/// What the consumers that are attached to a queue have together, and how to read it: name and help.
+type ConsumerFigure = (&'static str, &'static str, fn(&ConsumerTotals) -> u64);
+
+const CONSUMER_FIGURES: &[ConsumerFigure] = &[
+    ("sluice_queue_consumers", "Consumers attached, by queue.", |of| of.attached),
+    ("sluice_queue_consumer_credit", "Credit of the consumers attached, by queue.", |of| of.credit),
+    ("sluice_queue_consumer_in_flight", "Messages that the consumers attached hold, by queue.", |of| {
+        of.in_flight
+    }),
+];
+
+/// Figures of the consumers that are attached to these queues, for as many as one page may read.
+async fn write_consumers(
+    page: &mut Page,
+    call: &Call<'_>,
+    shown: &[Shown],
+    shards: &[ShardMetrics],
+) -> Result<(), ApiError> {
+    let mut room = CONSUMERS_MAX;
+    let mut read = 0;
+    let mut by_queue: HashMap<(NamespaceId, String), ConsumerTotals> = HashMap::new();
+    for of_namespace in shown.chunk_by(|one, other| one.namespace_id == other.namespace_id) {
+        let namespace = of_namespace[0].namespace_id;
+        let consumers = call.node().consumers(namespace, None, room).await?;
+        room -= consumers.len();
+        for consumer in consumers.into_iter().filter(|consumer| consumer.state == ConsumerState::Attached) {
+            read += 1;
+            for queue in consumer.queues {
+                let of = by_queue.entry((namespace, queue)).or_default();
+                of.attached += 1;
+                of.credit += u64::from(consumer.credit);
+                of.in_flight += u64::from(consumer.in_flight);
+            }
+        }
+    }
+    for (name, help, figure) in CONSUMER_FIGURES {
+        page.family(name, "gauge", help);
+        for of in shown {
+            let key = (of.namespace_id, of.queue.name.clone());
+            page.sample(name, &of.labels(), by_queue.get(&key).map_or(0, figure));
+        }
+    }
+    let attached: u64 = shards.iter().map(|shard| shard.consumers.attached).sum();
+    let help = "Consumers attached that the figures of queues leave out, to bound this page.";
+    page.family("sluice_consumers_omitted", "gauge", help);
+    page.sample("sluice_consumers_omitted", &[], attached.saturating_sub(read));
     Ok(())
 }

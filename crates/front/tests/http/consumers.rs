@@ -7,18 +7,40 @@ use sluice_node::{DetachedBy, Event};
 
 use crate::support::Server;
 
+fn attach<'a>(queues: &'a [&'a str], credit: u32) -> Attach<'a> {
+    Attach { namespace: NamespaceId::DEFAULT, name: "mailer", queues, credit, lease_ms: 60_000 }
+}
+
+#[tokio::test]
+async fn attached_consumers_have_figures_by_shard_and_by_queue() {
+    let server = Server::start_with(|http, _| http.metrics_queues_max = 1).await;
+    for queue in ["a", "b"] {
+        assert_eq!(server.call("PUT", &format!("/v1/queues/{queue}"), "{}").await.status, 201);
+    }
+    let _one = server.node.attach(&attach(&["a"], 5), 0).await.unwrap();
+    let _other = server.node.attach(&attach(&["a", "b"], 3), 0).await.unwrap();
+    server.send("a", "x").await;
+    server.post("/v1/queues/b/receive", r#"{"consumer":"by hand"}"#).await;
+    let metrics = String::from_utf8(server.get("/metrics").await.body.to_vec()).unwrap();
+    for line in [
+        "sluice_queue_consumers{namespace=\"default\",queue=\"a\"} 2",
+        "sluice_queue_consumer_credit{namespace=\"default\",queue=\"a\"} 8",
+        "sluice_queue_consumer_in_flight{namespace=\"default\",queue=\"a\"} 1",
+        "sluice_consumers_omitted 0",
+        "sluice_shard_consumers{shard=\"0\"} 2",
+        "sluice_shard_consumer_credit{shard=\"0\"} 8",
+        "sluice_shard_consumer_in_flight{shard=\"0\"} 1",
+        "sluice_shard_consumers{shard=\"1\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+}
+
 #[tokio::test]
 async fn consumers_are_listed_shown_and_detached() {
     let server = Server::start().await;
     assert_eq!(server.get("/v1/consumers").await.json(), json!({"consumers": []}));
-    let attach = Attach {
-        namespace: NamespaceId::DEFAULT,
-        name: "mailer",
-        queues: &["mail", "later"],
-        credit: 2,
-        lease_ms: 60_000,
-    };
-    let mut consumer = server.node.attach(&attach, 0).await.unwrap();
+    let mut consumer = server.node.attach(&attach(&["mail", "later"], 2), 0).await.unwrap();
     let body = r#"{"messages":[{"payload":"a"},{"payload":"b"},{"payload":"c"}]}"#;
     let sent = server.post("/v1/queues/mail/messages", body).await.json();
     let pull = server.post("/v1/queues/mail/receive", r#"{"consumer":"by hand"}"#).await.json();

@@ -103,14 +103,13 @@ impl Engine {
     /// A consumer gets nothing more; what it holds goes back after so long.
     fn begin_grace(&mut self, slot: u32, grace_ms: u64, reached: u64, out: &mut Outcome) {
         self.set_credit(slot, 0);
+        self.consumers.end_attachment(slot);
         let consumer = self.consumers.slots.get_mut(slot);
-        consumer.standing = Standing::Detached;
         consumer.grace_until_us = self.now_us + grace_ms * 1_000;
         consumer.reached = reached;
         consumer.ungraced = consumer.in_flight;
         let listed = std::mem::replace(&mut consumer.working, true);
         out.detached.push(ConsumerId(consumer.number));
-        self.consumers.attached -= 1;
         let consumer = self.consumers.slots.get(slot);
         for (at, member) in (0u8..).zip(&consumer.members) {
             if member.queue == NIL {
@@ -178,10 +177,8 @@ impl Engine {
 
     /// What a consumer holds or may hold has changed: its turns come and go with its credit.
     fn set_load(&mut self, slot: u32, in_flight: u32, credit: u32) {
-        let consumer = self.consumers.slots.get_mut(slot);
-        let (had_credit, load) = (consumer.has_credit(), consumer.in_flight);
-        (consumer.in_flight, consumer.credit) = (in_flight, credit);
-        let has_credit = consumer.has_credit();
+        let (had_credit, load) = self.consumers.set_load(slot, in_flight, credit);
+        let has_credit = self.consumers.slots.get(slot).has_credit();
         if !had_credit && !has_credit {
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, PAGE_ITEMS_MAX};
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
-use crate::query::{ConsumerState, ConsumerView, HeldView, Holder, State};
+use crate::query::{ConsumerState, ConsumerTotals, ConsumerView, HeldView, Holder, State};
 use crate::state::consumers::Standing;
 use crate::store::NIL;
 
@@ -21,6 +21,11 @@ impl Engine {
             .take(limit.min(PAGE_ITEMS_MAX))
             .map(|(_, &slot)| self.consumer_view(slot))
             .collect()
+    }
+
+    /// All that are attached, together.
+    pub fn consumer_totals(&self) -> ConsumerTotals {
+        self.consumers.totals
     }
 
     /// One consumer.

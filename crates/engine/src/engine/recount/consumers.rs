@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::agree;
 use crate::engine::Engine;
 use crate::engine::sweep::Work;
-use crate::query::State;
+use crate::query::{ConsumerTotals, State};
 use crate::settings::Placement;
 use crate::state::consumers::{Standing, Turn};
 use crate::state::message::BlockedBy;
@@ -13,10 +13,15 @@ use crate::store::NIL;
 
 impl Engine {
     pub(super) fn recount_consumers(&self) -> Result<(), String> {
-        let (mut attached, mut held, mut known, mut waiting) = (0, 0, 0, 0);
+        let (mut held, mut known, mut waiting) = (0, 0, 0);
+        let mut totals = ConsumerTotals::default();
         for (slot, consumer) in self.consumers.slots.iter() {
             known += 1;
-            attached += u64::from(consumer.standing == Standing::Attached);
+            if consumer.standing == Standing::Attached {
+                totals.attached += 1;
+                totals.credit += u64::from(consumer.credit);
+                totals.in_flight += u64::from(consumer.in_flight);
+            }
             let mut count = 0;
             for at in consumer.holds.iter(&self.consumers.holds) {
                 let hold = self.consumers.holds.get(at);
@@ -48,7 +53,9 @@ impl Engine {
                 return Err(format!("consumer {} is kept, and nobody needs it", consumer.number));
             }
         }
-        agree("attached", attached, self.consumers.attached.into())?;
+        agree("attached", totals.attached, self.consumers.totals.attached)?;
+        agree("credit", totals.credit, self.consumers.totals.credit)?;
+        agree("held by those attached", totals.in_flight, self.consumers.totals.in_flight)?;
         agree("consumers by number", known, self.consumers.numbers.len() as u64)?;
         agree("holds", held, self.consumers.holds.used().into())?;
         let leased = self.messages.iter().map(|(_, message)| message);
