@@ -1,0 +1,116 @@
+//! What names, numbers and lists obey, whichever command they are of.
+
+use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
+use crate::error::Error;
+use crate::id::MessageId;
+use crate::limits::{DELAY_MS_MAX, Limits, NAME_BYTES_MAX};
+use crate::settings::{Backoff, BackoffKind};
+
+/// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`.
+pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::InvalidName { what, name: name.chars().take(NAME_BYTES_MAX + 1).collect() })
+}
+
+/// Patterns of names: a name in which `*` may stand.
+pub(super) fn pattern_rule(pattern: &str) -> Result<(), Error> {
+    let name = pattern.replace('*', "-");
+    name_rule("pattern", &name).map_err(|_| {
+        let shown: String = pattern.chars().take(NAME_BYTES_MAX + 1).collect();
+        let rule =
+            format!("use 1 to {NAME_BYTES_MAX} of A-Z a-z 0-9 . _ - and * for any number of characters");
+        invalid("pattern", format!("{shown:?} is not valid: {rule}"))
+    })
+}
+
+pub(in crate::record) fn invalid(field: impl Into<String>, reason: String) -> Error {
+    Error::InvalidArgument { field: field.into(), reason }
+}
+
+pub(in crate::record) fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
+    if value <= max {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{value} is too much: use at most {max}")))
+}
+
+pub(in crate::record) fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{value} is out of range: use {min} to {max}")))
+}
+
+pub(super) fn check_items(what: &'static str, items: usize, limits: &Limits) -> Result<(), Error> {
+    if items == 0 {
+        return Err(invalid(what, "the list is empty: give at least one".into()));
+    }
+    if items as u64 > u64::from(limits.batch_items) {
+        let limit = u64::from(limits.batch_items);
+        return Err(Error::BatchTooLarge { what, size: items as u64, limit });
+    }
+    Ok(())
+}
+
+pub(super) fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error> {
+    if ids.is_empty() { Ok(()) } else { check_items("ids", ids.len(), limits) }
+}
+
+/// What the items of one record carry together.
+pub(super) fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> Result<(), Error> {
+    if bytes as u64 <= u64::from(limits.batch_bytes) {
+        return Ok(());
+    }
+    Err(Error::BatchTooLarge { what, size: bytes as u64, limit: limits.batch_bytes.into() })
+}
+
+pub(super) fn check_content_type(field: &str, content_type: &str) -> Result<(), Error> {
+    if content_type.len() <= usize::from(u8::MAX) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{} bytes are too many: use at most 255", content_type.len())))
+}
+
+/// What tags must obey; `field` names them in the error.
+pub(in crate::record) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
+    at_most(&format!("number of {field}"), tags.len() as u64, TAGS_MAX as u64)?;
+    for (at, tag) in tags.iter().enumerate() {
+        between(&format!("{field}[{at}] bytes"), tag.len() as u64, 1, TAG_BYTES_MAX as u64)?;
+        if tags[..at].contains(tag) {
+            return Err(invalid(format!("{field}[{at}]"), format!("{tag:?} is given twice")));
+        }
+    }
+    Ok(())
+}
+
+/// What a backoff must obey; `field` names it in the error.
+pub(crate) fn backoff_rule(field: &str, backoff: &Backoff) -> Result<(), Error> {
+    at_most(&format!("{field}.jitter_percent"), u64::from(backoff.jitter_percent), 100)?;
+    at_most(&format!("{field}.base_ms"), backoff.base_ms, DELAY_MS_MAX)?;
+    at_most(&format!("{field}.cap_ms"), backoff.cap_ms, DELAY_MS_MAX)?;
+    if backoff.kind != BackoffKind::None && backoff.base_ms > backoff.cap_ms {
+        let reason = format!("{} is above cap_ms {}", backoff.base_ms, backoff.cap_ms);
+        return Err(invalid(format!("{field}.base_ms"), reason));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_rule() {
+        let long = "n".repeat(128);
+        for good in ["a", "A-b_c.9", long.as_str()] {
+            assert_eq!(name_rule("queue", good), Ok(()), "{good}");
+        }
+        let long = "n".repeat(129);
+        for bad in ["", "$sys", "a b", "ü", "a/b", long.as_str()] {
+            assert!(name_rule("queue", bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What a message obeys that is to be sent, now or by a schedule, alone and with others of its record.
+
+use super::rules::{
+    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
+};
+use crate::blob::BlobHead;
+use crate::chain::Chain;
+use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
+use crate::error::Error;
+use crate::id::NamespaceId;
+use crate::limits::{
+    ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PARENTS_MAX, PRIORITY_MAX,
+    SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
+};
+use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
+use crate::record::chain::check_chain;
+
+pub(super) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
+    name_rule("queue", send.queue)?;
+    at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    check_items("messages", send.items.len(), limits)?;
+    let mut together = Together::default();
+    for (at, item) in send.items.iter().enumerate() {
+        let prefix = if send.items.len() == 1 { String::new() } else { format!("messages[{at}].") };
+        together.bytes += check_send_item(item, &prefix, limits)?;
+        together.check_relations(send.namespace, item, at, &prefix)?;
+    }
+    together.check(limits)
+}
+
+pub(super) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
+    at_most("idempotency_key bytes", group.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    if !group.members.is_empty() {
+        check_items("messages", group.members.len(), limits)?;
+    }
+    let bytes = check_group_item(group.callback, "callback.", limits)?;
+    let options = group.callback.item.options.copied().unwrap_or_default();
+    if options.depends_on.is_some() {
+        let reason = "a callback waits for the messages of its group: leave it out".into();
+        return Err(invalid("callback.depends_on", reason));
+    }
+    let steps = options.chain.len();
+    let mut together = Together { bytes, parents: 0, steps };
+    for (at, member) in group.members.iter().enumerate() {
+        let prefix = format!("messages[{at}].");
+        together.bytes += check_group_item(member, &prefix, limits)?;
+        together.check_relations(group.namespace, &member.item, at, &prefix)?;
+    }
+    together.check(limits)
+}
+
+fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    name_rule("queue", member.queue)?;
+    if member.item.options.is_some_and(|options| options.unique.is_some()) {
+        let reason = "the duplicate of another message cannot belong to a group: leave it out".into();
+        return Err(invalid(format!("{prefix}unique"), reason));
+    }
+    check_send_item(&member.item, prefix, limits)
+}
+
+/// What the messages of one record have together.
+#[derive(Default)]
+struct Together {
+    /// Of payloads and headers.
+    bytes: u64,
+    parents: usize,
+    steps: usize,
+}
+
+impl Together {
+    /// Checks what a message has to do with others, apart from its steps by themselves.
+    fn check_relations(
+        &mut self,
+        namespace: NamespaceId,
+        item: &SendItem<'_>,
+        at: usize,
+        prefix: &str,
+    ) -> Result<(), Error> {
+        let Some(options) = item.options else { return Ok(()) };
+        self.steps += options.chain.len();
+        let Some(depends_on) = &options.depends_on else { return Ok(()) };
+        self.parents += depends_on.len();
+        check_depends_on(namespace, depends_on, at, prefix)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), Error> {
+        for (what, size, limit) in [
+            ("ids in depends_on", self.parents as u64, SEND_PARENTS_MAX as u64),
+            ("steps of chains", self.steps as u64, limits.batch_items.into()),
+            ("bytes of payloads and headers", self.bytes, limits.batch_bytes.into()),
+        ] {
+            if size > limit {
+                return Err(Error::BatchTooLarge { what, size, limit });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the bytes of payload and headers, those of its steps included.
+pub(in crate::record) fn check_send_item(
+    item: &SendItem<'_>,
+    prefix: &str,
+    limits: &Limits,
+) -> Result<u64, Error> {
+    let payload = item.payload.len() as u64;
+    if payload > u64::from(limits.payload_bytes) {
+        return Err(Error::PayloadTooLarge { size: payload, limit: u64::from(limits.payload_bytes) });
+    }
+    let headers = check_headers(item, prefix, limits)?;
+    let field = |name: &str| format!("{prefix}{name}");
+    if item.priority > PRIORITY_MAX {
+        at_most(&field("priority"), u64::from(item.priority), u64::from(PRIORITY_MAX))?;
+    }
+    if item.max_attempts > ATTEMPTS_MAX {
+        at_most(&field("max_attempts"), u64::from(item.max_attempts), u64::from(ATTEMPTS_MAX))?;
+    }
+    if let Deliver::AfterMs(delay_ms) = item.deliver {
+        at_most(&field("delay_ms"), delay_ms, DELAY_MS_MAX)?;
+    }
+    if let Some(backoff) = &item.backoff {
+        backoff_rule(&field("backoff"), backoff)?;
+    }
+    let steps = match item.options {
+        None => 0,
+        Some(options) => {
+            check_options(item, options, prefix)?;
+            match options.chain {
+                Chain::Given(steps) => check_chain(steps, prefix, limits)?,
+                Chain::None | Chain::Laid(_) => 0,
+            }
+        }
+    };
+    Ok(payload + headers + steps)
+}
+
+fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -> Result<(), Error> {
+    let field = |name: &str| format!("{prefix}{name}");
+    for (name, key) in [
+        ("ordering_key", options.ordering_key),
+        ("fair_key", options.fair_key),
+        ("limit_key", options.limit_key),
+        ("correlation_id", options.correlation_id),
+    ] {
+        at_most(&field(&format!("{name} bytes")), key.len() as u64, KEY_BYTES_MAX as u64)?;
+    }
+    if let Some(unique) = &options.unique {
+        between(&field("unique.key bytes"), unique.key.len() as u64, 1, KEY_BYTES_MAX as u64)?;
+        between(&field("unique.window_ms"), unique.window_ms, 1, WINDOW_MS_MAX)?;
+    }
+    at_most(&field("result_ttl_ms"), options.result_ttl_ms, WINDOW_MS_MAX)?;
+    if !options.reply_to.is_empty() {
+        name_rule("reply_to", options.reply_to)?;
+    }
+    check_expiry(item.deliver, options.expires, prefix)
+}
+
+/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for itself.
+fn check_depends_on(
+    namespace: NamespaceId,
+    depends_on: &DependsOn<'_>,
+    at: usize,
+    prefix: &str,
+) -> Result<(), Error> {
+    let field = format!("{prefix}depends_on");
+    between(&format!("{field} ids"), depends_on.len() as u64, 1, PARENTS_MAX as u64)?;
+    if let Some(other) = depends_on.ids().find(|id| id.namespace != namespace) {
+        return Err(invalid(field, format!("{other} belongs to another namespace than the message")));
+    }
+    let Some(place) = depends_on.places().find(|place| *place as usize >= at) else { return Ok(()) };
+    let right = match at {
+        0 => "the first message of a send can name none of it".into(),
+        1 => "use \"#0\"".into(),
+        at => format!("use \"#0\" to \"#{}\"", at - 1),
+    };
+    let reason = format!(
+        "\"#{place}\" does not point back: a message may wait only for earlier ones, so that none waits for itself \
+         in a cycle; {right}"
+    );
+    Err(invalid(field, reason))
+}
+
+/// A message that would expire before it may be delivered contradicts itself.
+fn check_expiry(deliver: Deliver, expires: Expires, prefix: &str) -> Result<(), Error> {
+    let field = |name: &str| format!("{prefix}{name}");
+    if let Expires::AfterMs(ttl_ms) = expires {
+        between(&field("ttl_ms"), ttl_ms, 1, DELAY_MS_MAX)?;
+    }
+    let contradiction = match (deliver, expires) {
+        (Deliver::AfterMs(delay), Expires::AfterMs(ttl)) if ttl <= delay => {
+            Some(("ttl_ms", format!("{ttl} is not after delay_ms {delay}")))
+        }
+        (Deliver::AtUs(deliver), Expires::AtUs(expires)) if expires <= deliver => {
+            let reason = format!("{} is not after deliver_at_ms {}", expires / 1_000, deliver / 1_000);
+            Some(("expires_at_ms", reason))
+        }
+        _ => None,
+    };
+    contradiction.map_or(Ok(()), |(name, reason)| Err(invalid(field(name), reason)))
+}
+
+fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    check_content_type(&format!("{prefix}content_type"), item.content_type)?;
+    if item.headers.is_empty() && item.tags.is_empty() {
+        return Ok(0);
+    }
+    check_tags(&format!("{prefix}tags"), item.tags)?;
+    let count = item.headers.len() as u64;
+    if count > u64::from(limits.headers) {
+        return Err(Error::HeadersTooLarge {
+            what: "headers",
+            size: count,
+            limit: u64::from(limits.headers),
+        });
+    }
+    if let Some(at) = item.headers.iter().position(|(name, _)| name.is_empty()) {
+        return Err(invalid(format!("{prefix}headers"), format!("header {at} has no name")));
+    }
+    let bytes = item.headers.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum();
+    if bytes > u64::from(limits.headers_bytes) {
+        let limit = u64::from(limits.headers_bytes);
+        return Err(Error::HeadersTooLarge { what: "bytes of names and values", size: bytes, limit });
+    }
+    debug_assert!(BlobHead::len_tagged(item.content_type, item.headers, item.tags) <= usize::from(u16::MAX));
+    Ok(bytes + item.tags.iter().map(|tag| tag.len() as u64).sum::<u64>())
+}
+
+pub(super) fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
+    name_rule("schedule", put.schedule)?;
+    name_rule("queue", put.queue)?;
+    at_most("spec bytes", put.spec.len() as u64, SCHEDULE_SPEC_BYTES_MAX as u64)?;
+    let instead = |field: &str, other: &str| {
+        let reason = format!("a schedule sends again and again: use {other}");
+        Err(invalid(format!("message.{field}"), reason))
+    };
+    if matches!(put.item.deliver, Deliver::AtUs(_)) {
+        return instead("deliver_at_ms", "delay_ms");
+    }
+    if put.item.options.is_some_and(|options| matches!(options.expires, Expires::AtUs(_))) {
+        return instead("expires_at_ms", "ttl_ms");
+    }
+    if put.item.options.is_some_and(|options| options.depends_on.is_some()) {
+        let reason = "a schedule sends again and again, others end once: leave it out".into();
+        return Err(invalid("message.depends_on", reason));
+    }
+    if put.item.options.is_some_and(|options| options.chain != Chain::None) {
+        let reason = "what a schedule sends carries no steps: let whoever gets it send them".into();
+        return Err(invalid("message.chain", reason));
+    }
+    check_send_item(put.item, "message.", limits).map(|_| ())
+}

@@ -1,0 +1,119 @@
+//! What settings of queues obey, limits that they follow, and the limits of all.
+
+use super::rules::{at_most, backoff_rule, between, invalid, name_rule};
+use crate::error::Error;
+use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, Limits, RETAIN_DONE_COUNT_MAX};
+use crate::options::KEY_BYTES_MAX;
+use crate::settings::{FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
+
+pub(super) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
+    if let Some(lease_ms) = patch.lease_ms {
+        between("lease_ms", lease_ms, 1, LEASE_MS_MAX)?;
+    }
+    if let Some(max_attempts) = patch.max_attempts {
+        between("max_attempts", u64::from(max_attempts), 1, u64::from(ATTEMPTS_MAX))?;
+    }
+    if let Some(max_deliveries) = patch.max_deliveries {
+        between("max_deliveries", u64::from(max_deliveries), 1, u64::from(u16::MAX))?;
+    }
+    if let Some(limit) = patch.limit.as_deref().filter(|limit| !limit.is_empty()) {
+        name_rule("limit", limit)?;
+    }
+    if let Some(name) = patch.dead_letter_queue.as_deref().filter(|name| !name.is_empty()) {
+        name_rule("dead_letter_queue", name)?;
+    }
+    if let Some(weights) = &patch.fair_weights {
+        check_fair_weights(weights)?;
+    }
+    if let Some(retain_ms) = patch.retain_done_ms {
+        at_most("retain_done_ms", retain_ms, DELAY_MS_MAX)?;
+    }
+    if let Some(max_age_ms) = patch.max_age_ms {
+        at_most("max_age_ms", max_age_ms, DELAY_MS_MAX)?;
+    }
+    if let Some(count) = patch.retain_done_count {
+        at_most("retain_done_count", count.into(), RETAIN_DONE_COUNT_MAX.into())?;
+    }
+    patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
+}
+
+pub(super) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
+    for (field, count) in [("in_flight", rules.in_flight), ("in_flight_per_key", rules.in_flight_per_key)] {
+        if let Some(count) = count {
+            none_refused(field, count.into(), IN_FLIGHT_MAX.into())?;
+        }
+    }
+    for (field, rate) in [("rate", rules.rate), ("rate_per_key", rules.rate_per_key)] {
+        let Some(rate) = rate else { continue };
+        none_refused(&format!("{field}.count"), rate.count.into(), RATE_COUNT_MAX.into())?;
+        none_refused(&format!("{field}.period_ms"), rate.period_ms, RATE_PERIOD_MS_MAX)?;
+        none_refused(&format!("{field}.burst"), rate.burst.into(), RATE_COUNT_MAX.into())?;
+        if !rate.is_sound() {
+            let reason = format!(
+                "a burst of {} takes more than ten years at {} each {} ms",
+                rate.burst, rate.count, rate.period_ms
+            );
+            return Err(invalid(format!("{field}.burst"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// What is limited to nothing is better paused.
+fn none_refused(field: &str, value: u64, max: u64) -> Result<(), Error> {
+    if value == 0 {
+        let reason = "0 would let nothing through: use at least 1, or pause the queue".into();
+        return Err(invalid(field, reason));
+    }
+    between(field, value, 1, max)
+}
+
+fn check_fair_weights(weights: &FairWeights) -> Result<(), Error> {
+    at_most("fair_weights entries", weights.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
+    for (key, weight) in weights.iter() {
+        at_most("fair_weights key bytes", key.len() as u64, KEY_BYTES_MAX as u64)?;
+        let field = format!("fair_weights.{}", String::from_utf8_lossy(key));
+        between(&field, u64::from(weight), 1, u64::from(FAIR_WEIGHT_MAX))?;
+    }
+    Ok(())
+}
+
+impl Limits {
+    /// Refuses limits that the engine's layouts cannot carry, or with which nothing could be done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] names the limit.
+    pub fn check(&self) -> Result<(), Error> {
+        between("limits.payload_bytes", u64::from(self.payload_bytes), 1, 1 << 30)?;
+        at_most("limits.headers", u64::from(self.headers), 255)?;
+        at_most("limits.headers_bytes", u64::from(self.headers_bytes), 60 << 10)?;
+        between("limits.batch_items", u64::from(self.batch_items), 1, 10_000)?;
+        between("limits.batch_bytes", u64::from(self.batch_bytes), 1, 1 << 30)?;
+        between("limits.receive_messages", u64::from(self.receive_messages), 1, 10_000)?;
+        between("limits.queues", u64::from(self.queues), 1, 10_000_000)?;
+        between("limits.namespaces", u64::from(self.namespaces), 2, 1_000_000)?;
+        between("limits.messages", self.messages, 1, 4_000_000_000)?;
+        at_most("limits.idempotency_keys", u64::from(self.idempotency_keys), 1 << 30)?;
+        at_most("limits.idempotency_window_ms", self.idempotency_window_ms, DELAY_MS_MAX)?;
+        if self.batch_bytes < self.payload_bytes {
+            let reason = format!("{} is below payload_bytes {}", self.batch_bytes, self.payload_bytes);
+            return Err(invalid("limits.batch_bytes", reason));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
+
+    #[test]
+    fn the_defaults_pass_their_own_check() {
+        assert_eq!(Limits::default().check(), Ok(()));
+        // Even the largest heads fit the two bytes of their length.
+        let largest = 2 + 1 + 255 + 1 + 255 * 4 + (60 << 10) + TAGS_MAX * (4 + TAG_BYTES_MAX);
+        assert!(largest <= usize::from(u16::MAX));
+    }
+}
