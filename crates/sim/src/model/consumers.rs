@@ -10,7 +10,7 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
-use super::state::{Message, Place, World};
+use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, Model, ensure};
 
 /// Consumers that one look at the engine may give: all of them.
@@ -37,6 +37,18 @@ struct Gone {
     held: BTreeMap<MessageId, u64>,
 }
 
+impl Consumer {
+    /// Whether it is attached to a queue.
+    pub(super) fn takes_from(&self, queue: &Queue) -> bool {
+        self.gone.is_none() && self.namespace == queue.namespace && self.queues.contains(&queue.name)
+    }
+
+    /// Messages that it may hold.
+    pub(super) fn credit(&self) -> usize {
+        self.credit as usize
+    }
+}
+
 impl Message {
     /// Which consumer holds it, and under which token.
     fn hold(&self) -> Option<(u64, u64)> {
@@ -53,7 +65,7 @@ impl Message {
 }
 
 impl World {
-    fn held_by(&self, consumer: u64) -> impl Iterator<Item = (MessageId, u64)> {
+    pub(super) fn held_by(&self, consumer: u64) -> impl Iterator<Item = (MessageId, u64)> {
         let held = move |(id, message): (&MessageId, &Message)| match message.place {
             Place::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
                 Some((*id, until_us))
@@ -170,6 +182,7 @@ impl Apply<'_> {
             if self.may_extend(number, namespace, *receipt)? {
                 self.extend_one(*receipt, lease_ms);
                 self.give_to(consumer, *receipt);
+                self.world.takes_key(consumer, receipt.id);
             }
         }
         Ok(())
@@ -195,7 +208,7 @@ impl Apply<'_> {
             };
             let holds = self.world.held_by(consumer.0).count();
             ensure!(
-                holds < known.credit as usize,
+                holds < known.credit(),
                 "{consumer:?} has credit for {} messages, holds {holds}, and was given {delivery:?}",
                 known.credit
             );
@@ -204,8 +217,11 @@ impl Apply<'_> {
                 queue.is_some_and(|queue| known.queues.contains(queue)),
                 "{delivery:?} was given to {consumer:?}, which did not ask for {queue:?}"
             );
-            self.deliver(delivery, known.lease_ms)?;
+            let lease_ms = known.lease_ms;
+            self.keeps_placement(*consumer, delivery.receipt.id)?;
+            self.deliver(delivery, lease_ms)?;
             self.give_to(*consumer, delivery.receipt);
+            self.world.has_turn(*consumer, delivery.receipt.id);
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod flows;
 mod keys;
 mod length;
 mod own_sends;
+mod placement;
 mod places;
 mod queues;
 mod receive;

@@ -116,6 +116,7 @@ pub(super) fn change(settings: &mut QueueSettings, patch: &QueuePatch) {
         backoff,
         fair_weights,
         ordering_retry,
+        placement,
         limit,
         on_expire,
         max_messages,

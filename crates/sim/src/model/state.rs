@@ -14,6 +14,7 @@ use super::expiry::End;
 use super::fair::{Lane, LaneKey};
 use super::flows::Flow;
 use super::keys::{Keys, Limited, Turn};
+use super::placement::Turns;
 use super::queues::{Origin, Redrive};
 use super::results::{Asked, Told};
 use super::schedules::Schedule;
@@ -229,6 +230,7 @@ pub(super) struct World {
     pub(super) consumers: BTreeMap<u64, Consumer>,
     /// The largest number of a consumer given so far.
     pub(super) last_consumer: u64,
+    pub(super) turns: Turns,
     /// Versions of the messages that the next record changes, as they are before it.
     pub(super) versions: BTreeMap<MessageId, u64>,
     /// Receipts that have settled their message.
@@ -269,6 +271,7 @@ impl World {
             last_schedule: 0,
             consumers: BTreeMap::new(),
             last_consumer: 0,
+            turns: Turns::default(),
             versions: BTreeMap::new(),
             settled: BTreeSet::new(),
             given: BTreeSet::new(),

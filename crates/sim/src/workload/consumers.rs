@@ -2,6 +2,7 @@
 
 use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+use sluice_engine::settings::{Placement, QueuePatch};
 
 use super::generate::{Generator, QUEUES};
 use super::op::{Lend, Op};
@@ -74,6 +75,14 @@ impl Generator {
                 ConsumerOp::Detach { namespace, consumer, grace_ms, reached }
             }
         })
+    }
+
+    /// Now and then a queue gives its messages to other consumers than before.
+    pub(super) fn place(&mut self, patch: &mut QueuePatch) {
+        if self.attaches && self.rng.chance(1, 2) {
+            patch.placement =
+                Some(*self.rng.pick(&[Placement::Fair, Placement::LeastLoaded, Placement::Sticky]));
+        }
     }
 
     fn credit(&mut self) -> u32 {

@@ -63,7 +63,7 @@ pub struct Generator {
     pub(super) bounded: bool,
     /// Whether there are consumers with credit. Messages that have to do with others, end, or make room are tried in the other
     /// runs: of one that was given away in the same record nobody sees from outside how it came to be ready.
-    attaches: bool,
+    pub(super) attaches: bool,
 }
 
 impl Generator {

@@ -43,7 +43,8 @@ impl Generator {
     /// Queues are paused and resumed, closed and opened, and get a queue for their dead letters.
     pub(super) fn rule_queue(&mut self, model: &Model) -> Op {
         let namespace = self.a_namespace(model);
-        let patch = self.rules();
+        let mut patch = self.rules();
+        self.place(&mut patch);
         Op::QueueSet { namespace, queue: self.a_queue(), patch, create: self.rng.chance(1, 2) }
     }
 
