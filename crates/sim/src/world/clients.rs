@@ -163,17 +163,7 @@ impl World {
         receiver.close();
         server.mailbox.push_surely(Request::Cancel { ticket });
         let Ok(Ok(given)) = receiver.try_recv() else { return };
-        let release = |given: &Given| SettleItem {
-            receipt: given.delivery.receipt,
-            settlement: Settlement::Release { delay_ms: 0 },
-            error: "",
-            result: None,
-        };
-        let items: Vec<_> = given.iter().map(release).collect();
-        if let Some(first) = items.first() {
-            let namespace = first.receipt.id.namespace;
-            server.mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
-        }
+        give_back(&server.mailbox, given.iter().map(|given| given.delivery.receipt));
     }
 
     pub(super) fn pull(&mut self, wanted: Wanted, gone: bool) {
@@ -380,6 +370,17 @@ impl World {
             let hold = Command::HoldDamaged { id: receipt.id, blob };
             server.mailbox.push_surely(Request::surely(&hold));
         }
+    }
+}
+
+/// As the node gives back what was on its way to somebody who has gone: messages of one namespace.
+pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
+    let settlement = Settlement::Release { delay_ms: 0 };
+    let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
+    let items: Vec<_> = receipts.map(release).collect();
+    if let Some(first) = items.first() {
+        let namespace = first.receipt.id.namespace;
+        mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Command, DETACH_GRACE_MS, SettleItem, Settlement};
+use sluice_engine::command::{Command, DETACH_GRACE_MS};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_journal::Batch;
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::clients::bytes_of;
+use super::clients::{bytes_of, give_back};
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op};
 
@@ -147,15 +147,6 @@ impl World {
             let detach = Command::Detach { namespace, consumer, grace_ms: DETACH_GRACE_MS, reached };
             server.mailbox.push_surely(Request::surely(&detach));
         }
-        let release = |receipt: &Receipt| SettleItem {
-            receipt: *receipt,
-            settlement: Settlement::Release { delay_ms: 0 },
-            error: "",
-            result: None,
-        };
-        let items: Vec<_> = unsent.iter().map(release).collect();
-        if !items.is_empty() {
-            server.mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
-        }
+        give_back(&server.mailbox, unsent.into_iter());
     }
 }
