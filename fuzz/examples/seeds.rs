@@ -8,6 +8,7 @@ use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 use sluice_engine::{Command, Engine, Limits, MessageId, NamespaceId, Outcome, Receipt};
 use sluice_fuzz::framing::framed;
 use sluice_fuzz::image;
+use sluice_http2::hpack::Encoder;
 use sluice_journal::Batch;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
@@ -18,6 +19,7 @@ fn main() {
     texts(&corpus);
     journal(&corpus);
     http(&corpus);
+    http2(&corpus);
     config(&corpus);
     access(&corpus);
 }
@@ -206,6 +208,30 @@ fn http(corpus: &Corpus) {
     for (which, body) in (0u8..).zip(bodies) {
         corpus.write("http_json", &format!("decoder-{which:02}"), &[&[which], body.as_bytes()].concat());
     }
+}
+
+fn http2(corpus: &Corpus) {
+    let requests: [&'static [(&str, &str)]; 3] = [
+        &[(":method", "POST"), (":path", "/v1/queues/jobs/messages"), ("user-agent", "curl/8"), ("x-a", "b")],
+        &[(":method", "GET"), (":path", "/"), ("user-agent", "curl/8"), ("x-a", "c"), ("authorization", "Bearer x")],
+        &[(":status", "200"), ("content-type", "text/plain"), ("x-binary", "\u{1}~\n"), ("x-a", "c")],
+    ];
+    let bytes = |list: &'static [(&str, &str)]| list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let mut encoder = Encoder::new();
+    let blocks = requests.map(|list| {
+        let mut block = Vec::new();
+        encoder.encode(bytes(list), &mut block);
+        encoder.set_max_table_size(200);
+        block
+    });
+    corpus.write("http2_hpack", "connection", &framed(blocks));
+    // RFC 7541 C.6: an insertion for each field, a size update before them, and evictions.
+    let evicting = [
+        &b"\x3f\xe1\x01\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b"[..],
+        b"\x48\x83\x64\x0e\xff\xbf",
+        b"\x40\x01a\x02bc\xbe\x7f\x00\x01d\x10\x01e\x00",
+    ];
+    corpus.write("http2_hpack", "evicting", &framed(evicting.map(<[u8]>::to_vec)));
 }
 
 fn config(corpus: &Corpus) {
