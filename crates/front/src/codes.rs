@@ -228,6 +228,14 @@ pub const TABLE: &[Code] = &[
     ),
     too_large("body_too_large"),
     row(
+        "unsupported_content_encoding",
+        415,
+        grpc::INVALID_ARGUMENT,
+        mqtt::PAYLOAD_FORMAT_INVALID,
+        amqp::SYNTAX_ERROR,
+        exit::USAGE,
+    ),
+    row(
         "unsupported_media_type",
         415,
         grpc::INVALID_ARGUMENT,

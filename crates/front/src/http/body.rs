@@ -9,7 +9,7 @@ use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderValue};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -152,18 +152,37 @@ where
         .and_then(|value| value.parse::<usize>().ok());
     let mut upload = Upload { bytes: Bytes::new(), budget, reserved: 0 };
     let result = match announced {
+        _ if !is_plain(headers) => Err(encoded(headers)),
         Some(length) if length > rules.bytes_max => Err(ApiError::body_too_large(rules.bytes_max)),
         _ => fill(&mut upload, &mut incoming, announced, rules).await,
     };
     match result {
         Ok(()) => Ok(upload),
         Err(error) => {
-            if matches!(error.code(), "body_too_large" | "overloaded") && !headers.contains_key(EXPECT) {
+            let unread =
+                matches!(error.code(), "body_too_large" | "overloaded" | "unsupported_content_encoding");
+            if unread && !headers.contains_key(EXPECT) {
                 drain(&mut incoming).await;
             }
             Err(error)
         }
     }
+}
+
+/// Whether the codings of a body leave it as it is.
+fn is_plain(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+#[cold]
+fn encoded(headers: &HeaderMap) -> ApiError {
+    let codings: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes).collect();
+    let codings = String::from_utf8_lossy(&codings.join(&b", "[..])).chars().take(64).collect::<String>();
+    let message = format!(
+        "Content-Encoding is {codings:?}: send the body as it is. A payload may be compressed by whoever sends it, and \
+         say so in a header of the message (Sluice-Header-Content-Encoding on the raw routes)"
+    );
+    ApiError::new("unsupported_content_encoding", message).with(|o| o.text("content_encoding", &codings))
 }
 
 async fn fill<B>(

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::answers::Answers;
 use super::body::BodyBudget;
+use super::compression::Compressor;
 use super::metrics::HttpMetrics;
 use super::options::{BodyLimits, HttpOptions};
 
@@ -20,6 +21,7 @@ pub(crate) struct Context {
     pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
     pub(crate) answers: Arc<Answers>,
+    pub(crate) compressor: Compressor,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started_at_ms: u64,
     pub(crate) connections: AtomicUsize,
@@ -35,6 +37,7 @@ impl Context {
             body_limits: BodyLimits::new(node.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             answers: Arc::new(Answers::new(options.answers_bytes_max)),
+            compressor: Compressor::new(options.compression),
             metrics: HttpMetrics::default(),
             started_at_ms: now_ms(),
             connections: AtomicUsize::new(0),

@@ -13,6 +13,7 @@ use sluice_engine::change::Verb;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
+use super::compression::compress;
 use super::connection::Activity;
 use super::context::Context;
 use super::errors::ApiError;
@@ -62,6 +63,13 @@ pub(crate) async fn handle(
         error.log(&request_id, &head);
         error.into_response()
     });
+    let response = match route {
+        // Rare: its future is not to make that of every request larger.
+        Some(at) if context.compressor.concerns(ROUTES[at].operation) => {
+            Box::pin(compress(&context, &head, response)).await
+        }
+        _ => response,
+    };
     let status = response.status().as_u16();
     let finished = Finished { route, status, started, request_id };
     if is_audited(&context, route) {
@@ -318,16 +326,19 @@ pub(crate) async fn operate(
         Operation::Health => Ok(admin::health()),
         Operation::Ready => Ok(admin::ready(call)),
         Operation::Metrics => prometheus::metrics(call).await,
-        Operation::OpenApi => Ok(openapi::document(&call.context.options.version)),
-        Operation::Docs => Ok(openapi::page()),
+        Operation::OpenApi => Ok(openapi::document(call)),
+        Operation::Docs => Ok(openapi::page(call)),
     }
 }
 
 /// What every answer gets.
 fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue, in_flight: Arc<InFlight>) {
     response.headers_mut().insert(REQUEST_ID, request_id.clone());
+    // What has no body at all says nothing of its length (RFC 9110 §8.6).
+    let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     if head.method == Method::HEAD
         && let Some(length) = response.body_mut().clear()
+        && !bodiless
     {
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }

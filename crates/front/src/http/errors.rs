@@ -1,7 +1,7 @@
 //! Errors as answers: status, `Retry-After`, and `{"error":{"code","message","details"}}`.
 
 use http::StatusCode;
-use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::response::Response;
 use serde_json::Value;
@@ -116,6 +116,10 @@ impl ApiError {
         let mut response = respond::json(self.status(), out);
         if self.code == "unauthenticated" {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.code == "unsupported_content_encoding" {
+            // RFC 9110 §15.5.16.
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if let Some(ms) = self.retry_after_ms {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));

@@ -4,7 +4,8 @@
 //! route in the one table of `routes`, asks by `permit` whether the caller may, and calls its handler (`send`, `receive`,
 //! `settle`, `raw`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
 //! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
-//! `progress` tells whether they are, `in_flight` holds both. `errors` turns errors into answers, `openapi` describes it all.
+//! `progress` tells whether they are, `in_flight` holds both. `errors` turns errors into answers, `compression` makes some of them smaller,
+//! `openapi` describes it all.
 //!
 //! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
 //! message, and no more memory than `options` allows.
@@ -15,12 +16,14 @@ pub(crate) mod body;
 mod bulk;
 pub(crate) mod call;
 mod changes;
+mod compression;
 pub(crate) mod connection;
 mod consumers;
 mod content;
 pub(crate) mod context;
 mod dead;
 pub(crate) mod dispatch;
+mod document;
 pub(crate) mod errors;
 pub(crate) mod extend;
 mod flows;
@@ -58,6 +61,7 @@ pub(crate) mod settle;
 pub(crate) mod testing;
 mod tokens;
 
+pub use compression::Compression;
 pub use openapi::openapi;
 pub use options::HttpOptions;
 pub use server::{Stopped, serve};

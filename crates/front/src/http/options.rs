@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sluice_engine::limits::Limits;
 
+use super::compression::Compression;
 use crate::access::{Access, Guard, GuardOptions};
 use crate::tls::Tls;
 
@@ -37,6 +38,8 @@ pub struct HttpOptions {
     pub shutdown_grace: Duration,
     /// Most queues that have figures of their own in `/metrics` (default 500).
     pub metrics_queues_max: usize,
+    /// Which answers may be compressed (default: those without contents of messages).
+    pub compression: Compression,
     /// TLS of the listener; `None`: clear text.
     pub tls: Option<Arc<Tls>>,
     /// Who may do what (default: everybody everything, until there is a token).
@@ -66,6 +69,7 @@ impl Default for HttpOptions {
             idle_timeout: Duration::from_secs(75),
             shutdown_grace: Duration::from_secs(10),
             metrics_queues_max: 500,
+            compression: Compression::default(),
             tls: None,
             access: Access::default(),
             guard: Arc::new(Guard::new(GuardOptions::default())),

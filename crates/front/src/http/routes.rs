@@ -227,6 +227,10 @@ const SEGMENTS_MAX: usize = 8;
 
 /// Finds the route of a request.
 pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
+    // `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7).
+    if path == "*" && method == Method::OPTIONS {
+        return Found::OtherMethods("GET, HEAD, POST, PUT, PATCH, DELETE".to_owned());
+    }
     let mut buffer = [""; SEGMENTS_MAX];
     let Some(segments) = split(path, &mut buffer) else { return Found::Nothing };
     let wanted = if method == Method::HEAD { &Method::GET } else { method };

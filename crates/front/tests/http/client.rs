@@ -95,6 +95,22 @@ pub(crate) async fn requests_http2(address: SocketAddr, requests: &[(&str, &str,
     collected
 }
 
+/// A request over HTTP/2.
+pub(crate) async fn request_http2(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = build(format!("http://{address}{path}"), method, headers, body);
+    collect(sender.send_request(request).await.unwrap()).await
+}
+
 /// A task that ends with its owner, as a client that goes away does.
 struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
 

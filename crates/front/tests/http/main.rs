@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod answers;
 mod bounds;
 mod changing;
 mod client;

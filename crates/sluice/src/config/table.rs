@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_front::http::Compression;
 use sluice_node::Durability;
 
 use crate::root_keys::RootKeySource;
@@ -159,6 +160,9 @@ settings! {
         "How long a connection may be without a request.";
     http_metrics_queues "http.metrics_queues": Count = "500" in Between(0, 100_000),
         "Most queues that have figures of their own in `/metrics`.";
+    http_compression "http.compression": Compression = "on" in Any,
+        "Which answers are compressed for clients that take it: `on`: descriptions, figures and lists without contents of messages; \
+        `all`: pages of messages and results, too, which may tell who sees their lengths what they hold; `off`: none.";
 
     access_policy "access.policy": MaybePath = "" in Any,
         "The policy file: who may do what. With a rule in it, callers are asked who they are. Read anew when it changes.";

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_front::http::Compression;
 use sluice_node::Durability;
 
 use super::units::{parse_duration, parse_size, show_duration, show_size};
@@ -261,6 +262,28 @@ impl SettingValue for LogFormat {
         match self {
             LogFormat::Text => "text".to_owned(),
             LogFormat::Json => "json".to_owned(),
+        }
+    }
+}
+
+impl SettingValue for Compression {
+    const PLACEHOLDER: &'static str = "on|off|all";
+    type Range = Any;
+
+    fn read(text: &str, _: &Any) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Compression::On),
+            "off" => Ok(Compression::Off),
+            "all" => Ok(Compression::All),
+            _ => Err("expected on, off or all".to_owned()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Compression::On => "on".to_owned(),
+            Compression::Off => "off".to_owned(),
+            Compression::All => "all".to_owned(),
         }
     }
 }

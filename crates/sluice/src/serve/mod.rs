@@ -195,6 +195,7 @@ fn http_options(config: &Config) -> HttpOptions {
         idle_timeout: config.http_idle_timeout,
         shutdown_grace: config.grace,
         metrics_queues_max: config.http_metrics_queues.as_usize(),
+        compression: config.http_compression,
         tls: None,
         access: Access::default(),
         guard: Arc::new(Guard::new(guard_options(config))),

@@ -5,14 +5,13 @@ mod schemas;
 
 use std::sync::OnceLock;
 
-use bytes::Bytes;
-use http::StatusCode;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use http::response::Response;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::respond;
+use super::call::Call;
+use super::document::Document;
 use super::routes::{ROUTES, Route, Scope};
 use operations::{Description, Place, describe};
 
@@ -45,16 +44,17 @@ pub fn openapi(version: &str) -> Value {
 }
 
 /// `GET /openapi.json`
-pub(super) fn document(version: &str) -> Response<Body> {
-    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
-    let document = DOCUMENT.get_or_init(|| openapi(version).to_string().into());
-    respond::content(StatusCode::OK, "application/json", document.clone())
+pub(super) fn document(call: &Call<'_>) -> Response<Body> {
+    static DOCUMENT: OnceLock<Document> = OnceLock::new();
+    let new = || Document::new("application/json", openapi(&call.context.options.version).to_string());
+    DOCUMENT.get_or_init(new).answer(call.head)
 }
 
 /// `GET /docs`
-pub(super) fn page() -> Response<Body> {
-    const PAGE: &str = include_str!("docs.html");
-    let mut response = respond::content(StatusCode::OK, "text/html; charset=utf-8", PAGE);
+pub(super) fn page(call: &Call<'_>) -> Response<Body> {
+    static PAGE: OnceLock<Document> = OnceLock::new();
+    let new = || Document::new("text/html; charset=utf-8", include_str!("docs.html"));
+    let mut response = PAGE.get_or_init(new).answer(call.head);
     // The page needs nothing but itself and the document beside it.
     response.headers_mut().insert(
         CONTENT_SECURITY_POLICY,

@@ -1,7 +1,10 @@
 //! What operations on namespaces and on the server itself do.
 
-use super::{Content, Description, Kind, PLAIN, answer, ok, optional, query};
+use super::{Answer, Content, Description, Kind, PLAIN, answer, ok, optional, query};
 use crate::http::routes::Operation;
+
+/// What a document answers whose tag stands in `If-None-Match`.
+const UNCHANGED: Answer = Answer { status: 304, about: "The client has it already", content: None };
 
 pub(super) fn namespaces(operation: Operation) -> Description {
     match operation {
@@ -82,12 +85,12 @@ pub(super) fn server(operation: Operation) -> Description {
         },
         Operation::OpenApi => Description {
             summary: "This description",
-            answers: vec![answer(200, "OpenAPI 3.1", Content::AnyJson)],
+            answers: vec![answer(200, "OpenAPI 3.1", Content::AnyJson), UNCHANGED],
             ..PLAIN
         },
         _ => Description {
             summary: "This description as a page",
-            answers: vec![answer(200, "HTML", Content::Text("text/html"))],
+            answers: vec![answer(200, "HTML", Content::Text("text/html")), UNCHANGED],
             ..PLAIN
         },
     }

@@ -1,0 +1,180 @@
+//! Compressed answers: which, in what coding, and which never.
+//!
+//! How well an answer compresses tells of what repeats in it. Where a secret and text that an attacker chose stand in one answer, whoever
+//! sees the lengths on the wire can guess the secret, a few characters at a time (BREACH, after CRIME), and TLS does not help. Whoever
+//! may send to a queue chooses such text, and a page of messages has those of others beside it. So, by what answers hold:
+//!
+//! - Descriptions, figures and names ([`Compression::On`]): nothing in them is secret from those who may ask for them.
+//! - Contents of messages, of schedules, of the audit log ([`Compression::All`]): only where the operator says so, who knows whether
+//!   several parties' secrets come together there.
+//! - Receipts and tokens, and so the hot calls: never. They are small, or mostly payload, and pay nothing for all this.
+//! - Streams (backups, events): never. Each piece of them has to leave when it is there.
+
+mod accept;
+mod coding;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
+use http::request::Parts;
+use http::response::Response;
+use http_body::Body as _;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use self::coding::Coding;
+use super::body::Body;
+use super::context::Context;
+use super::routes::Operation;
+
+/// Smallest answer that is compressed, in bytes: below, it fits into one packet either way.
+const BYTES_MIN: u64 = 1_024;
+/// Largest answer that is compressed where it is made; what is larger takes milliseconds, and would hold up other connections.
+const HERE_BYTES_MAX: usize = 16 << 10;
+
+/// Which answers may be compressed, when the client takes it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Compression {
+    /// None.
+    Off,
+    /// Those that hold no contents of messages.
+    #[default]
+    On,
+    /// Those with contents of messages, too: pages of messages, results, schedules and the audit log.
+    All,
+}
+
+/// Compresses within bounds: as many answers at once as there are processors.
+#[derive(Clone, Debug)]
+pub(crate) struct Compressor {
+    setting: Compression,
+    places: Arc<Semaphore>,
+}
+
+impl Operation {
+    /// From which setting on its answers are compressed; `None`: never.
+    fn compressed_from(self) -> Option<Compression> {
+        use Operation as O;
+        match self {
+            O::OpenApi
+            | O::Docs
+            | O::Metrics
+            | O::Status
+            | O::QueueList
+            | O::ConsumerList
+            | O::ConsumerShow
+            | O::LimitList
+            | O::LimitShow
+            | O::DefaultsList
+            | O::NamespaceList => Some(Compression::On),
+            O::MessageList
+            | O::MessagePeek
+            | O::MessageShow
+            | O::DeadList
+            | O::ResultShow
+            | O::FlowShow
+            | O::GroupShow
+            | O::BulkList
+            | O::ScheduleList
+            | O::ScheduleShow
+            | O::Audit => Some(Compression::All),
+            _ => None,
+        }
+    }
+}
+
+impl Compressor {
+    pub(crate) fn new(setting: Compression) -> Compressor {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Compressor { setting, places: Arc::new(Semaphore::new(processors)) }
+    }
+
+    /// Whether answers to this may be compressed at all.
+    pub(crate) fn concerns(&self, operation: Operation) -> bool {
+        operation.compressed_from().is_some_and(|from| from <= self.setting)
+    }
+
+    /// Compresses an answer to an operation that it concerns, if the client takes it and it is worth it.
+    async fn compress(&self, coding: Coding, bytes: Bytes) -> Option<Vec<u8>> {
+        // When all processors compress, sending more bytes is the faster way.
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        if bytes.len() <= HERE_BYTES_MAX {
+            return coding.encode(&bytes);
+        }
+        // The place is given back when the work is done, also if the client goes away meanwhile.
+        let work = move || (coding.encode(&bytes), drop(place)).0;
+        spawn_blocking(work).await.ok()?
+    }
+}
+
+/// Compresses the answer to an operation that [`Compressor::concerns`], if the client takes it and it is worth it.
+pub(crate) async fn compress(
+    context: &Context,
+    head: &Parts,
+    mut response: Response<Body>,
+) -> Response<Body> {
+    response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+    let large = response.body().size_hint().exact().is_some_and(|length| length >= BYTES_MIN);
+    if response.status() != StatusCode::OK || !large {
+        return response;
+    }
+    let Some(coding) = accept::choose(&head.headers) else { return response };
+    let plain = std::mem::replace(response.body_mut(), Body::full(Bytes::new())).into_bytes();
+    let compressed = context.compressor.compress(coding, plain.clone()).await;
+    let Some(compressed) = compressed.filter(|compressed| compressed.len() < plain.len()) else {
+        *response.body_mut() = Body::full(plain);
+        return response;
+    };
+    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    // Without the room that was left for what could not be compressed.
+    *response.body_mut() = Body::full(compressed.into_boxed_slice().into());
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::routes::ROUTES;
+    use super::*;
+    use crate::access::Right;
+
+    /// What moves messages, changes something, or hands out receipts and tokens is never compressed.
+    #[test]
+    fn only_what_shows_something() {
+        for route in ROUTES {
+            if route.operation.compressed_from().is_some() {
+                assert_eq!(route.method, http::Method::GET, "{}", route.name);
+                assert!(!matches!(route.right, Right::Send | Right::Receive), "{}", route.name);
+            }
+        }
+        let all = Compressor::new(Compression::All);
+        for never in [Operation::TokenCreate, Operation::Backup, Operation::ResultRaw, Operation::Health] {
+            assert!(!all.concerns(never), "{never:?}");
+        }
+    }
+
+    #[test]
+    fn settings_widen() {
+        let concerned = |setting| {
+            let compressor = Compressor::new(setting);
+            [Operation::OpenApi, Operation::MessagePeek].map(|operation| compressor.concerns(operation))
+        };
+        assert_eq!(concerned(Compression::Off), [false, false]);
+        assert_eq!(concerned(Compression::On), [true, false]);
+        assert_eq!(concerned(Compression::All), [true, true]);
+    }
+
+    #[tokio::test]
+    async fn with_all_places_taken_nothing_waits() {
+        let compressor = Compressor::new(Compression::On);
+        let bytes = Bytes::from(vec![b'a'; 100_000]);
+        assert!(compressor.compress(Coding::Gzip, bytes.clone()).await.is_some());
+        let places = compressor.places.available_permits() as u32;
+        let taken = compressor.places.clone().try_acquire_many_owned(places);
+        assert!(compressor.compress(Coding::Gzip, bytes.clone()).await.is_none());
+        drop(taken);
+        assert!(compressor.compress(Coding::Gzip, bytes).await.is_some());
+        assert_eq!(compressor.places.available_permits() as u32, places, "each place came back");
+    }
+}
