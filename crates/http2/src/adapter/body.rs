@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
@@ -121,6 +121,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
+    /// Small pieces after those, as one: a peer that sends byte by byte must not cost more memory than its window says.
+    small: BytesMut,
     trailers: Option<HeaderMap>,
     end: bool,
     error: Option<BodyError>,
@@ -129,15 +131,41 @@ struct State {
     reader: Option<Waker>,
 }
 
+/// Pieces below this are put together.
+const SMALL_BYTES: usize = 2 << 10;
+
+impl State {
+    /// The first piece.
+    fn take_piece(&mut self) -> Option<Bytes> {
+        if self.pieces.is_empty() {
+            self.finish_small();
+        }
+        self.pieces.pop_front()
+    }
+
+    fn finish_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push_back(self.small.split().freeze());
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.small.is_empty()
+    }
+}
+
 impl Shared {
     pub(super) fn new(connection: Waker) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), connection })
     }
 
-    pub(super) fn push(&self, piece: Bytes, end: bool) {
+    pub(super) fn push(&self, piece: &[u8], end: bool) {
         self.change(|state| {
-            if !piece.is_empty() {
-                state.pieces.push_back(piece);
+            if piece.len() < SMALL_BYTES {
+                state.small.extend_from_slice(piece);
+            } else {
+                state.finish_small();
+                state.pieces.push_back(Bytes::copy_from_slice(piece));
             }
             state.end = end;
         });
@@ -178,12 +206,12 @@ impl Shared {
 
     fn is_over(&self) -> bool {
         let state = self.lock();
-        state.end && state.error.is_none() && state.pieces.is_empty() && state.trailers.is_none()
+        state.end && state.error.is_none() && state.is_empty() && state.trailers.is_none()
     }
 
     fn poll_frame(&self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut state = self.lock();
-        if let Some(piece) = state.pieces.pop_front() {
+        if let Some(piece) = state.take_piece() {
             state.consumed += piece.len();
             drop(state);
             self.connection.wake_by_ref();
@@ -205,5 +233,31 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing can panic while it is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_become_one_and_keep_their_place() {
+        let shared = Shared::new(Waker::noop().clone());
+        for piece in [&b"ab"[..], b"", b"c", &[b'x'; SMALL_BYTES], b"d", b"e"] {
+            shared.push(piece, false);
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let mut pieces = Vec::new();
+        while let Poll::Ready(Some(Ok(frame))) = shared.poll_frame(&mut context) {
+            pieces.push(frame.into_data().expect("data"));
+        }
+        assert_eq!(
+            pieces,
+            [Bytes::from_static(b"abc"), Bytes::from(vec![b'x'; SMALL_BYTES]), Bytes::from_static(b"de")]
+        );
+        assert_eq!(shared.take_consumed(), SMALL_BYTES + 5);
+        assert!(!shared.is_over());
+        shared.push(b"", true);
+        assert!(shared.is_over());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
@@ -16,48 +17,77 @@ pub struct Protocol(pub HeaderValue);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotHttp;
 
-/// The head of a request.
-pub(super) fn request(head: RequestHead<'_>) -> Result<Request<()>, NotHttp> {
-    let mut request = Request::new(());
-    *request.version_mut() = Version::HTTP_2;
-    *request.method_mut() = Method::from_bytes(head.method()).map_err(|_| NotHttp)?;
-    *request.uri_mut() = uri(&head)?;
-    *request.headers_mut() = fields(head.fields())?;
-    if let Some(protocol) = head.protocol() {
-        let protocol = HeaderValue::from_bytes(protocol).map_err(|_| NotHttp)?;
-        request.extensions_mut().insert(Protocol(protocol));
-    }
-    Ok(request)
+/// Makes heads, and keeps what is the same in many of them.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    /// The authority of the last request: mostly that of the next, too.
+    authority: Option<Authority>,
+    pub(super) date: Date,
 }
 
-fn uri(head: &RequestHead<'_>) -> Result<Uri, NotHttp> {
-    let mut parts = http::uri::Parts::default();
-    if let Some(authority) = head.authority() {
-        parts.authority = Some(Authority::try_from(authority).map_err(|_| NotHttp)?);
-        // A URI of `http` has a scheme only together with an authority.
-        if let Some(scheme) = head.scheme() {
-            parts.scheme = Some(Scheme::try_from(scheme).map_err(|_| NotHttp)?);
+impl Heads {
+    /// The head of a request.
+    pub(super) fn request(&mut self, head: RequestHead<'_>) -> Result<Request<()>, NotHttp> {
+        let mut request = Request::new(());
+        *request.version_mut() = Version::HTTP_2;
+        *request.method_mut() = Method::from_bytes(head.method()).map_err(|_| NotHttp)?;
+        *request.uri_mut() = self.uri(&head)?;
+        *request.headers_mut() = fields(|| head.fields())?;
+        if let Some(protocol) = head.protocol() {
+            let protocol = HeaderValue::from_bytes(protocol).map_err(|_| NotHttp)?;
+            request.extensions_mut().insert(Protocol(protocol));
+        }
+        Ok(request)
+    }
+
+    fn uri(&mut self, head: &RequestHead<'_>) -> Result<Uri, NotHttp> {
+        let mut parts = http::uri::Parts::default();
+        if let Some(authority) = head.authority() {
+            parts.authority = Some(self.authority(authority)?);
+            // A URI of `http` has a scheme only together with an authority.
+            if let Some(scheme) = head.scheme() {
+                parts.scheme = Some(Scheme::try_from(scheme).map_err(|_| NotHttp)?);
+            }
+        }
+        if let Some(path) = head.path() {
+            parts.path_and_query = Some(PathAndQuery::try_from(path).map_err(|_| NotHttp)?);
+        }
+        Uri::from_parts(parts).map_err(|_| NotHttp)
+    }
+
+    fn authority(&mut self, bytes: &[u8]) -> Result<Authority, NotHttp> {
+        match &self.authority {
+            Some(last) if last.as_str().as_bytes() == bytes => Ok(last.clone()),
+            _ => {
+                let authority = Authority::try_from(bytes).map_err(|_| NotHttp)?;
+                Ok(self.authority.insert(authority).clone())
+            }
         }
     }
-    if let Some(path) = head.path() {
-        parts.path_and_query = Some(PathAndQuery::try_from(path).map_err(|_| NotHttp)?);
-    }
-    Uri::from_parts(parts).map_err(|_| NotHttp)
 }
 
-/// Fields; pieces of a cookie become one (RFC 9113 §8.2.3).
-pub(super) fn fields<'a>(from: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<HeaderMap, NotHttp> {
-    let mut map = HeaderMap::new();
-    for (name, value) in from {
+/// The fields that `from` gives, the same each time. Their values share one piece of memory; pieces of a cookie become one (RFC 9113
+/// §8.2.3).
+pub(super) fn fields<'a, I>(from: impl Fn() -> I) -> Result<HeaderMap, NotHttp>
+where
+    I: Iterator<Item = (&'a [u8], &'a [u8])>,
+{
+    let (count, bytes) = from().fold((0, 0), |(count, bytes), (_, value)| (count + 1, bytes + value.len()));
+    let mut values = Vec::with_capacity(bytes);
+    from().for_each(|(_, value)| values.extend_from_slice(value));
+    let mut values = Bytes::from(values);
+
+    let mut map: HeaderMap = HeaderMap::try_with_capacity(count).map_err(|_| NotHttp)?;
+    for (name, value) in from() {
         let name = HeaderName::from_bytes(name).map_err(|_| NotHttp)?;
-        let value = match map.get(header::COOKIE) {
-            Some(first) if name == header::COOKIE => {
-                let joined = [first.as_bytes(), b"; ", value].concat();
-                map.insert(header::COOKIE, HeaderValue::from_bytes(&joined).map_err(|_| NotHttp)?);
-                continue;
-            }
-            _ => HeaderValue::from_bytes(value).map_err(|_| NotHttp)?,
-        };
+        let mut value = values.split_to(value.len());
+        if name == header::COOKIE
+            && let Some(first) = map.get(header::COOKIE)
+        {
+            value = [first.as_bytes(), b"; ", &value].concat().into();
+            map.remove(header::COOKIE);
+        }
+        let value = HeaderValue::from_maybe_shared(value).map_err(|_| NotHttp)?;
         map.try_append(name, value).map_err(|_| NotHttp)?;
     }
     Ok(map)

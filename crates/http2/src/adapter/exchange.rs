@@ -63,9 +63,9 @@ impl<F, B> Exchange<F, B> {
         self.incoming = if end { Incoming::Over(Bytes::new()) } else { Incoming::Nothing };
     }
 
-    pub(super) fn on_data(&mut self, data: Bytes, end: bool) {
+    pub(super) fn on_data(&mut self, data: &[u8], end: bool) {
         match &self.incoming {
-            Incoming::Nothing if end => self.incoming = Incoming::Over(data),
+            Incoming::Nothing if end => self.incoming = Incoming::Over(Bytes::copy_from_slice(data)),
             _ => self.shared().push(data, end),
         }
     }
@@ -135,23 +135,10 @@ where
     /// Goes on as far as possible now.
     pub(super) fn poll(&mut self, connection: &mut Connection, date: &mut Date) {
         let Some(stream) = self.stream else { return };
-        let waker = self.waker.clone();
-        let mut context = Context::from_waker(&waker);
-        let polled = match self.call.as_mut().as_pin_mut() {
-            Some(call) => call.poll(&mut context),
-            None => Poll::Pending,
-        };
-        let mut progress = Ok(if self.response.is_some() { Step::Goes } else { Step::Waits });
-        if let Poll::Ready(result) = polled {
-            self.call.set(None);
-            progress = match result {
-                Ok(response) => self.respond(connection, stream, response, date),
-                Err(_) => Err(Failed),
-            };
-        }
-        while let Ok(Step::Goes) = progress {
-            progress = self.send(connection, stream, &mut context);
-        }
+        // Lent out, since cloning it costs more than this.
+        let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
+        let progress = self.go_on(connection, stream, date, &mut Context::from_waker(&waker));
+        self.waker = waker;
         if let Incoming::Streamed(shared) = &self.incoming {
             connection.consumed(stream, shared.take_consumed());
         }
@@ -163,6 +150,26 @@ where
                 self.end(Some(ErrorCode::INTERNAL_ERROR));
             }
         }
+    }
+
+    fn go_on(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamKey,
+        date: &mut Date,
+        context: &mut Context<'_>,
+    ) -> Result<Step, Failed> {
+        let mut step = if self.response.is_some() { Step::Goes } else { Step::Waits };
+        if let Some(call) = self.call.as_mut().as_pin_mut()
+            && let Poll::Ready(result) = call.poll(context)
+        {
+            self.call.set(None);
+            step = self.respond(connection, stream, result.map_err(|_| Failed)?, date)?;
+        }
+        while let Step::Goes = step {
+            step = self.send(connection, stream, context)?;
+        }
+        Ok(step)
     }
 
     /// Sends the head of the response.

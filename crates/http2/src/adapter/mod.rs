@@ -20,7 +20,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -44,7 +43,7 @@ where
     /// Streams whose requests the service has not got yet, in order.
     waiting: VecDeque<StreamKey>,
     wakes: Arc<Wakes>,
-    date: convert::Date,
+    heads: convert::Heads,
 }
 
 impl<S, B> Adapter<S, B>
@@ -59,7 +58,7 @@ where
             exchanges: Vec::new(),
             waiting: VecDeque::new(),
             wakes: Arc::new(Wakes::new(limits.streams as usize)),
-            date: convert::Date::default(),
+            heads: convert::Heads::default(),
         }
     }
 
@@ -68,7 +67,7 @@ where
         while self.exchanges.len() <= slot {
             self.exchanges.push(Exchange::new(&self.wakes, self.exchanges.len()));
         }
-        match convert::request(connection.request()) {
+        match self.heads.request(connection.request()) {
             Ok(head) => {
                 self.exchanges[slot].begin(stream, head, end);
                 self.waiting.push_back(stream);
@@ -123,11 +122,11 @@ where
         match event {
             Event::Request { stream, end } => self.on_request(connection, stream, end),
             Event::Data { stream, data, end } => match self.exchange(stream) {
-                Some(exchange) => exchange.on_data(Bytes::copy_from_slice(data), end),
+                Some(exchange) => exchange.on_data(data, end),
                 None => connection.consumed(stream, data.len()),
             },
             Event::Trailers { stream } => {
-                let trailers = convert::fields(connection.trailers());
+                let trailers = convert::fields(|| connection.trailers());
                 if let Some(exchange) = self.exchange(stream) {
                     exchange.on_trailers(trailers.ok());
                 }
@@ -154,7 +153,7 @@ where
         for word in 0..self.wakes.words() {
             for slot in self.wakes.take(word) {
                 if let Some(exchange) = self.exchanges.get_mut(slot) {
-                    exchange.poll(connection, &mut self.date);
+                    exchange.poll(connection, &mut self.heads.date);
                 }
             }
         }
