@@ -21,6 +21,8 @@ pub struct Limits {
     /// The decoded header list of a request, each field with 32 bytes on top (RFC 9113 §10.5.1); a larger one is answered with
     /// status 431. The size of trailers has the same limit.
     pub header_list_bytes: u32,
+    /// The header lists of all requests that are open, counted in the same way; a request beyond is refused with REFUSED_STREAM.
+    pub connection_header_bytes: u32,
     /// A header block as it comes in, before it is decoded; more ends the connection with ENHANCE_YOUR_CALM.
     pub header_block_bytes: u32,
     /// CONTINUATION frames of one header block; more end the connection with ENHANCE_YOUR_CALM.
@@ -96,6 +98,7 @@ impl Default for Limits {
         Self {
             streams: 256,
             header_list_bytes: 32 << 10,
+            connection_header_bytes: 1 << 20,
             header_block_bytes: 48 << 10,
             continuation_frames: 32,
             decoder_table_bytes: 4_096,
@@ -143,6 +146,7 @@ impl Limits {
         };
         within("streams", self.streams, 1, 1 << 20)?;
         within("header_list_bytes", self.header_list_bytes, 1_024, 1 << 24)?;
+        within("connection_header_bytes", self.connection_header_bytes, self.header_list_bytes, 1 << 30)?;
         within("header_block_bytes", self.header_block_bytes, PAYLOAD_BYTES_MAX, 1 << 24)?;
         within("decoder_table_bytes", self.decoder_table_bytes, 0, 1 << 20)?;
         // Until the peer has seen other settings it may send as much as the protocol's own first window.
@@ -155,6 +159,22 @@ impl Limits {
         within("copy_bytes", self.copy_bytes, 0, PAYLOAD_BYTES_MAX)?;
         within("encrypt_ahead_bytes", self.encrypt_ahead_bytes, PAYLOAD_BYTES_MAX, 1 << 30)?;
         within("short_record_bytes", self.short_record_bytes, 64, PAYLOAD_BYTES_MAX)
+    }
+}
+
+impl Limits {
+    /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
+    /// service: its futures, and one piece of each body that it makes. With the default limits some 9 MiB; a connection without
+    /// streams takes less than 100 KiB.
+    pub fn connection_bytes_max(&self) -> u64 {
+        // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
+        let heads = 4 * u64::from(self.connection_header_bytes) + 5 * u64::from(self.header_list_bytes);
+        // Small pieces lie in buffers that double as they grow.
+        let bodies = 2 * u64::from(self.connection_receive_bytes) + u64::from(self.connection_send_bytes);
+        let blocks = 2 * u64::from(self.header_block_bytes) + 4 * u64::from(self.decoder_table_bytes);
+        let output = 4 * (u64::from(self.backlog_bytes) + u64::from(self.plan_bytes));
+        let places = u64::from(self.streams) * 2_048;
+        heads + bodies + blocks + output + places + 2 * u64::from(self.encrypt_ahead_bytes) + (128 << 10)
     }
 }
 

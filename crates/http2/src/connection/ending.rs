@@ -64,6 +64,7 @@ impl Connection {
         self.output.schedule.remove(&mut self.streams, slot);
         let held = self.streams[slot].unconsumed;
         self.queued -= self.streams[slot].queued;
+        self.head_bytes -= self.streams[slot].head_bytes;
         self.streams.remove(slot, how);
         if self.phase == Phase::Closed {
             return;

@@ -166,8 +166,14 @@ impl Connection {
             let what = "there is no body, although content-length says so";
             return Err(Fault::stream(id, ErrorCode::PROTOCOL_ERROR, what));
         }
+        if self.head_bytes + checked.list_bytes > self.limits.connection_header_bytes {
+            let what = "the header lists of all requests are too large together";
+            return Err(Fault::stream(id, ErrorCode::REFUSED_STREAM, what));
+        }
+        self.head_bytes += checked.list_bytes;
         let slot = self.open(id, end);
         let stream = &mut self.streams[slot];
+        stream.head_bytes = checked.list_bytes;
         stream.body_left = checked.content_length;
         if let Some(priority) = self.early_priorities.take(id).or(checked.priority) {
             stream.priority = priority;

@@ -99,6 +99,8 @@ pub struct Connection {
     early_priorities: receive::EarlyPriorities,
 
     output: Output,
+    /// What the header lists of all requests that are open count for.
+    head_bytes: u32,
     /// Bytes of bodies that wait to be sent, of all streams.
     queued: usize,
     /// Whether a producer was told to wait because all streams together have too much.
@@ -133,6 +135,7 @@ impl Connection {
             block: Block::default(),
             early_priorities: receive::EarlyPriorities::default(),
             output,
+            head_bytes: 0,
             queued: 0,
             crowded: false,
             roomy: Vec::new(),

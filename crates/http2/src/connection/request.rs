@@ -11,6 +11,8 @@ use crate::hpack::HeaderArena;
 pub(super) struct Checked {
     /// How many pseudo-header fields the list begins with.
     pub(super) pseudo_fields: usize,
+    /// What the list counts for (RFC 9113 §10.5.1).
+    pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
     pub(super) priority: Option<Priority>,
 }
@@ -59,6 +61,9 @@ impl<'a> RequestHead<'a> {
     }
 }
 
+/// What a field counts for beyond its name and value.
+const FIELD_OVERHEAD_BYTES: u32 = 32;
+
 /// What is wrong with a header list.
 pub(super) type Malformed = &'static str;
 
@@ -79,6 +84,7 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
     let mut host = None;
     let mut in_pseudo = true;
     for (name, value) in list.iter() {
+        checked.list_bytes += (name.len() + value.len()) as u32 + FIELD_OVERHEAD_BYTES;
         if name.first() == Some(&b':') {
             if !in_pseudo {
                 return Err("a pseudo-header field stands after others");

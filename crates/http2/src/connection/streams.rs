@@ -51,6 +51,8 @@ pub(crate) enum Ended {
 pub(crate) struct Stream {
     /// 0 in a slot that is free.
     pub(crate) id: u32,
+    /// What the header list of its request counts for.
+    pub(crate) head_bytes: u32,
     /// Whether the peer may still send.
     pub(crate) receiving: bool,
     /// What the peer may still send.
@@ -105,6 +107,7 @@ impl Stream {
     fn new() -> Self {
         Self {
             id: 0,
+            head_bytes: 0,
             receiving: false,
             receive_window: 0,
             unconsumed: 0,
@@ -195,6 +198,7 @@ impl Streams {
         });
         let stream = &mut self.slots[slot as usize];
         stream.id = id;
+        stream.head_bytes = 0;
         stream.receiving = true;
         stream.receive_window = receive_window.into();
         stream.unconsumed = 0;

@@ -107,6 +107,18 @@ fn rfc9113_5_1_2_more_streams_than_allowed_are_refused() {
 }
 
 #[test]
+fn requests_whose_heads_are_too_large_together_are_refused() {
+    let limits = Limits { header_list_bytes: 1_024, connection_header_bytes: 1_500, ..Limits::default() };
+    let mut client = Client::with(limits);
+    let large = "x".repeat(700);
+    assert_eq!(client.headers(1, flag::END_STREAM, &and(GET, &[("x", &large)])).len(), 1);
+    assert_eq!(client.headers(3, flag::END_STREAM, &and(GET, &[("x", &large)])), NONE);
+    assert_eq!(client.frames(), ["RST_STREAM 3 REFUSED_STREAM"]);
+    client.answer(b"");
+    assert_eq!(client.headers(5, flag::END_STREAM, &and(GET, &[("x", &large)])).len(), 1);
+}
+
+#[test]
 fn rfc9113_6_2_nothing_comes_between_the_frames_of_a_block() {
     let other = frame(kind::PING, 0, 0, &[0; 8]);
     let unknown = frame(0xfa, 0, 1, b"");
