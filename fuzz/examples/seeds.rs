@@ -8,6 +8,7 @@ use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 use sluice_engine::{Command, Engine, Limits, MessageId, NamespaceId, Outcome, Receipt};
 use sluice_fuzz::framing::framed;
 use sluice_fuzz::image;
+use sluice_http2::frame::{FrameHeader, flag, kind};
 use sluice_http2::hpack::Encoder;
 use sluice_journal::Batch;
 
@@ -20,6 +21,7 @@ fn main() {
     journal(&corpus);
     http(&corpus);
     http2(&corpus);
+    http2_sessions(&corpus);
     config(&corpus);
     access(&corpus);
 }
@@ -232,6 +234,50 @@ fn http2(corpus: &Corpus) {
         b"\x40\x01a\x02bc\xbe\x7f\x00\x01d\x10\x01e\x00",
     ];
     corpus.write("http2_hpack", "evicting", &framed(evicting.map(<[u8]>::to_vec)));
+}
+
+fn http2_sessions(corpus: &Corpus) {
+    let mut encoder = Encoder::new();
+    let mut head = |stream: u32, flags: u8, fields: &[(&str, &str)]| {
+        let mut block = Vec::new();
+        encoder.encode(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut block);
+        http2_frame(kind::HEADERS, flags | flag::END_HEADERS, stream, &block)
+    };
+    let get = [(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "a"), ("priority", "u=1, i")];
+    let post = [(":method", "POST"), (":scheme", "https"), (":path", "/x"), ("host", "a"), ("content-length", "5")];
+    // What the server does (see the target's module): answers, sends bodies, writes.
+    let answer: &[u8] = &[192, 1, 193, 100, 194, 100, 230, 255];
+    let data = |stream, flags, bytes: &[u8]| http2_frame(kind::DATA, flags, stream, bytes);
+    let window = |stream, bytes: u32| http2_frame(kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+    let sessions: [(&str, Vec<Vec<u8>>); 4] = [
+        ("requests", vec![head(1, flag::END_STREAM, &get), head(3, flag::END_STREAM, &get), window(0, 9_000)]),
+        ("body", vec![head(1, 0, &post), data(1, 0, b"abc"), data(1, flag::END_STREAM, b"de")]),
+        ("trailers", vec![head(1, 0, &get), data(1, 8, b"\x01a\0"), head(1, flag::END_STREAM, &[("a", "b")])]),
+        (
+            "small_windows",
+            vec![
+                http2_frame(kind::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 9, 0, 1, 0, 0, 0, 0]),
+                head(1, flag::END_STREAM, &get),
+                window(1, 50),
+                http2_frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=7"),
+                http2_frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 8]),
+            ],
+        ),
+    ];
+    for (name, frames) in sessions {
+        let mut script = vec![0];
+        for frame in frames {
+            script.push(frame.len() as u8);
+            script.extend(frame);
+            script.extend(answer);
+        }
+        corpus.write("http2_session", name, &script);
+    }
+}
+
+fn http2_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let header = FrameHeader { length: payload.len() as u32, kind, flags, stream };
+    [&header.to_bytes()[..], payload].concat()
 }
 
 fn config(corpus: &Corpus) {
