@@ -18,7 +18,7 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// As we like them, best first: zstd is both the fastest and among the smallest.
+    /// As we like them, best first: zstd takes the least time by far, and makes about as small.
     pub(super) const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
     /// Its name in the registry of codings.
