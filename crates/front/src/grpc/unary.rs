@@ -17,7 +17,7 @@ use super::schema::{Kind, MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::to_json::{Rows, read_rows, text_of, write_object};
 use super::wire::{INVALID, Raw};
-use super::{from_json, session};
+use super::{bounds, from_json, session};
 use crate::access::{Caller, Peer};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
@@ -140,7 +140,11 @@ async fn answer(
     let asked = {
         let upload = read(body, &head.headers, rules, &context.body_budget).await?;
         let message = only_message(upload.shared(), rules.bytes_max)?;
-        Asked::read(route, schema().message(input), &message)?
+        let input = schema().message(input);
+        if let Some(fault) = bounds::check(input, &message, context.node.limits())? {
+            return Err(fault.into());
+        }
+        Asked::read(route, input, &message)?
     };
     by.target = format!("{path} {}/{}", asked.namespace.as_deref().unwrap_or_default(), asked.name);
     let captured = Captured {

@@ -16,7 +16,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use prost::Message as _;
-use sluice_engine::Error;
+use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Detach, SetCredit};
@@ -30,12 +30,13 @@ use super::delivering::Attached;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
 use crate::access::{Caller, Denied, Peer, Right, Target};
+use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
 use crate::http::body::Body;
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
-use crate::http::json::Fault;
+use crate::http::json::{Fault, Read};
 use crate::http::permit::Asking;
 use crate::http::routes::DEFAULT_NAMESPACE;
 
@@ -226,9 +227,7 @@ impl Session<'_> {
     }
 
     fn frame(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
-        let frame =
-            ClientFrame::decode(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
-        let number = frame.number;
+        let (number, frame) = read_frame(bytes, self.context.node.limits())?;
         if number <= self.last_number {
             let message = format!(
                 "the frame has number {number}, after {}: numbers begin at 1 and grow",
@@ -237,19 +236,18 @@ impl Session<'_> {
             return Err(ApiError::new(OUT_OF_ORDER, message));
         }
         self.last_number = number;
-        let Some(frame) = frame.frame else {
-            return Err(
-                Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()
-            );
-        };
-        let relieves = matches!(frame, Frame::Settle(_) | Frame::Extend(_));
+        let relieves = matches!(frame, Ok(Frame::Settle(_) | Frame::Extend(_)));
         let caller = match self.who.caller(relieves) {
             Ok(caller) => caller,
             Err(denied) if denied.code == "rate_limited" => return self.refuse(number, denied.into()),
             Err(denied) => return Err(self.denied(denied)),
         };
-        let Some(opened) = &mut self.opened else { return self.open(number, frame, caller) };
+        let Some(opened) = &mut self.opened else { return self.open(number, frame?, caller) };
         opened.caller = caller;
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(fault) => return self.refuse(number, fault.into()),
+        };
         let calls = opened.clone();
         if let Frame::Settle(settle) = &frame
             && Acks::fit(settle)
@@ -394,6 +392,20 @@ impl Session<'_> {
             }
             Err(error) => self.outbox.add(|out| encode::refused(out, number, &error)),
         }
+    }
+}
+
+/// The number of a frame, and what it says; or why nothing is made of it.
+fn read_frame(bytes: &Bytes, limits: &Limits) -> Result<(u64, Read<Frame>), ApiError> {
+    if let Some(TooLong { number, fault }) = check_frame(bytes, limits)? {
+        return Ok((number, Err(fault)));
+    }
+    let decoded =
+        ClientFrame::decode(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
+    let ClientFrame { number, frame } = decoded;
+    match frame {
+        Some(frame) => Ok((number, Ok(frame))),
+        None => Err(Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()),
     }
 }
 

@@ -1,0 +1,37 @@
+//! Frames and calls with more in them than can be.
+
+use bytes::{Bytes, BytesMut};
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::*;
+
+use super::session::{Session, attach};
+use super::support::{Client, start};
+
+#[tokio::test]
+async fn lists_that_are_too_long_are_refused_and_the_session_goes_on() {
+    let address = start(|_| {}).await;
+    let mut session = Session::open(address).await;
+    let names = |count: u32| -> Vec<Bytes> { (0..count).map(|at| format!("q{at}").into()).collect() };
+    session.send(Frame::Attach(Attach { queues: names(500_000), ..attach("q", 1) })).await;
+    let error = session.result().await.error.unwrap();
+    assert_eq!(
+        (&error.code[..], &error.message[..]),
+        (&b"invalid_argument"[..], &b"queues: at most 64, got 500000"[..])
+    );
+    session.send(Frame::Settle(SettleMany { items: vec![], acks: names(10_001) })).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"batch_too_large");
+    session.send(Frame::Attach(Attach { resume: names(10_001), ..attach("q", 1) })).await;
+    assert_eq!(&session.result().await.error.unwrap().code[..], b"batch_too_large");
+    session.ok(Frame::Attach(Attach { queues: names(64), ..attach("q", 1) })).await;
+}
+
+#[tokio::test]
+async fn calls_with_too_much_in_them_are_refused() {
+    let mut client = Client::connect(start(|_| {}).await).await;
+    // Field 1, empty, over and over: as text its last counts.
+    let mut body = BytesMut::new();
+    sluice_proto::framing::frame_with(&mut body, |out| out.extend_from_slice(&[0x0a, 0].repeat(100_000)));
+    let (code, message, _) = client.post("/sluice.v1.Queues/Purge", body.freeze()).await.unwrap_err();
+    assert_eq!(code, "invalid_argument");
+    assert!(message.contains("given once"), "{message}");
+}
