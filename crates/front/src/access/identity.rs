@@ -107,6 +107,15 @@ impl Caller {
         self.may(right, Target::Namespace(namespace)).is_ok()
     }
 
+    /// Whether they are the same, by the same rules; `false` also for those of whom it is not known.
+    pub fn is_as(&self, other: &Caller) -> bool {
+        match (self, other) {
+            (Caller::Anybody, Caller::Anybody) | (Caller::Nobody, Caller::Nobody) => true,
+            (Caller::Known(one), Caller::Known(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Their name for logs and the audit log.
     pub fn name(&self) -> &str {
         match self {

@@ -5,14 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sluice_engine::Error;
-use sluice_engine::command::{
-    Attach as AttachCommand, DETACH_GRACE_MS, Send as SendCommand, SettleItem, Settlement,
-};
+use sluice_engine::command::{Send as SendCommand, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use sluice_node::{Consumer, Node, Sent};
-use sluice_proto::v1::{Attach, ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
+use sluice_node::{Node, Sent};
+use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 
+use super::attach::Attached;
 use super::decode::{Plain, as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::reading::PATH;
 use crate::access::{Caller, Peer, Right};
@@ -22,7 +21,6 @@ use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
 use crate::http::permit::Asking;
-use crate::http::receive::check_consumer;
 use crate::http::send::{Batch, allow_onward};
 use crate::http::settle::{Refused, Settlements, in_order};
 
@@ -43,8 +41,10 @@ pub(super) enum Done {
     /// What became of each item; none: all went well.
     Items(Vec<Result<(), Error>>),
     Sent(Sent),
-    /// The client's name for the consumer, and what became of the receipts to resume.
-    Attached(u32, Box<Consumer>, Vec<Result<(), Error>>),
+    /// What came of an Attach, of the consumer that the client knows by this number.
+    Attached(u32, Result<Attached, ApiError>),
+    /// What came of a Detach.
+    Detached(u32, Result<(), Error>),
 }
 
 /// Where the calls of a session go.
@@ -59,12 +59,15 @@ pub(super) struct Calls {
     pub(super) caller: Caller,
 }
 
-fn answering(number: u64, call: impl Future<Output = Result<Done, ApiError>> + Send + 'static) -> Answering {
+pub(super) fn answering(
+    number: u64,
+    call: impl Future<Output = Result<Done, ApiError>> + Send + 'static,
+) -> Answering {
     Box::pin(async move { vec![Answered { number, result: call.await }] })
 }
 
 impl Calls {
-    fn node(&self) -> &Node {
+    pub(super) fn node(&self) -> &Node {
         &self.context.node
     }
 
@@ -73,7 +76,10 @@ impl Calls {
     }
 
     /// Whether the caller may settle these, by the queues that they are in. What cannot be read is refused for itself.
-    async fn allow_receipts(&self, receipts: impl Iterator<Item = Receipt>) -> Result<(), ApiError> {
+    pub(super) async fn allow_receipts(
+        &self,
+        receipts: impl Iterator<Item = Receipt>,
+    ) -> Result<(), ApiError> {
         let ids = receipts.map(|receipt| receipt.id);
         self.asking().allow_messages(self.node(), self.namespace, Right::Receive, ids).await
     }
@@ -186,58 +192,11 @@ impl Calls {
         })
     }
 
-    pub(super) fn detach(&self, number: u64, consumer: ConsumerId, grace_ms: u64) -> Answering {
+    /// Detaches the consumer that the client knows by this number.
+    pub(super) fn detach(&self, number: u64, consumer: u32, id: ConsumerId, grace_ms: u64) -> Answering {
         let calls = self.clone();
         answering(number, async move {
-            calls.node().detach(calls.namespace, consumer, grace_ms).await?;
-            Ok(Done::Items(Vec::new()))
-        })
-    }
-
-    pub(super) fn attach(&self, number: u64, attach: Attach) -> Answering {
-        let calls = self.clone();
-        answering(number, async move {
-            let mut queues = Vec::with_capacity(attach.queues.len().min(64));
-            for queue in attach.queues.iter() {
-                let queue = text(queue, "queues")?;
-                calls.asking().allow_queue(Right::Receive, queue)?;
-                queues.push(queue);
-            }
-            let name = text(&attach.name, "name")?;
-            check_consumer(name).map_err(|fault| fault.inside("name"))?;
-            if attach.lease_ms == Some(0) {
-                return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms").into());
-            }
-            let resumes = !attach.resume.is_empty();
-            calls.allow_receipts(attach.resume.iter().filter_map(|bytes| receipt(bytes).ok())).await?;
-            let (namespace, node) = (calls.namespace, calls.node());
-            let command = AttachCommand {
-                namespace,
-                name,
-                queues: &queues,
-                // First what it has already, then more.
-                credit: if resumes { 0 } else { attach.credit },
-                lease_ms: attach.lease_ms.unwrap_or(0),
-            };
-            let grace_ms = attach.grace_ms.unwrap_or(DETACH_GRACE_MS);
-            let mut consumer = node.attach(&command, grace_ms).await?;
-            let mut results = Vec::new();
-            if resumes {
-                let (mut receipts, mut refused) = (Vec::with_capacity(attach.resume.len()), Refused::new());
-                for (at, bytes) in attach.resume.iter().enumerate() {
-                    match receipt(bytes) {
-                        Ok(receipt) => receipts.push(receipt),
-                        Err(error) => refused.push((at, error)),
-                    }
-                }
-                let done = match receipts.is_empty() {
-                    true => Vec::new(),
-                    false => consumer.resume(&receipts).await?,
-                };
-                results = in_order(done, refused);
-                node.credit(namespace, consumer.id(), attach.credit).await?;
-            }
-            Ok(Done::Attached(attach.consumer, Box::new(consumer), results))
+            Ok(Done::Detached(consumer, calls.node().detach(calls.namespace, id, grace_ms).await))
         })
     }
 }

@@ -51,9 +51,9 @@ impl Attached {
         attached
     }
 
-    /// The client has asked for its end.
-    pub(super) fn detaches(&self) {
-        self.end.asked.store(true, Ordering::Relaxed);
+    /// Whether the client has asked for its end: then it needs not be told.
+    pub(super) fn asks_to_end(&self, asked: bool) {
+        self.end.asked.store(asked, Ordering::Relaxed);
     }
 
     /// Whether it gets messages still, as far as is known.

@@ -1,6 +1,5 @@
 //! The client's side of a session: its frames in order, and their answers.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waking, Poll, Waker};
@@ -24,12 +23,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::attach::Asked;
 use super::calls::{Acks, Answered, Answering, Calls, Done};
+use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
 use super::delivering::Attached;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
-use crate::access::{Caller, Denied, Peer, Right, Target};
+use crate::access::{Caller, Denied, Peer, Right};
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
@@ -44,8 +45,6 @@ use crate::http::routes::DEFAULT_NAMESPACE;
 pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;
-/// Consumers of one session.
-const CONSUMERS_MAX: usize = 1_000;
 /// After so long without a frame of the server there is one that says that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Bytes of a frame on its way that are not counted against the bodies of all requests.
@@ -76,7 +75,7 @@ async fn run(context: Arc<Context>, who: Who, incoming: Incoming, outbox: Arc<Ou
         reserved: 0,
         opened: None,
         last_number: 0,
-        attached: HashMap::new(),
+        attachments: Consumers::default(),
         answers: FuturesUnordered::new(),
         acks: Acks::default(),
         consumers: &mut consumers,
@@ -84,7 +83,7 @@ async fn run(context: Arc<Context>, who: Who, incoming: Incoming, outbox: Arc<Ou
         outbox: &outbox,
         context: &context,
         who,
-        receives_from: Vec::new(),
+        checked: None,
     };
     let result = session.serve(incoming).await;
     drop(session);
@@ -113,8 +112,8 @@ impl Who {
 struct Session<'s> {
     context: &'s Arc<Context>,
     who: Who,
-    /// Queues from which consumers get messages.
-    receives_from: Vec<Box<str>>,
+    /// Who may receive from the queues of all consumers, as was last looked at.
+    checked: Option<Caller>,
     outbox: &'s Arc<Outbox>,
     frames: Deframer,
     /// Bytes that the frame on its way has of the budget for bodies.
@@ -122,7 +121,7 @@ struct Session<'s> {
     /// What the first frame has said.
     opened: Option<Calls>,
     last_number: u64,
-    attached: HashMap<u32, Attached>,
+    attachments: Consumers,
     answers: FuturesUnordered<Answering>,
     /// Of the frames that came together.
     acks: Acks,
@@ -151,7 +150,8 @@ impl Session<'_> {
                 None => opened + context.options.head_timeout,
                 Some(_) => frame_since + context.options.body_timeout,
             };
-            let may_read = reading && self.answers.len() < UNANSWERED_MAX;
+            let unanswered = self.answers.len() + self.attachments.waiting();
+            let may_read = reading && unanswered < UNANSWERED_MAX;
             tokio::select! {
                 piece = next_piece(&mut incoming, self.outbox), if may_read => match piece {
                     Some(piece) => {
@@ -265,38 +265,44 @@ impl Session<'_> {
             Frame::Send(send) => self.begin(calls.send(number, send)),
             Frame::Settle(settle) => self.begin(calls.settle(number, settle)),
             Frame::Extend(extend) => self.begin(calls.extend(number, extend)),
-            Frame::Attach(attach) if self.is_attached(attach.consumer) => {
-                self.refuse(number, attached_already(attach.consumer))
-            }
-            Frame::Attach(_) if self.attached.len() >= CONSUMERS_MAX => {
-                let limit = CONSUMERS_MAX as u64;
-                self.refuse(number, Error::LimitExceeded { what: "consumers of a session", limit }.into())
-            }
-            Frame::Attach(attach) => {
-                let names = attach.queues.iter().filter_map(|queue| text(queue, "queues").ok());
-                let allowed = |queue: &&str| {
-                    calls.caller.may(Right::Receive, Target::Queue(&calls.name, queue)).is_ok()
-                };
-                self.receives_from.extend(names.filter(allowed).map(Box::from));
-                self.receives_from.sort_unstable();
-                self.receives_from.dedup();
-                self.begin(calls.attach(number, attach))
-            }
-            Frame::Credit(SetCredit { consumer, credit }) => match self.attached.get(&consumer) {
-                Some(attached) => self.begin(calls.credit(number, attached.id, credit)),
-                None => self.refuse(number, not_attached(consumer)),
+            Frame::Attach(attach) => match Asked::read(&attach, self.context.node.limits()) {
+                Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
+                Err(fault) => self.refuse(number, fault.into()),
             },
-            Frame::Detach(Detach { consumer, grace_ms }) => match self.attached.remove(&consumer) {
-                Some(attached) => {
-                    attached.detaches();
-                    self.begin(calls.detach(number, attached.id, grace_ms.unwrap_or(0)))
-                }
-                None => self.refuse(number, not_attached(consumer)),
-            },
+            Frame::Credit(SetCredit { consumer, credit }) => {
+                self.turn(number, consumer, Turn::Credit(credit))
+            }
+            Frame::Detach(Detach { consumer, grace_ms }) => {
+                self.turn(number, consumer, Turn::Detach(grace_ms.unwrap_or(0)))
+            }
             Frame::Ping(_) => {
                 self.outbox.add(|out| encode::results(out, number, &[]));
                 Ok(())
             }
+        }
+    }
+
+    /// Does what a frame wants of a consumer, as soon as it is its turn.
+    fn turn(&mut self, number: u64, consumer: u32, turn: Turn) -> Result<(), ApiError> {
+        let Some(turn) = self.attachments.take_turn(number, consumer, turn) else { return Ok(()) };
+        let Some(calls) = self.opened.clone() else { return Ok(()) };
+        let attached = self.attachments.attached(consumer).map(|attached| attached.id);
+        match (turn, attached) {
+            (Turn::Attach(_), Some(_)) => self.refuse(number, attached_already(consumer)),
+            (Turn::Attach(_), None) if !self.attachments.has_room() => {
+                let limit = CONSUMERS_MAX as u64;
+                self.refuse(number, Error::LimitExceeded { what: "consumers of a session", limit }.into())
+            }
+            (Turn::Attach(asked), None) => {
+                self.attachments.attaches(consumer, Arc::clone(&asked.queues));
+                self.begin(calls.attach(number, consumer, *asked))
+            }
+            (Turn::Credit(credit), Some(id)) => self.begin(calls.credit(number, id, credit)),
+            (Turn::Detach(grace_ms), Some(id)) => {
+                self.attachments.detaches(consumer);
+                self.begin(calls.detach(number, consumer, id, grace_ms))
+            }
+            (Turn::Credit(_) | Turn::Detach(_), None) => self.refuse(number, not_attached(consumer)),
         }
     }
 
@@ -309,10 +315,14 @@ impl Session<'_> {
             Err(denied) => return Err(self.denied(denied)),
         }
         let asking = opened.asking();
-        if asking.caller.may_everywhere(Right::Receive, asking.namespace) {
+        if self.checked.as_ref().is_some_and(|checked| checked.is_as(asking.caller)) {
             return Ok(());
         }
-        self.receives_from.iter().try_for_each(|queue| asking.allow_queue(Right::Receive, queue))
+        if !asking.caller.may_everywhere(Right::Receive, asking.namespace) {
+            self.attachments.queues().try_for_each(|queue| asking.allow_queue(Right::Receive, queue))?;
+        }
+        self.checked = Some(opened.caller.clone());
+        Ok(())
     }
 
     fn denied(&self, denied: Denied) -> ApiError {
@@ -360,11 +370,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn is_attached(&mut self, consumer: u32) -> bool {
-        self.attached.retain(|_, attached| attached.is_live());
-        self.attached.contains_key(&consumer)
-    }
-
     fn refuse(&mut self, number: u64, error: ApiError) -> Result<(), ApiError> {
         self.tell(Answered { number, result: Err(error) });
         Ok(())
@@ -379,18 +384,44 @@ impl Session<'_> {
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
-            Ok(Done::Attached(consumer, ..)) if self.is_attached(consumer) => {
-                let error = attached_already(consumer);
-                self.outbox.add(|out| encode::refused(out, number, &error));
-            }
-            Ok(Done::Attached(number_of, consumer, items)) => {
+            Ok(Done::Attached(number_of, Ok((consumer, items)))) => {
                 // Before any of its deliveries.
                 self.outbox.add(|out| encode::results(out, number, &items));
                 let attached =
                     Attached::begin(number_of, *consumer, self.outbox, self.ended.clone(), self.consumers);
-                self.attached.insert(number_of, attached);
+                let waiting = self.attachments.is_attached(number_of, attached);
+                self.turn_all(number_of, waiting);
             }
+            Ok(Done::Attached(consumer, Err(error))) => {
+                self.outbox.add(|out| encode::refused(out, number, &error));
+                let waiting = self.attachments.is_gone(consumer);
+                self.turn_all(consumer, waiting);
+            }
+            Ok(Done::Detached(consumer, result)) => self.tell_detached(number, consumer, result),
             Err(error) => self.outbox.add(|out| encode::refused(out, number, &error)),
+        }
+    }
+
+    fn tell_detached(&mut self, number: u64, consumer: u32, result: Result<(), Error>) {
+        let waiting = match result {
+            Ok(()) => {
+                self.outbox.add(|out| encode::results(out, number, &[]));
+                self.attachments.is_gone(consumer)
+            }
+            Err(error) => {
+                self.outbox.add(|out| encode::refused(out, number, &error.into()));
+                // Its queues count again.
+                self.checked = None;
+                self.attachments.stays(consumer)
+            }
+        };
+        self.turn_all(consumer, waiting);
+    }
+
+    fn turn_all(&mut self, consumer: u32, waiting: Waiting) {
+        for (number, turn) in waiting {
+            // Never an error: it only begins.
+            let _ = self.turn(number, consumer, turn);
         }
     }
 }

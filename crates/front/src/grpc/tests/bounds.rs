@@ -12,12 +12,13 @@ async fn lists_that_are_too_long_are_refused_and_the_session_goes_on() {
     let address = start(|_| {}).await;
     let mut session = Session::open(address).await;
     let names = |count: u32| -> Vec<Bytes> { (0..count).map(|at| format!("q{at}").into()).collect() };
-    session.send(Frame::Attach(Attach { queues: names(500_000), ..attach("q", 1) })).await;
-    let error = session.result().await.error.unwrap();
-    assert_eq!(
-        (&error.code[..], &error.message[..]),
-        (&b"invalid_argument"[..], &b"queues: at most 64, got 500000"[..])
-    );
+    for (count, told) in
+        [(65, "queues: at most 64 queues, got 65"), (500_000, "queues: at most 64, got 500000")]
+    {
+        session.send(Frame::Attach(Attach { queues: names(count), ..attach("q", 1) })).await;
+        let error = session.result().await.error.unwrap();
+        assert_eq!((&error.code[..], &error.message[..]), (&b"invalid_argument"[..], told.as_bytes()));
+    }
     session.send(Frame::Settle(SettleMany { items: vec![], acks: names(10_001) })).await;
     assert_eq!(&session.result().await.error.unwrap().code[..], b"batch_too_large");
     session.send(Frame::Attach(Attach { resume: names(10_001), ..attach("q", 1) })).await;

@@ -4,5 +4,6 @@ mod bounds;
 mod calls;
 mod contract;
 mod lost;
+mod order;
 mod session;
 pub(super) mod support;

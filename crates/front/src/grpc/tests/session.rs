@@ -32,13 +32,13 @@ pub(super) struct Session {
     to: mpsc::Sender<std::io::Result<Bytes>>,
     from: Option<Incoming>,
     deframer: Deframer,
-    number: u64,
+    pub(super) number: u64,
     /// Sent with the next session; empty: none.
-    token: String,
+    pub(super) token: String,
 }
 
 impl Session {
-    async fn start(address: SocketAddr) -> Session {
+    pub(super) async fn start(address: SocketAddr) -> Session {
         let stream = TcpStream::connect(address).await.unwrap();
         let (connection, driver) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
         let driver = tokio::spawn(driver).abort_handle();
@@ -50,7 +50,7 @@ impl Session {
     }
 
     /// Another session on the same connection; the one before breaks off.
-    async fn restart(&mut self) {
+    pub(super) async fn restart(&mut self) {
         let (to, frames) = mpsc::channel(64);
         let request = Request::post(format!("http://{}/sluice.v1.Sessions/Session", self.address))
             .header("content-type", "application/grpc+proto");
@@ -77,17 +77,28 @@ impl Session {
         session
     }
 
-    async fn bytes(&self, bytes: Bytes) {
+    pub(super) async fn bytes(&self, bytes: Bytes) {
         self.to.send(Ok(bytes)).await.unwrap();
     }
 
     /// Sends a frame; tells its number.
-    async fn send(&mut self, told: Frame) -> u64 {
+    pub(super) async fn send(&mut self, told: Frame) -> u64 {
         self.number += 1;
         let mut out = BytesMut::new();
         frame(&ClientFrame { number: self.number, frame: Some(told) }, &mut out);
         self.bytes(out.freeze()).await;
         self.number
+    }
+
+    /// Sends frames in one piece; tells the number of the first.
+    pub(super) async fn send_together(&mut self, frames: impl IntoIterator<Item = Frame>) -> u64 {
+        let (mut out, first) = (BytesMut::new(), self.number + 1);
+        for told in frames {
+            self.number += 1;
+            frame(&ClientFrame { number: self.number, frame: Some(told) }, &mut out);
+        }
+        self.bytes(out.freeze()).await;
+        first
     }
 
     /// The next frame of the server; or how it ended.
@@ -104,7 +115,7 @@ impl Session {
         }
     }
 
-    async fn result(&mut self) -> FrameResult {
+    pub(super) async fn result(&mut self) -> FrameResult {
         match self.next().await.unwrap() {
             Told::Result(result) => result,
             other => panic!("{other:?}"),
@@ -127,7 +138,7 @@ impl Session {
     }
 
     /// Sends so many messages.
-    async fn fill(&mut self, queue: &str, count: u8) -> Vec<Bytes> {
+    pub(super) async fn fill(&mut self, queue: &str, count: u8) -> Vec<Bytes> {
         let messages =
             (0..count).map(|at| Message { payload: vec![at].into(), ..Message::default() }).collect();
         let queue = queue.to_owned().into();
@@ -163,7 +174,7 @@ pub(super) fn attach(queue: &str, credit: u32) -> Attach {
     Attach { consumer: 7, queues, credit, name: "w".into(), ..Attach::default() }
 }
 
-fn ack(receipts: &[&Delivered]) -> Frame {
+pub(super) fn ack(receipts: &[&Delivered]) -> Frame {
     let acks = receipts.iter().map(|message| message.receipt.clone()).collect();
     Frame::Settle(SettleMany { items: vec![], acks })
 }
@@ -216,7 +227,6 @@ async fn items_fail_alone_and_frames_are_answered_by_their_numbers() {
         held.extend(session.deliveries().await);
     }
     // Three frames in one piece, two of them acks.
-    let mut out = BytesMut::new();
     let nonsense = Frame::Settle(SettleMany { items: vec![], acks: vec!["nonsense".into()] });
     let nack = Settlement {
         receipt: held[1].receipt.clone(),
@@ -226,12 +236,7 @@ async fn items_fail_alone_and_frames_are_answered_by_their_numbers() {
         ..Settlement::default()
     };
     let nack = Frame::Settle(SettleMany { items: vec![nack], acks: vec![held[0].receipt.clone()] });
-    for told in [ack(&[&held[0]]), nonsense, nack] {
-        session.number += 1;
-        frame(&ClientFrame { number: session.number, frame: Some(told) }, &mut out);
-    }
-    let last = session.number;
-    session.bytes(out.freeze()).await;
+    let last = session.send_together([ack(&[&held[0]]), nonsense, nack]).await + 2;
     let mut results = [session.result().await, session.result().await, session.result().await];
     results.sort_by_key(|result| result.number);
     assert_eq!(results.each_ref().map(|result| result.number), [last - 2, last - 1, last]);

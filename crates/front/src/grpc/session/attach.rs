@@ -1,0 +1,125 @@
+//! An Attach: what it asks for, checked and bounded before anything of it is kept, and what comes of it.
+
+use std::sync::Arc;
+
+use sluice_engine::Error;
+use sluice_engine::command::{Attach as AttachCommand, DETACH_GRACE_MS};
+use sluice_engine::id::Receipt;
+use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
+use sluice_node::Consumer;
+use sluice_proto::v1::Attach;
+
+use super::calls::{Answering, Calls, Done, answering};
+use super::decode::{receipt, text};
+use crate::access::Right;
+use crate::http::errors::ApiError;
+use crate::http::json::{Fault, Read};
+use crate::http::receive::check_consumer;
+use crate::http::settle::{Refused, in_order};
+
+/// Queues of a consumer.
+pub(super) type Queues = Arc<[Box<str>]>;
+
+/// What an Attach asks for; nothing of its frame is kept.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) queues: Queues,
+    name: Box<str>,
+    credit: u32,
+    lease_ms: u64,
+    grace_ms: u64,
+    resume: Option<Resume>,
+}
+
+/// Receipts from before, and those that cannot be read.
+#[derive(Debug, Default)]
+struct Resume {
+    receipts: Vec<Receipt>,
+    refused: Refused,
+}
+
+/// A consumer that is attached, and what became of the receipts to resume.
+pub(super) type Attached = (Box<Consumer>, Vec<Result<(), Error>>);
+
+impl Asked {
+    pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<Asked> {
+        let count = attach.queues.len();
+        if count > RECEIVE_QUEUES_MAX {
+            let reason = format!("at most {RECEIVE_QUEUES_MAX} queues, got {count}");
+            return Err(Fault::invalid(reason).inside("queues"));
+        }
+        let mut queues = Vec::with_capacity(count);
+        for queue in &attach.queues {
+            let queue = text(queue, "queues")?;
+            if queue.len() > NAME_BYTES_MAX {
+                let name = queue.chars().take(NAME_BYTES_MAX + 1).collect();
+                return Err(Error::InvalidName { what: "queue", name }.into());
+            }
+            queues.push(Box::from(queue));
+        }
+        let name = text(&attach.name, "name")?;
+        check_consumer(name).map_err(|fault| fault.inside("name"))?;
+        if attach.lease_ms == Some(0) {
+            return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms"));
+        }
+        Ok(Asked {
+            queues: queues.into(),
+            name: name.into(),
+            credit: attach.credit,
+            lease_ms: attach.lease_ms.unwrap_or(0),
+            grace_ms: attach.grace_ms.unwrap_or(DETACH_GRACE_MS),
+            resume: Resume::read(attach, limits)?,
+        })
+    }
+}
+
+impl Resume {
+    fn read(attach: &Attach, limits: &Limits) -> Read<Option<Resume>> {
+        let (size, limit) = (attach.resume.len() as u64, u64::from(limits.batch_items));
+        if size > limit {
+            return Err(Error::BatchTooLarge { what: "items", size, limit }.into());
+        }
+        let mut resume = Resume::default();
+        for (at, bytes) in attach.resume.iter().enumerate() {
+            match receipt(bytes) {
+                Ok(receipt) => resume.receipts.push(receipt),
+                Err(error) => resume.refused.push((at, error)),
+            }
+        }
+        Ok((size > 0).then_some(resume))
+    }
+}
+
+impl Calls {
+    /// Attaches a consumer that the client knows by this number.
+    pub(super) fn attach(&self, number: u64, consumer: u32, asked: Asked) -> Answering {
+        let calls = self.clone();
+        answering(number, async move { Ok(Done::Attached(consumer, calls.attached(asked).await)) })
+    }
+
+    async fn attached(&self, asked: Asked) -> Result<Attached, ApiError> {
+        let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
+        queues.iter().try_for_each(|queue| self.asking().allow_queue(Right::Receive, queue))?;
+        let resume = asked.resume;
+        if let Some(Resume { receipts, .. }) = &resume {
+            self.allow_receipts(receipts.iter().copied()).await?;
+        }
+        let (namespace, node) = (self.namespace, self.node());
+        let command = AttachCommand {
+            namespace,
+            name: &asked.name,
+            queues: &queues,
+            // First what it has already, then more.
+            credit: if resume.is_some() { 0 } else { asked.credit },
+            lease_ms: asked.lease_ms,
+        };
+        let mut consumer = node.attach(&command, asked.grace_ms).await?;
+        let Some(Resume { receipts, refused }) = resume else { return Ok((Box::new(consumer), Vec::new())) };
+        let done = match receipts.is_empty() {
+            true => Vec::new(),
+            false => consumer.resume(&receipts).await?,
+        };
+        node.credit(namespace, consumer.id(), asked.credit).await?;
+        Ok((Box::new(consumer), in_order(done, refused)))
+    }
+}
