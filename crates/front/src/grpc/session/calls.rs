@@ -162,12 +162,13 @@ impl Calls {
         })
     }
 
-    /// Settles what gathered of acks.
+    /// Settles what gathered of acks. What one frame may not do is not held against the others.
     pub(super) fn ack(&self, acks: Acks) -> Answering {
         let calls = self.clone();
         Box::pin(async move {
-            if let Err(denied) = calls.allow_receipts(acks.receipts.iter().copied()).await {
-                return acks.refused(denied);
+            let (mut acks, mut answers) = (acks, Vec::new());
+            if calls.allow_receipts(acks.receipts.iter().copied()).await.is_err() {
+                (acks, answers) = acks.allowed(&calls).await;
             }
             let ack = |receipt: &Receipt| SettleItem {
                 receipt: *receipt,
@@ -180,7 +181,8 @@ impl Calls {
                 true => Ok(Vec::new()),
                 false => calls.node().settle(calls.namespace, &items).await,
             };
-            acks.answers(settled)
+            answers.extend(acks.answers(settled));
+            answers
         })
     }
 
@@ -245,10 +247,22 @@ impl Acks {
         self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
     }
 
-    /// Nothing of it may be done.
-    fn refused(self, error: ApiError) -> Vec<Answered> {
-        let answer = |frame: AckFrame| Answered { number: frame.number, result: Err(error.clone()) };
-        self.frames.into_iter().map(answer).collect()
+    /// Takes out the frames that the caller may not settle; these have their answers.
+    async fn allowed(self, calls: &Calls) -> (Acks, Vec<Answered>) {
+        let (mut allowed, mut refused) = (Acks::default(), Vec::new());
+        let mut rest = self.receipts.as_slice();
+        for frame in self.frames {
+            let (own, others) = rest.split_at(frame.receipts);
+            rest = others;
+            match calls.allow_receipts(own.iter().copied()).await {
+                Ok(()) => {
+                    allowed.receipts.extend_from_slice(own);
+                    allowed.frames.push(frame);
+                }
+                Err(denied) => refused.push(Answered { number: frame.number, result: Err(denied) }),
+            }
+        }
+        (allowed, refused)
     }
 
     /// Gives each frame its part.

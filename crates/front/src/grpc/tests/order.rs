@@ -1,12 +1,16 @@
 //! Frames that come together: each takes effect in its turn, and none answers for another.
 
+use std::fs;
+
 use serde_json::json;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::server_frame::Frame as Told;
 use sluice_proto::v1::*;
+use tempfile::tempdir;
 
-use super::session::{Session, attach};
+use super::session::{Session, ack, attach};
 use super::support::{Client, start};
+use crate::access::{Access, AccessOptions};
 
 fn credit(credit: u32) -> Frame {
     Frame::Credit(SetCredit { consumer: 7, credit })
@@ -57,4 +61,48 @@ async fn frames_for_a_consumer_wait_for_the_attach_before_them() {
     let late = Frame::Credit(SetCredit { consumer: 8, credit: 1 });
     session.send_together([bad, late]).await;
     assert_eq!(session.codes(2).await, ["invalid_name", "consumer_not_found"]);
+}
+
+#[tokio::test]
+async fn acks_are_not_refused_because_of_those_of_another_frame() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("policy.toml");
+    fs::write(&path, "").unwrap();
+    let access =
+        Access::new(AccessOptions { policy: Some(path.clone()), ..AccessOptions::default() }).unwrap();
+    let shared = access.clone();
+    let address = start(|http| http.access = shared).await;
+    let mut client = Client::connect(address).await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    let worker = client.make_token("worker", "sluice://ns/elsewhere?perm=r").await;
+    let rule = "[[rule]]\nname = 'own'\nidentities = ['worker']\nrole = 'consumer'\nnamespaces = ['default']\nqueues = ['own']\n";
+    fs::write(&path, rule).unwrap();
+    assert!(access.reload().unwrap());
+
+    let mut root = Session::start(address).await;
+    root.token = client.token.clone();
+    root.restart().await;
+    root.ok(Frame::Open(Open::default())).await;
+    root.fill("own", 2).await;
+    root.fill("foreign", 1).await;
+    root.ok(Frame::Attach(attach("foreign", 1))).await;
+    let foreign = root.deliveries().await;
+
+    let mut session = Session::start(address).await;
+    session.token = worker;
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    session.ok(Frame::Attach(attach("own", 2))).await;
+    let mut own = session.deliveries().await;
+    while own.len() < 2 {
+        own.extend(session.deliveries().await);
+    }
+    let both = Frame::Settle(SettleMany {
+        items: vec![],
+        acks: vec![own[1].receipt.clone(), foreign[0].receipt.clone()],
+    });
+    session.send_together([ack(&[&own[0]]), ack(&[&foreign[0]]), both]).await;
+    assert_eq!(session.codes(3).await, ["", "forbidden", "forbidden"]);
+    session.ok(ack(&[&own[1]])).await;
+    root.ok(ack(&[&foreign[0]])).await;
 }
