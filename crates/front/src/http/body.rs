@@ -185,6 +185,11 @@ fn encoded(headers: &HeaderMap) -> ApiError {
     ApiError::new("unsupported_content_encoding", message).with(|o| o.text("content_encoding", &codings))
 }
 
+/// By how much later than without them a body may come to its end of which so many bytes are here.
+pub(crate) fn allowance(bytes: usize) -> Duration {
+    Duration::from_millis(bytes as u64 * 1_000 / BODY_RATE_MIN)
+}
+
 async fn fill<B>(
     upload: &mut Upload<'_>,
     incoming: &mut B,
@@ -199,8 +204,7 @@ where
     let mut gathered: Vec<u8> = Vec::new();
     let mut received = 0usize;
     while !incoming.is_end_stream() {
-        let allowance = Duration::from_millis(received as u64 * 1_000 / BODY_RATE_MIN);
-        let frame = match timeout_at(started + rules.timeout + allowance, incoming.frame()).await {
+        let frame = match timeout_at(started + rules.timeout + allowance(received), incoming.frame()).await {
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => break,
             Ok(Some(Err(error))) => {

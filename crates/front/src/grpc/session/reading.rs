@@ -34,7 +34,7 @@ use crate::access::{Caller, Denied, Peer, Right};
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
-use crate::http::body::Body;
+use crate::http::body::{Body, allowance};
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::json::{Fault, Read};
@@ -148,7 +148,7 @@ impl Session<'_> {
             let waits = self.opened.is_none() || self.frames.pending() > 0;
             let deadline = match self.opened {
                 None => opened + context.options.head_timeout,
-                Some(_) => frame_since + context.options.body_timeout,
+                Some(_) => frame_since + context.options.body_timeout + allowance(self.frames.pending()),
             };
             let unanswered = self.answers.len() + self.attachments.waiting();
             let may_read = reading && unanswered < UNANSWERED_MAX;

@@ -1,8 +1,12 @@
-//! Frames and calls with more in them than can be.
+//! Frames and calls with more in them than can be, and frames that take their time.
+
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use sluice_proto::framing::frame;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::*;
+use tokio::time::sleep;
 
 use super::session::{Session, attach};
 use super::support::{Client, start};
@@ -35,4 +39,21 @@ async fn calls_with_too_much_in_them_are_refused() {
     let (code, message, _) = client.post("/sluice.v1.Queues/Purge", body.freeze()).await.unwrap_err();
     assert_eq!(code, "invalid_argument");
     assert!(message.contains("given once"), "{message}");
+}
+
+#[tokio::test]
+async fn a_large_frame_may_take_as_long_as_a_large_body() {
+    let address = start(|http| http.body_timeout = Duration::from_millis(300)).await;
+    let mut session = Session::open(address).await;
+    let message = Message { payload: vec![7; 256 << 10].into(), ..Message::default() };
+    let send = SendMany { queue: "q".into(), messages: vec![message], ..SendMany::default() };
+    session.number += 1;
+    let mut out = BytesMut::new();
+    frame(&ClientFrame { number: session.number, frame: Some(Frame::Send(send)) }, &mut out);
+    let rest = out.split_off(250 << 10);
+    session.bytes(out.freeze()).await;
+    // Two seconds more for what is here.
+    sleep(Duration::from_millis(800)).await;
+    session.bytes(rest.freeze()).await;
+    assert_eq!(session.result().await.error, None);
 }
