@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -19,11 +18,12 @@ use super::to_json::{Rows, read_rows, text_of, write_object};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};
 use crate::access::{Caller, Peer};
+use crate::http::arrived::{Arrived, Finished};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
 use crate::http::connection::Activity;
 use crate::http::context::Context;
-use crate::http::dispatch::{Finished, admit, is_audited, operate, record, request_id, take_note};
+use crate::http::dispatch::{admit, operate};
 use crate::http::errors::ApiError;
 use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
@@ -44,32 +44,34 @@ pub(crate) async fn handle(
     peer: Arc<Peer>,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let started = Instant::now();
-    let is_http2 = request.version() == Version::HTTP_2;
-    let in_flight = InFlight::enter(&context, &activity, is_http2);
-    let (head, body) = request.into_parts();
-    let request_id = request_id(&head.headers, &context);
-    let route = route_of(head.uri.path());
-    let mut by = By { peer: &peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
-    let result = match begin(&context, &head, &in_flight, &mut by, route, is_http2) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(&context, &peer, &head, body)),
-        Ok(()) => answer(&context, &in_flight, &head, &mut by, route, body).await.map(success_with),
+    let (arrived, body) = Arrived::new(context, &activity, peer, request);
+    let route = route_of(arrived.head.uri.path());
+    if !route.is_some_and(|at| ROUTES[at].is_audited()) {
+        return respond(&arrived, route, body).await;
+    }
+    let context = Arc::clone(&arrived.context);
+    context.acts.begin(async move { respond(&arrived, route, body).await }).outcome().await
+}
+
+async fn respond(arrived: &Arrived, route: Option<usize>, body: Incoming) -> Response<Body> {
+    let Arrived { context, peer, in_flight, head, request_id, .. } = arrived;
+    let is_http2 = head.version == Version::HTTP_2;
+    let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
+    let result = match begin(context, head, in_flight, &mut by, route, is_http2) {
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, head, body)),
+        Ok(()) => answer(context, in_flight, head, &mut by, route, body).await.map(success_with),
         Err(error) => Err(error),
     };
     let (response, status) = match result {
         Ok(response) => (response, 200),
         Err(error) => {
-            error.log(&request_id, &head);
+            error.log(request_id, head);
             let status = error.status().as_u16();
             // Over HTTP/1.1 nobody reads a status of gRPC.
             (if is_http2 { refusal(&error) } else { error.into_response() }, status)
         }
     };
-    let finished = Finished { route, status, started, request_id };
-    if is_audited(&context, route) {
-        record(&context, &peer, &by.caller, &by.target, &finished).await;
-    }
-    take_note(&context, &head, response, in_flight, finished)
+    arrived.finish(response, Finished { route, status, caller: &by.caller, target: &by.target }).await
 }
 
 /// Who calls, and what about.

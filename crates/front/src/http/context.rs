@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sluice_node::Node;
 use tokio::sync::watch;
 
+use super::acts::Acts;
 use super::answers::Answers;
 use super::body::BodyBudget;
 use super::compression::Compressor;
@@ -22,6 +23,7 @@ pub(crate) struct Context {
     pub(crate) body_budget: BodyBudget,
     pub(crate) answers: Arc<Answers>,
     pub(crate) compressor: Compressor,
+    pub(crate) acts: Acts,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started_at_ms: u64,
     pub(crate) connections: AtomicUsize,
@@ -38,6 +40,7 @@ impl Context {
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             answers: Arc::new(Answers::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
+            acts: Acts::new(),
             metrics: HttpMetrics::default(),
             started_at_ms: now_ms(),
             connections: AtomicUsize::new(0),

@@ -1,16 +1,16 @@
-//! From a request to its answer: request id, route, handler, errors, log and metrics.
+//! From a request to its answer: route, handler, errors.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use http::header::{ALLOW, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::header::{ALLOW, HOST, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
-use http::{Method, Request, StatusCode, Version};
+use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
+use super::arrived::{Arrived, Finished};
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::compression::compress;
@@ -26,12 +26,8 @@ use super::{
     openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
     tokens,
 };
-use crate::access::{Act, Caller, Peer};
+use crate::access::{Caller, Peer};
 use crate::grpc;
-
-/// Longest request id that is taken over from a client, in bytes.
-const REQUEST_ID_BYTES_MAX: usize = 128;
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Answers a request.
 pub(crate) async fn handle(
@@ -43,62 +39,46 @@ pub(crate) async fn handle(
     if grpc::is_call(request.headers()) {
         return grpc::handle(context, activity, peer, request).await;
     }
-    let started = Instant::now();
-    let in_flight = InFlight::enter(&context, &activity, request.version() == Version::HTTP_2);
-    let (head, body) = request.into_parts();
-    let request_id = request_id(&head.headers, &context);
-    let found = find(&head.method, head.uri.path());
-    let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
-
-    let mut caller = Caller::Nobody;
-    let result = match begin(&context, &head, &in_flight, &peer, &found, &mut caller) {
-        Ok(()) => {
-            let asked =
-                Asked { context: &context, in_flight: &in_flight, head: &head, caller: &caller, peer: &peer };
-            asked.answer(found, Inbound::Coming(body)).await
-        }
-        Err(error) => Err(error),
-    };
-    let response = result.unwrap_or_else(|error| {
-        error.log(&request_id, &head);
-        error.into_response()
-    });
-    let response = match route {
-        // Rare: its future is not to make that of every request larger.
-        Some(at) if context.compressor.concerns(ROUTES[at].operation) => {
-            Box::pin(compress(&context, &head, response)).await
-        }
-        _ => response,
-    };
-    let status = response.status().as_u16();
-    let finished = Finished { route, status, started, request_id };
-    if is_audited(&context, route) {
-        record(&context, &peer, &caller, head.uri.path(), &finished).await;
+    let (arrived, body) = Arrived::new(context, &activity, peer, request);
+    let found = arrived.found();
+    if !matches!(&found, Found::Route(at, _) if ROUTES[*at].is_audited()) {
+        return arrived.answer(found, body).await;
     }
-    take_note(&context, &head, response, in_flight, finished)
+    drop(found);
+    let context = Arc::clone(&arrived.context);
+    context.acts.begin(async move { arrived.answer(arrived.found(), body).await }).outcome().await
 }
 
-/// Whether the audit log is to know of a request.
-pub(crate) fn is_audited(context: &Context, route: Option<usize>) -> bool {
-    context.options.access.asks() && route.is_some_and(|at| ROUTES[at].is_audited())
-}
+impl Arrived {
+    fn found(&self) -> Found<'_> {
+        find(&self.head.method, self.head.uri.path())
+    }
 
-/// Takes an act down in the audit log, before its caller hears of it.
-pub(crate) async fn record(
-    context: &Context,
-    peer: &Peer,
-    caller: &Caller,
-    target: &str,
-    finished: &Finished,
-) {
-    let outcome = finished.status.to_string();
-    let act = Act {
-        operation: finished.route.map_or("", |at| ROUTES[at].name),
-        target,
-        outcome: &outcome,
-        request_id: finished.request_id.to_str().unwrap_or_default(),
-    };
-    context.options.access.record(&context.node, peer, caller, act).await;
+    async fn answer(&self, found: Found<'_>, body: Incoming) -> Response<Body> {
+        let Arrived { context, peer, in_flight, head, request_id, .. } = self;
+        let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
+        let mut caller = Caller::Nobody;
+        let result = match begin(context, head, in_flight, peer, &found, &mut caller) {
+            Ok(()) => {
+                let asked = Asked { context, in_flight, head, caller: &caller, peer };
+                asked.answer(found, Inbound::Coming(body)).await
+            }
+            Err(error) => Err(error),
+        };
+        let response = result.unwrap_or_else(|error| {
+            error.log(request_id, head);
+            error.into_response()
+        });
+        let response = match route {
+            // Rare: its future is not to make that of every request larger.
+            Some(at) if context.compressor.concerns(ROUTES[at].operation) => {
+                Box::pin(compress(context, head, response)).await
+            }
+            _ => response,
+        };
+        let status = response.status().as_u16();
+        self.finish(response, Finished { route, status, caller: &caller, target: head.uri.path() }).await
+    }
 }
 
 /// What is checked before anything is read: finds out who calls, and whether they may.
@@ -115,39 +95,6 @@ fn begin(
     let route = &ROUTES[*at];
     *caller = identify(peer, head, route)?;
     permit(peer, head, caller, route, captured)
-}
-
-/// A request that has its answer.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) route: Option<usize>,
-    /// As HTTP tells how it went.
-    pub(crate) status: u16,
-    pub(crate) started: Instant,
-    pub(crate) request_id: HeaderValue,
-}
-
-/// Adds what every answer gets, and counts and logs the request.
-pub(crate) fn take_note(
-    context: &Context,
-    head: &Parts,
-    mut response: Response<Body>,
-    in_flight: Arc<InFlight>,
-    finished: Finished,
-) -> Response<Body> {
-    let Finished { route, status, started, request_id } = finished;
-    finish(head, &mut response, &request_id, in_flight);
-    let elapsed = started.elapsed();
-    context.metrics.count(route, status, elapsed);
-    tracing::debug!(
-        request_id = request_id.to_str().unwrap_or_default(),
-        status,
-        elapsed_us = elapsed.as_micros() as u64,
-        "{} {}",
-        head.method,
-        head.uri.path()
-    );
-    response
 }
 
 /// What keeps the server from being asked for more than it can do. Those who look after the server get through when it is busy.
@@ -329,31 +276,4 @@ pub(crate) async fn operate(
         Operation::OpenApi => Ok(openapi::document(call)),
         Operation::Docs => Ok(openapi::page(call)),
     }
-}
-
-/// What every answer gets.
-fn finish(head: &Parts, response: &mut Response<Body>, request_id: &HeaderValue, in_flight: Arc<InFlight>) {
-    response.headers_mut().insert(REQUEST_ID, request_id.clone());
-    // What has no body at all says nothing of its length (RFC 9110 §8.6).
-    let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    if head.method == Method::HEAD
-        && let Some(length) = response.body_mut().clear()
-        && !bodiless
-    {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    response.body_mut().keep(in_flight);
-}
-
-/// The client's id for the request, if it is printable and short; else one of ours.
-pub(crate) fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
-    if let Some(value) = headers.get(REQUEST_ID) {
-        let bytes = value.as_bytes();
-        let printable = bytes.iter().all(|byte| (0x21..0x7f).contains(byte));
-        if printable && !bytes.is_empty() && bytes.len() <= REQUEST_ID_BYTES_MAX {
-            return value.clone();
-        }
-    }
-    let number = context.next_request_number();
-    HeaderValue::from_str(&format!("{number:016x}")).unwrap_or(HeaderValue::from_static("none"))
 }

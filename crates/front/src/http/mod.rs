@@ -4,14 +4,17 @@
 //! route in the one table of `routes`, asks by `permit` whether the caller may, and calls its handler (`send`, `receive`,
 //! `settle`, `raw`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
 //! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
-//! `progress` tells whether they are, `in_flight` holds both. `errors` turns errors into answers, `compression` makes some of them smaller,
+//! `progress` tells whether they are, `in_flight` holds both. `arrived` is what a request carries along; `acts` finishes those that
+//! are administrative though their callers are gone. `errors` turns errors into answers, `compression` makes some of them smaller,
 //! `openapi` describes it all.
 //!
 //! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
 //! message, and no more memory than `options` allows.
 
+mod acts;
 mod admin;
 mod answers;
+pub(crate) mod arrived;
 pub(crate) mod body;
 mod bulk;
 pub(crate) mod call;

@@ -28,6 +28,8 @@ use crate::tls::{HandshakeFailure, client_certificate};
 
 /// How long a connection that was told to close may still stay.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// How long administrative acts may still take when their callers are cut.
+const ACTS_GRACE: Duration = Duration::from_secs(5);
 /// Pause after the system gave no connection: mostly the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections over the limit that get an answer before they are closed.
@@ -51,8 +53,8 @@ pub struct Stopped {
 /// clear text.
 ///
 /// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
-/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left. The node is not
-/// shut down: that is for the caller, afterwards.
+/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left; administrative acts
+/// get some seconds more. The node is not shut down: that is for the caller, afterwards.
 pub async fn serve(
     listener: TcpListener,
     node: Node,
@@ -111,6 +113,11 @@ pub async fn serve(
     let drained = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
     let connections_cut = if drained.is_ok() { 0 } else { connections.len() };
     connections.shutdown().await;
+    if timeout(ACTS_GRACE, context.acts.ended()).await.is_err() {
+        tracing::error!(
+            "administrative acts are not finished after {ACTS_GRACE:?}: the audit log may lack them"
+        );
+    }
     Stopped { connections_cut }
 }
 

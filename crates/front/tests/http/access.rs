@@ -10,12 +10,12 @@ use crate::support::{Server, receipt};
 use crate::tls_support::{Ca, TlsClient, Valid, serial};
 
 /// A server with an administrator's token.
-struct Asking {
-    server: Server,
-    admin: String,
+pub(crate) struct Asking {
+    pub(crate) server: Server,
+    pub(crate) admin: String,
 }
 
-async fn asking() -> Asking {
+pub(crate) async fn asking() -> Asking {
     asking_with(AccessOptions::default()).await
 }
 
@@ -32,7 +32,13 @@ async fn make(server: &Server, by: Option<&str>, body: Value) -> String {
     answer.json()["token"].as_str().unwrap().to_owned()
 }
 
-async fn call(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> Answer {
+pub(crate) async fn call(
+    server: &Server,
+    token: Option<&str>,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Answer {
     let bearer = token.map(|token| format!("Bearer {token}"));
     let mut headers = Vec::new();
     if let Some(bearer) = &bearer {
@@ -45,11 +51,11 @@ async fn call(server: &Server, token: Option<&str>, method: &str, path: &str, bo
 }
 
 impl Asking {
-    async fn token(&self, name: &str, scopes: &[&str]) -> String {
+    pub(crate) async fn token(&self, name: &str, scopes: &[&str]) -> String {
         make(&self.server, Some(&self.admin), json!({"name": name, "scopes": scopes})).await
     }
 
-    async fn call(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) async fn call(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
         call(&self.server, Some(token), method, path, body).await
     }
 }

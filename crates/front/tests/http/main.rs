@@ -4,6 +4,7 @@
 
 mod access;
 mod answers;
+mod audit;
 mod bounds;
 mod changing;
 mod client;

@@ -1,3 +1,6 @@
+use std::pin::pin;
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -214,4 +217,31 @@ async fn callers_are_asked_who_they_are_as_over_http() {
     assert!(client.call("Messages/Receive", receive).await.is_ok());
     let other = json!({"namespace": "$sys", "queues": [{"name": "tokens"}]});
     assert_eq!(client.call("Messages/Receive", other).await.unwrap_err().0, "forbidden");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
+    let address = start(|_| {}).await;
+    let mut client = Client::connect(address).await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    for at in 0..100u32 {
+        // On a connection of its own: one on which many calls are cancelled is closed.
+        let mut other = Client::connect(address).await;
+        other.token = client.token.clone();
+        let mut call = pin!(other.call("Queues/Put", json!({"queue": format!("q{at}")})));
+        for _ in 0..at % 10 {
+            tokio::select! {
+                biased;
+                _ = &mut call => break,
+                () = tokio::task::yield_now() => std::thread::sleep(Duration::from_micros(50)),
+            }
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let queues = client.get("/v1/queues?limit=1000").await;
+    let audit = client.get("/v1/admin/audit?limit=1000").await.to_string();
+    let made = queues["queues"].as_array().unwrap().iter().map(|queue| queue["name"].as_str().unwrap());
+    let missing: Vec<&str> =
+        made.filter(|queue| !audit.contains(&format!("/sluice.v1.Queues/Put /{queue}\""))).collect();
+    assert_eq!(missing, [""; 0], "made, and not in the audit log");
 }

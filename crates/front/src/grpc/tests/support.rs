@@ -99,6 +99,16 @@ impl Client {
         made["token"].as_str().unwrap().to_owned()
     }
 
+    /// Asks for something over HTTP.
+    pub(crate) async fn get(&mut self, path: &str) -> Value {
+        let request = Request::get(format!("http://{}{path}", self.address))
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Full::default())
+            .unwrap();
+        let response = self.connection.send_request(request).await.unwrap();
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
     /// Takes a token away, over HTTP.
     pub(crate) async fn revoke_token(&mut self, name: &str) {
         let request = Request::delete(format!("http://{}/v1/tokens/{name}", self.address))

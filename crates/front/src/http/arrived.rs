@@ -1,0 +1,127 @@
+//! A request whose head is there: what it carries along until it has its answer, and what is noted of it then.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::response::Response;
+use http::{Method, Request, StatusCode, Version};
+use hyper::body::Incoming;
+
+use super::body::Body;
+use super::connection::Activity;
+use super::context::Context;
+use super::in_flight::InFlight;
+use super::routes::ROUTES;
+use crate::access::{Act, Caller, Peer};
+
+/// Longest request id that is taken over from a client, in bytes.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A request that has no answer yet.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) context: Arc<Context>,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) head: Parts,
+    pub(crate) request_id: HeaderValue,
+    started: Instant,
+}
+
+/// How a request went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished<'f> {
+    pub(crate) route: Option<usize>,
+    /// As HTTP tells how it went.
+    pub(crate) status: u16,
+    pub(crate) caller: &'f Caller,
+    /// What it was about, for the audit log.
+    pub(crate) target: &'f str,
+}
+
+impl Arrived {
+    /// Counts a request as one in flight; its body is for who answers it.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        activity: &Arc<Activity>,
+        peer: Arc<Peer>,
+        request: Request<Incoming>,
+    ) -> (Arrived, Incoming) {
+        let started = Instant::now();
+        let in_flight = InFlight::enter(&context, activity, request.version() == Version::HTTP_2);
+        let (head, body) = request.into_parts();
+        let request_id = request_id(&head.headers, &context);
+        (Arrived { context, peer, in_flight, head, request_id, started }, body)
+    }
+
+    /// Takes an administrative act down before its caller hears of it, adds what every answer gets, and counts and logs the
+    /// request.
+    pub(crate) async fn finish(
+        &self,
+        mut response: Response<Body>,
+        finished: Finished<'_>,
+    ) -> Response<Body> {
+        if self.is_audited(finished.route) {
+            self.record(finished).await;
+        }
+        self.complete(&mut response);
+        let (route, status, elapsed) = (finished.route, finished.status, self.started.elapsed());
+        self.context.metrics.count(route, status, elapsed);
+        tracing::debug!(
+            request_id = self.request_id.to_str().unwrap_or_default(),
+            status,
+            elapsed_us = elapsed.as_micros() as u64,
+            "{} {}",
+            self.head.method,
+            self.head.uri.path()
+        );
+        response
+    }
+
+    /// Whether the audit log is to know of it.
+    fn is_audited(&self, route: Option<usize>) -> bool {
+        self.context.options.access.asks() && route.is_some_and(|at| ROUTES[at].is_audited())
+    }
+
+    #[cold]
+    async fn record(&self, finished: Finished<'_>) {
+        let outcome = finished.status.to_string();
+        let act = Act {
+            operation: finished.route.map_or("", |at| ROUTES[at].name),
+            target: finished.target,
+            outcome: &outcome,
+            request_id: self.request_id.to_str().unwrap_or_default(),
+        };
+        let Context { options, node, .. } = &*self.context;
+        options.access.record(node, &self.peer, finished.caller, act).await;
+    }
+
+    fn complete(&self, response: &mut Response<Body>) {
+        response.headers_mut().insert(REQUEST_ID, self.request_id.clone());
+        // What has no body at all says nothing of its length (RFC 9110 §8.6).
+        let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if self.head.method == Method::HEAD
+            && let Some(length) = response.body_mut().clear()
+            && !bodiless
+        {
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        response.body_mut().keep(Arc::clone(&self.in_flight));
+    }
+}
+
+/// The client's id for the request, if it is printable and short; else one of ours.
+fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
+    if let Some(value) = headers.get(REQUEST_ID) {
+        let bytes = value.as_bytes();
+        let printable = bytes.iter().all(|byte| (0x21..0x7f).contains(byte));
+        if printable && !bytes.is_empty() && bytes.len() <= REQUEST_ID_BYTES_MAX {
+            return value.clone();
+        }
+    }
+    let number = context.next_request_number();
+    HeaderValue::from_str(&format!("{number:016x}")).unwrap_or(HeaderValue::from_static("none"))
+}
