@@ -2,7 +2,7 @@
 //!
 //! As long as there is no identity, nobody is asked and everybody may do everything; that is why such a server only listens
 //! to its own machine. From the first one on (a policy rule, a token, or that clients show certificates) everything is
-//! denied that no rule and no scope allows.
+//! denied that no rule and no scope allows; and it stays so until the process ends, whatever becomes of that identity.
 //!
 //! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the [`Right`] that
 //! the request needs at its [`Target`]. Who somebody is, is looked up once per connection and again only when something has
@@ -75,7 +75,7 @@ struct Shared {
     rules: RwLock<Arc<Rules>>,
     /// Counts the changes of `rules`.
     generation: AtomicU64,
-    /// Whether anybody is asked at all.
+    /// Whether anybody is asked at all; once they are, always.
     asks: AtomicBool,
     limiters: Mutex<HashMap<Arc<str>, Arc<Limiter>>>,
     /// What the policy file was when it was last read, used or not.
@@ -168,6 +168,13 @@ impl Access {
         *seen = Some(text);
         let policy = parsed?;
         self.replace(|rules| rules.policy = Arc::new(policy));
+        if self.asks() && !self.knows_somebody(&self.rules().1) {
+            tracing::error!(
+                "the policy file {} gives nobody anything any more, and there is neither a token nor a client CA: every \
+                 request is refused until the policy has a rule",
+                path.display()
+            );
+        }
         Ok(true)
     }
 
@@ -191,13 +198,19 @@ impl Access {
         for known in rules.tokens.values_mut() {
             known.identity = Arc::new(self.identity_of_token(&policy, &known.token));
         }
-        let asks = self.shared.options.certificates
+        let known = self.knows_somebody(&rules);
+        *current = Arc::new(rules);
+        // Never back: whoever empties a policy does not mean to let everybody in.
+        self.shared.asks.fetch_or(known, Ordering::Release);
+        self.shared.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether there is an identity.
+    fn knows_somebody(&self, rules: &Rules) -> bool {
+        self.shared.options.certificates
             || rules.policy.has_rules()
             || !rules.tokens.is_empty()
-            || rules.unreadable > 0;
-        *current = Arc::new(rules);
-        self.shared.asks.store(asks, Ordering::Release);
-        self.shared.generation.fetch_add(1, Ordering::Release);
+            || rules.unreadable > 0
     }
 
     fn identity_of_token(&self, policy: &Policy, token: &Token) -> Identity {

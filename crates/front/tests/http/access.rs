@@ -214,6 +214,25 @@ async fn an_identity_of_one_queue_has_no_way_into_another() {
 }
 
 #[tokio::test]
+async fn a_policy_that_loses_its_last_rule_lets_nobody_in() {
+    let ca = Ca::new();
+    let options = AccessOptions { policy: Some(ca.policy(POLICY)), ..AccessOptions::default() };
+    let access = Access::new(options).unwrap();
+    let server = Server::start_with(|http, _| http.access = access.clone()).await;
+    for policy in ["", "[[rate]]\nidentities = ['*']\nrequests_per_s = 5\n"] {
+        ca.policy(policy);
+        assert_eq!(access.reload(), Ok(true));
+        for (method, path) in [("GET", "/v1/queues"), ("PUT", "/v1/queues/q"), ("POST", "/v1/tokens")] {
+            assert_eq!(
+                call(&server, None, method, path, "").await.status,
+                401,
+                "{method} {path} with {policy:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn wrong_tokens_are_told_what_is_wrong() {
     let asking = asking().await;
     let good = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
