@@ -1,13 +1,18 @@
 //! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the journal and in
-//! every backup. An entry is kept for [`KEPT_MS`].
+//! every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the newest are always there. What was
+//! refused is summed up where it is much.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
+use sluice_engine::change::{Change, ChangeAction};
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::options::{Expires, SendOptions};
 use sluice_engine::settings::{OnExpire, QueuePatch};
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::Node;
+use tokio::time::sleep;
 
 use super::identity::{Caller, Proof};
 use super::{Access, Peer, now_ms};
@@ -15,8 +20,14 @@ use super::{Access, Peer, now_ms};
 const QUEUE: &str = "audit";
 /// How long an entry is kept.
 const KEPT_MS: u64 = 365 * 86_400_000;
-/// Most entries: beyond it the log says what could not be taken down.
+/// Most entries: beyond it the oldest go.
 const ENTRIES_MAX: u64 = 1_000_000;
+/// Most entries that go at once.
+const DROPPED_MAX: u64 = 100;
+/// How often an entry is tried again for which there is no room at the moment.
+const RETRIES: usize = 10;
+/// Longest pause before it is.
+const RETRY_PAUSE_MS: u64 = 200;
 /// Longest target of an entry, in characters.
 const TARGET_CHARS_MAX: usize = 512;
 /// Most entries of a page.
@@ -29,6 +40,8 @@ pub struct Act<'a> {
     pub operation: &'a str,
     /// What it was done to, as a path or in the words of its protocol.
     pub target: &'a str,
+    /// Whether it was refused; else it was done, or the server failed in it.
+    pub refused: bool,
     /// What came of it: a status or an error code.
     pub outcome: &'a str,
     /// The request's id.
@@ -40,14 +53,26 @@ pub struct Act<'a> {
 pub struct AuditEntry(pub Value);
 
 impl Access {
-    /// Takes an act down, durably. Where nobody is asked who they are, nothing is.
+    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come later and summed up, by
+    /// [`Access::sum_up_refusals`].
     pub async fn record(&self, node: &Node, peer: &Peer, caller: &Caller, act: Act<'_>) {
         if !self.asks() {
             return;
         }
-        let entry = entry(peer, caller, act).to_string();
-        if let Err(error) = append(node, entry.as_bytes()).await {
-            tracing::error!("the audit log could not take down {entry}: {error}");
+        let entry = || entry(peer, caller, act);
+        let entry = match caller {
+            Caller::Anybody | Caller::Known(_) if !act.refused => Some(entry()),
+            _ => self.shared.refusals.add(peer, caller, now_ms(), entry),
+        };
+        if let Some(entry) = entry {
+            take_down(node, &entry).await;
+        }
+    }
+
+    /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all` of it.
+    pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
+        for entry in self.shared.refusals.take(now_ms(), all) {
+            take_down(node, &entry).await;
         }
     }
 
@@ -94,6 +119,14 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
     })
 }
 
+/// What cannot be taken down is in the server's log at least.
+async fn take_down(node: &Node, entry: &Value) {
+    let entry = entry.to_string();
+    if let Err(error) = append(node, entry.as_bytes()).await {
+        tracing::error!("the audit log could not take down {entry}: {error}");
+    }
+}
+
 async fn append(node: &Node, entry: &[u8]) -> Result<(), Error> {
     if node.queue(NamespaceId::SYS, QUEUE).await.is_err() {
         let patch = QueuePatch {
@@ -113,7 +146,27 @@ async fn append(node: &Node, entry: &[u8]) -> Result<(), Error> {
         ..SendItem::default()
     };
     let (idempotency_key, items) = (&b""[..], &[item]);
-    node.send(&Send { namespace: NamespaceId::SYS, queue: QUEUE, idempotency_key, request_digest: 0, items })
-        .await?;
-    Ok(())
+    let send = Send { namespace: NamespaceId::SYS, queue: QUEUE, idempotency_key, request_digest: 0, items };
+    let mut retries = 0..RETRIES;
+    loop {
+        match node.send(&send).await {
+            Err(Error::QueueFull { held, .. }) if retries.next().is_some() => drop_oldest(node, held).await?,
+            Err(Error::Overloaded { retry_after_ms, .. }) if retries.next().is_some() => {
+                sleep(Duration::from_millis(retry_after_ms.min(RETRY_PAUSE_MS))).await;
+            }
+            sent => return sent.map(drop),
+        }
+    }
+}
+
+/// Makes room where so many are held.
+async fn drop_oldest(node: &Node, held: u64) -> Result<(), Error> {
+    let most = (held / 100).clamp(1, DROPPED_MAX) as usize;
+    let page = node.messages(NamespaceId::SYS, QUEUE, None, None, most, false).await?;
+    let items: Vec<_> = page.items.iter().map(|stored| (stored.view.id, 0)).collect();
+    let action = ChangeAction::Cancel;
+    // One that is gone already has made room as well.
+    node.change(&Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" })
+        .await
+        .map(drop)
 }

@@ -11,7 +11,7 @@
 //! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names with `*`,
 //! `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token is, `identity` the
 //! decision, `peer` who is at the other end of a connection, `rate` how often they may ask, `guard` who may connect,
-//! `store` tokens in namespace `$sys`, `audit` who has done what.
+//! `store` tokens in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
 
 mod audit;
 mod certificate;
@@ -21,6 +21,7 @@ mod pattern;
 mod peer;
 mod policy;
 mod rate;
+mod refusals;
 mod right;
 mod scope;
 mod store;
@@ -47,6 +48,7 @@ pub use tokens::{NewToken, Secret, Token};
 
 use identity::Grant;
 use rate::Limiter;
+use refusals::Refusals;
 
 /// Namespace that the server keeps for itself: tokens and the audit log lie there.
 const SYS: &str = "$sys";
@@ -84,6 +86,8 @@ struct Shared {
     token_changes: tokio::sync::Mutex<()>,
     /// Keeps denials from filling the log.
     denials: Limiter,
+    /// Keeps them from filling the audit log.
+    refusals: Refusals,
 }
 
 /// What counts now.
@@ -142,6 +146,7 @@ impl Access {
                 policy_seen: Mutex::new(policy_text),
                 token_changes: tokio::sync::Mutex::new(()),
                 denials: Limiter::new(RequestRate { per_s: 10, burst: 100 }),
+                refusals: Refusals::default(),
             }),
         };
         access.replace(|rules| rules.policy = Arc::new(policy));

@@ -92,6 +92,7 @@ impl Arrived {
         let act = Act {
             operation: finished.route.map_or("", |at| ROUTES[at].name),
             target: finished.target,
+            refused: (400..500).contains(&finished.status),
             outcome: &outcome,
             request_id: self.request_id.to_str().unwrap_or_default(),
         };

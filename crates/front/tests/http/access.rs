@@ -20,7 +20,10 @@ pub(crate) async fn asking() -> Asking {
 }
 
 async fn asking_with(options: AccessOptions) -> Asking {
-    let access = Access::new(options).unwrap();
+    asking_with_access(Access::new(options).unwrap()).await
+}
+
+pub(crate) async fn asking_with_access(access: Access) -> Asking {
     let server = Server::start_with(|http, _| http.access = access).await;
     let admin = make(&server, None, json!({"name": "root", "scopes": ["sluice://ns/*?perm=admin"]})).await;
     Asking { server, admin }

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use sluice_engine::NamespaceId;
+use sluice_engine::settings::QueuePatch;
+use sluice_front::access::Access;
 
-use crate::access::{Asking, asking};
+use crate::access::{Asking, asking, asking_with_access, call};
 use crate::client::Bare;
 
 /// Hangs up so that the server hears of it at once.
@@ -50,9 +53,57 @@ async fn a_token_is_revoked_or_not_when_its_revoker_hangs_up() {
         hang_up_on(&asking, &asking.admin, "DELETE", &path, Duration::from_micros(at * 25)).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
         let status = asking.call(&token, "GET", "/v1/whoami", "").await.status;
-        let stored = sluice_front::access::Access::default();
+        let stored = Access::default();
         stored.load_tokens(&asking.server.node).await.unwrap();
         let is_stored = stored.tokens().iter().any(|token| *token.name == *name);
         assert_eq!(status == 200, is_stored, "{name}: {status}");
     }
+}
+
+#[tokio::test]
+async fn who_has_shown_nothing_is_summed_up_and_fills_nothing() {
+    let access = Access::default();
+    let asking = asking_with_access(access.clone()).await;
+    for at in 0..50 {
+        let answer = call(&asking.server, None, "POST", &format!("/v1/queues/q{at}/purge"), "").await;
+        assert_eq!(answer.status, 401);
+    }
+    assert_eq!(entries(&asking).await.len(), 1, "the token");
+    access.sum_up_refusals(&asking.server.node, false).await;
+    assert_eq!(entries(&asking).await.len(), 1, "their time is not over");
+    access.sum_up_refusals(&asking.server.node, true).await;
+    let known = entries(&asking).await;
+    assert_eq!(known.len(), 2);
+    let told = ["who", "operation", "target", "outcome", "count"].map(|field| known[1][field].to_string());
+    assert_eq!(told, ["\"nobody\"", "\"queue_purge\"", "\"/v1/queues/q0/purge\"", "\"401\"", "50"]);
+    access.sum_up_refusals(&asking.server.node, true).await;
+    assert_eq!(entries(&asking).await.len(), 2, "once");
+}
+
+#[tokio::test]
+async fn what_an_identity_is_refused_is_taken_down_and_then_summed_up() {
+    let access = Access::default();
+    let asking = asking_with_access(access.clone()).await;
+    let worker = asking.token("worker", &["sluice://ns/default?perm=r"]).await;
+    for _ in 0..50 {
+        assert_eq!(asking.call(&worker, "DELETE", "/v1/queues/q", "").await.status, 403);
+    }
+    access.sum_up_refusals(&asking.server.node, true).await;
+    let known = entries(&asking).await;
+    let of_worker: Vec<&Value> = known.iter().filter(|entry| entry["who"] == "worker").collect();
+    assert_eq!(of_worker.len(), 21);
+    assert_eq!((&of_worker[19]["count"], &of_worker[20]["count"]), (&Value::Null, &Value::from(30)));
+}
+
+#[tokio::test]
+async fn the_newest_entries_are_there_though_the_log_is_full() {
+    let asking = asking().await;
+    let short = QueuePatch { max_messages: Some(5), ..QueuePatch::default() };
+    asking.server.node.queue_set(NamespaceId::SYS, "audit", short, true).await.unwrap();
+    for at in 0..20 {
+        assert_eq!(asking.call(&asking.admin, "PUT", &format!("/v1/queues/q{at}"), "").await.status, 201);
+    }
+    let known = entries(&asking).await;
+    let targets: Vec<&str> = known.iter().map(|entry| entry["target"].as_str().unwrap()).collect();
+    assert_eq!(targets, [15, 16, 17, 18, 19].map(|at| format!("/v1/queues/q{at}")));
 }

@@ -136,8 +136,9 @@ pub(super) async fn audit(args: AuditArgs, out: Out) -> Result<u8> {
 fn line(entry: &Value) -> String {
     let text = |name: &str| entry[name].as_str().unwrap_or("-");
     let proof = entry["proof"].as_str().map_or_else(String::new, |proof| format!(" ({proof})"));
+    let count = entry["count"].as_u64().map_or_else(String::new, |count| format!(", {count} times"));
     format!(
-        "{}  {}{proof} at {}  {} {}  {}\n",
+        "{}  {}{proof} at {}  {} {}  {}{count}\n",
         time(entry["at_ms"].as_u64().unwrap_or_default()),
         text("who"),
         text("address"),

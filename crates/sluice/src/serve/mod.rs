@@ -121,6 +121,7 @@ fn serve_until_stopped(
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
+        secured.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
 }

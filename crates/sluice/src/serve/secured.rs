@@ -15,7 +15,7 @@ use crate::config::{Config, TlsMode};
 
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// How often the last uses of tokens are written down.
+/// How often the last uses of tokens are written down, and what was refused when its time is over.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 /// How often certificates are looked at that are about to end.
 const RENEW_EVERY: Duration = Duration::from_secs(12 * 3_600);
@@ -114,6 +114,7 @@ pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
                 _ = looks.tick() => secured.reload(),
                 _ = renewals.tick() => secured.renew(),
                 _ = notes.tick() => {
+                    secured.access.sum_up_refusals(&node, false).await;
                     if let Err(error) = secured.access.note_uses(&node).await {
                         tracing::debug!("the last uses of tokens are not written down yet: {error}");
                     }
