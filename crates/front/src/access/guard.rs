@@ -18,8 +18,8 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 pub struct GuardOptions {
     /// Most connections of an address at once (default 1,024).
     pub connections_max: usize,
-    /// Handshakes and authentications that may fail within a minute before the address is turned away; 0: any number
-    /// (default 20).
+    /// Handshakes and authentications that may fail within a minute before the address is turned away, those included that
+    /// show nothing where something is needed; 0: any number (default 20).
     pub failures_max: u32,
     /// For how long it is turned away then (default 30 s).
     pub ban: Duration,
@@ -52,6 +52,16 @@ pub enum Turned {
 pub struct Guard {
     options: GuardOptions,
     addresses: Mutex<HashMap<IpAddr, Watched>>,
+}
+
+/// What comes of a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Failed {
+    Counted,
+    /// It was the one too many.
+    NowBanned,
+    /// The address is turned away, and this came over a connection from before.
+    Banned,
 }
 
 #[derive(Debug)]
@@ -120,19 +130,22 @@ impl Guard {
         })
     }
 
-    fn failed_at(&self, address: IpAddr, now: Instant) -> bool {
+    fn failed_at(&self, address: IpAddr, now: Instant) -> Failed {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(watched) = addresses.get_mut(&address) else { return false };
+        let Some(watched) = addresses.get_mut(&address) else { return Failed::Counted };
+        if watched.banned_until.is_some_and(|until| now < until) {
+            return Failed::Banned;
+        }
         if now.duration_since(watched.failing_since) > FAILURES_WITHIN {
             (watched.failures, watched.failing_since) = (0, now);
         }
         watched.failures += 1;
         if self.options.failures_max == 0 || watched.failures < self.options.failures_max {
-            return false;
+            return Failed::Counted;
         }
         watched.failures = 0;
         watched.banned_until = Some(now + self.options.ban);
-        true
+        Failed::NowBanned
     }
 }
 
@@ -154,13 +167,16 @@ impl Slot {
         self.from
     }
 
-    /// Its client has not shown who it is: in the handshake, or with a request.
-    pub fn failed(&self) {
-        if let Some(address) = self.counted
-            && self.guard.failed_at(address, Instant::now())
-        {
+    /// Its client has not shown who it is: in the handshake, or with a request. Tells whether its address is turned away now,
+    /// so that the connection has to end.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        let Some(address) = self.counted else { return false };
+        let failed = self.guard.failed_at(address, Instant::now());
+        if failed == Failed::NowBanned {
             tracing::warn!("{address} has failed too often: turned away for {:?}", self.guard.options.ban);
         }
+        failed != Failed::Counted
     }
 }
 
@@ -214,7 +230,7 @@ mod tests {
     fn an_address_that_keeps_failing_is_turned_away_for_a_while() {
         let guard = guard(10, 3);
         let slot = guard.enter(address("192.0.2.1")).unwrap();
-        (0..3).for_each(|_| slot.failed());
+        assert_eq!([(); 4].map(|()| slot.failed()), [false, false, true, true]);
         assert_eq!(guard.enter(address("192.0.2.1")).unwrap_err(), Turned::Banned);
         let later = Instant::now() + guard.options.ban;
         assert!(guard.enter_at(address("192.0.2.1"), later).is_ok());
@@ -225,9 +241,10 @@ mod tests {
         let guard = guard(10, 2);
         let _slot = guard.enter(address("192.0.2.1")).unwrap();
         let now = Instant::now();
-        assert!(!guard.failed_at(address("192.0.2.1"), now));
-        assert!(!guard.failed_at(address("192.0.2.1"), now + FAILURES_WITHIN * 2));
-        assert!(guard.failed_at(address("192.0.2.1"), now + FAILURES_WITHIN * 2));
+        let failed_at = |now| guard.failed_at(address("192.0.2.1"), now);
+        assert_eq!(failed_at(now), Failed::Counted);
+        assert_eq!(failed_at(now + FAILURES_WITHIN * 2), Failed::Counted);
+        assert_eq!(failed_at(now + FAILURES_WITHIN * 2), Failed::NowBanned);
     }
 
     #[test]
@@ -236,7 +253,7 @@ mod tests {
         drop(guard.enter(address("192.0.2.1")).unwrap());
         assert!(guard.addresses.lock().unwrap().is_empty());
         let slot = guard.enter(address("192.0.2.1")).unwrap();
-        slot.failed();
+        assert!(!slot.failed());
         drop(slot);
         assert_eq!(guard.addresses.lock().unwrap().len(), 1, "its failure is remembered for a while");
     }

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::SetOnce;
+
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
 use super::{Access, ClientCertificate, Rules, Slot, now_ms};
@@ -18,6 +20,8 @@ pub struct Peer {
     slot: Slot,
     certificate: Option<Result<ClientCertificate, String>>,
     seen: Mutex<Option<Seen>>,
+    /// Set when its address is turned away for what it has failed in.
+    turned_away: SetOnce<()>,
 }
 
 /// What was found out by the rules of one generation.
@@ -38,7 +42,13 @@ impl Peer {
     /// In this place among the connections; with the client certificate of its handshake, in DER.
     pub fn new(access: &Access, slot: Slot, certificate: Option<&[u8]>) -> Peer {
         let certificate = certificate.map(ClientCertificate::read);
-        Peer { access: access.clone(), slot, certificate, seen: Mutex::new(None) }
+        Peer {
+            access: access.clone(),
+            slot,
+            certificate,
+            seen: Mutex::default(),
+            turned_away: SetOnce::new(),
+        }
     }
 
     /// Where it is.
@@ -60,7 +70,11 @@ impl Peer {
         if !self.is_asked() {
             return Ok(Caller::Anybody);
         }
-        let found = self.find(authorization).inspect_err(|_| self.slot.failed())?;
+        if self.is_turned_away() {
+            let message = "too many have failed to show who they are from this address: the connection ends";
+            return Err(Denied::unauthenticated(message));
+        }
+        let found = self.find(authorization)?;
         let Some(identity) = found else { return Ok(Caller::Nobody) };
         if let Some(Err(retry_after_ms)) = identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
             let message = format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name);
@@ -69,11 +83,25 @@ impl Peer {
         Ok(Caller::Known(identity))
     }
 
-    /// Notes that this peer was refused: in the log.
+    /// Notes that this peer was refused: in the log, and against its address if it has not shown who it is.
     pub fn refused(&self, denied: &Denied, what: &str) {
+        if denied.code == "unauthenticated" && self.slot.failed() {
+            // Set before, where several failed at once.
+            let _ = self.turned_away.set(());
+        }
         if denied.code != "rate_limited" && self.access.shared.denials.take(false).is_ok() {
             tracing::warn!(address = %self.address(), code = denied.code, "{what}: {}", denied.message);
         }
+    }
+
+    /// Resolves when its address is turned away for what came over this connection, which has to end then.
+    pub async fn turned_away(&self) {
+        self.turned_away.wait().await;
+    }
+
+    /// Whether it is so already.
+    pub fn is_turned_away(&self) -> bool {
+        self.turned_away.get().is_some()
     }
 
     fn find(&self, authorization: Option<&[u8]>) -> Result<Option<Arc<Identity>>, Denied> {

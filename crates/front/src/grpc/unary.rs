@@ -27,7 +27,7 @@ use crate::http::dispatch::{admit, operate};
 use crate::http::errors::ApiError;
 use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
-use crate::http::permit::{identify, permit};
+use crate::http::permit::{identify, permit, require_known};
 use crate::http::routes::{Captured, ROUTES, Route, Scope};
 
 /// Whether a request is a call of gRPC.
@@ -97,7 +97,7 @@ fn begin(
         // A session finds out for itself, with each of its frames.
         by.caller = identify(by.peer, head, &ROUTES[route])?;
         // What exactly is asked stands in the body, which nobody sends who has not said who they are.
-        by.caller.known()?;
+        require_known(by.peer, head.uri.path(), &by.caller)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
@@ -102,6 +102,9 @@ impl Arrived {
 
     fn complete(&self, response: &mut Response<Body>) {
         response.headers_mut().insert(REQUEST_ID, self.request_id.clone());
+        if self.peer.is_turned_away() && self.head.version <= Version::HTTP_11 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         // What has no body at all says nothing of its length (RFC 9110 §8.6).
         let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         if self.head.method == Method::HEAD

@@ -43,6 +43,11 @@ pub(crate) fn permit(
     decided.map_err(|denied| refused(peer, head.uri.path(), denied))
 }
 
+/// Whether they have shown who they are, if anybody has to.
+pub(crate) fn require_known(peer: &Peer, what: &str, caller: &Caller) -> Result<(), ApiError> {
+    caller.known().map_err(|denied| refused(peer, what, denied))
+}
+
 /// What the server keeps for itself is looked at by those who look after the server, and changed by nobody.
 fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
     caller.may(Right::Admin, Target::Server)?;
@@ -144,6 +149,6 @@ impl<'c> Call<'c> {
 
     /// Whether the caller has shown who they are, if anybody has to.
     pub(crate) fn require_caller(&self) -> Result<(), ApiError> {
-        self.caller.known().map_err(|denied| refused(self.peer, self.head.uri.path(), denied))
+        require_known(self.peer, self.head.uri.path(), self.caller)
     }
 }

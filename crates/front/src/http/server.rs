@@ -153,7 +153,8 @@ async fn connection(context: Arc<Context>, stream: TcpStream, slot: Slot, stoppi
         Err(failure) => {
             // Who only looks whether the port is open, as balancers do, has failed nothing.
             if !matches!(failure, HandshakeFailure::Gone) {
-                slot.failed();
+                // Banned or not, this connection is over.
+                let _ = slot.failed();
             }
             context.metrics.handshakes_failed.fetch_add(1, Ordering::Relaxed);
             tracing::debug!("connection ended: {failure}");
@@ -177,7 +178,7 @@ async fn converse(
     });
     let builder = builder(context.options.ping_interval);
     let mut serving = pin!(builder.serve_connection(io, service));
-    let mut closing = false;
+    let (mut closing, mut turned_away) = (false, false);
     let mut look_after = context.options.head_timeout.min(context.options.idle_timeout);
     loop {
         tokio::select! {
@@ -185,6 +186,10 @@ async fn converse(
             biased;
             _ = stopping.wait_for(|stopping| *stopping), if !closing => {
                 closing = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = peer.turned_away(), if !turned_away => {
+                (closing, turned_away, look_after) = (true, true, CLOSE_GRACE);
                 serving.as_mut().graceful_shutdown();
             }
             result = serving.as_mut() => {
@@ -197,6 +202,8 @@ async fn converse(
                 return;
             }
             () = sleep(look_after) => match activity.verdict(&context.options) {
+                // Its last answers had their time, and a session or requests without end get no more.
+                _ if turned_away => return,
                 Verdict::Keep(next) => look_after = next,
                 Verdict::Close if !closing => {
                     closing = true;
