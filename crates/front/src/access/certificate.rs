@@ -63,7 +63,8 @@ impl ClientCertificate {
     }
 }
 
-/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros.
+/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros; never 0, which no
+/// certificate has (RFC 5280 §4.1.2.2).
 ///
 /// # Errors
 /// What would be right.
@@ -72,6 +73,9 @@ pub(super) fn normal_serial(text: &str) -> Result<String, String> {
     let significant = digits.trim_start_matches('0');
     if digits.is_empty() || digits.len() > 64 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
         return Err(format!("{text:?} is not a serial number: expected it as `sluice cert show` writes it"));
+    }
+    if significant.is_empty() {
+        return Err(format!("{text:?} is no certificate's serial number: they are greater than 0"));
     }
     Ok(significant.to_owned())
 }
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn serial_numbers_are_compared_by_what_they_are() {
         assert_eq!(normal_serial("00:5A:b0").as_deref(), Ok("5ab0"));
-        for bad in ["", "xyz", "0x12", &"1".repeat(65)] {
+        for bad in ["", "0", "00:00", "xyz", "0x12", &"1".repeat(65)] {
             assert!(normal_serial(bad).is_err(), "{bad}");
         }
     }

@@ -1,5 +1,7 @@
 //! Patterns of names: `*` stands for any run of characters, everything else for itself.
 
+use sluice_engine::limits::NAME_BYTES_MAX;
+
 /// Longest pattern, in bytes.
 pub(crate) const PATTERN_BYTES_MAX: usize = 256;
 
@@ -17,6 +19,19 @@ impl Patterns {
             check(text.as_ref()).map_err(|reason| (at, reason))?;
         }
         Ok(Patterns(texts.iter().map(|text| text.as_ref().into()).collect()))
+    }
+
+    /// The same, of the names of queues or namespaces: a pattern that none of them could fit is an error.
+    ///
+    /// # Errors
+    /// As [`Patterns::new`].
+    pub(crate) fn of_names<S: AsRef<str>>(texts: &[S]) -> Result<Patterns, (usize, String)> {
+        for (at, text) in texts.iter().enumerate() {
+            check(text.as_ref())
+                .and_then(|()| check_fits_names(text.as_ref()))
+                .map_err(|reason| (at, reason))?;
+        }
+        Patterns::new(texts)
     }
 
     /// The one that every name fits.
@@ -38,12 +53,29 @@ impl Patterns {
 fn check(text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > PATTERN_BYTES_MAX {
         return Err(format!(
-            "expected a pattern of 1 to {PATTERN_BYTES_MAX} bytes, such as shop or emails.*"
+            "expected a pattern of 1 to {PATTERN_BYTES_MAX} bytes, such as shop or emails.*, got {} bytes",
+            text.len()
         ));
     }
     match text.chars().find(|c| !c.is_ascii_graphic()) {
         Some(c) => Err(format!("{text:?} has the character {c:?}, which no name has")),
         None => Ok(()),
+    }
+}
+
+/// What the engine lets be a name, `$` of its own ones included.
+fn check_fits_names(text: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-$*".contains(c);
+    if let Some(c) = text.chars().find(|c| !allowed(*c)) {
+        return Err(format!(
+            "{text:?} has the character {c:?}, which no queue and no namespace has in its name"
+        ));
+    }
+    match text.chars().filter(|c| *c != '*').count() {
+        count if count > NAME_BYTES_MAX => Err(format!(
+            "{text:?} needs {count} characters beside its stars, and names have {NAME_BYTES_MAX} at most"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -90,6 +122,9 @@ mod tests {
     fn bad_patterns_are_named() {
         assert_eq!(Patterns::new(&["a", ""]).unwrap_err().0, 1);
         assert!(Patterns::new(&["a b"]).unwrap_err().1.contains("' '"));
-        assert!(Patterns::new(&["x".repeat(257)]).is_err());
+        assert!(Patterns::new(&["x".repeat(257)]).unwrap_err().1.ends_with("got 257 bytes"));
+        assert!(Patterns::of_names(&["$sys", "a-*.b_C9"]).is_ok());
+        assert!(Patterns::of_names(&["ok", "a/b"]).unwrap_err().1.contains("'/'"));
+        assert!(Patterns::of_names(&[format!("{}*", "x".repeat(129))]).unwrap_err().1.contains("129"));
     }
 }

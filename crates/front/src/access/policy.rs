@@ -22,6 +22,8 @@ pub const POLICY_BYTES_MAX: usize = 1 << 20;
 const ENTRIES_MAX: usize = 10_000;
 /// Most patterns of a list.
 const PATTERNS_MAX: usize = 1_000;
+/// Most characters of a value that a mistake shows.
+const SHOWN_CHARS_MAX: usize = 60;
 /// Longest name of a rule, in bytes.
 const RULE_NAME_BYTES_MAX: usize = 128;
 
@@ -126,6 +128,22 @@ impl<'t> Reading<'t> {
         self.mistakes.push(Mistake { line, message });
     }
 
+    /// A value as it stands in the file, for mistakes.
+    fn shown(&self, value: &Value<'t>) -> String {
+        let source = self.text.get(value.span()).unwrap_or_default();
+        let line =
+            source.lines().next().filter(|line| !line.is_empty()).unwrap_or(value.get_ref().type_str());
+        match line.char_indices().nth(SHOWN_CHARS_MAX) {
+            Some((at, _)) => format!("{}...", &line[..at]),
+            None => line.to_owned(),
+        }
+    }
+
+    fn expected(&mut self, value: &Value<'t>, field: &str, expected: &str) {
+        let message = format!("{field}: expected {expected}, got {}", self.shown(value));
+        self.mistake(value.span(), message);
+    }
+
     fn policy(&mut self, table: &DeTable<'t>) -> Policy {
         let mut policy = Policy::default();
         self.known(table, "", &["rule", "rate", "revoked"]);
@@ -145,7 +163,7 @@ impl<'t> Reading<'t> {
         if let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "revoked") {
             match value.get_ref().as_table() {
                 Some(inner) => self.revoked(inner, &mut policy.revoked),
-                None => self.mistake(value.span(), "revoked: expected a table [revoked]".to_owned()),
+                None => self.expected(value, "revoked", "a table [revoked]"),
             }
         }
         policy
@@ -170,7 +188,12 @@ impl<'t> Reading<'t> {
     fn rule_name(&mut self, fields: &Fields<'_, 't>, names: &mut HashSet<String>) -> Option<String> {
         let (name, at) = self.string(fields, "name")?;
         if name.is_empty() || name.len() > RULE_NAME_BYTES_MAX || name.chars().any(char::is_control) {
-            let message = format!("{}: name: expected 1 to {RULE_NAME_BYTES_MAX} bytes of text", fields.name);
+            let shown: String = name.chars().take(SHOWN_CHARS_MAX).collect();
+            let message = format!(
+                "{}: name: expected 1 to {RULE_NAME_BYTES_MAX} bytes without control characters, got {} bytes: {shown:?}",
+                fields.name,
+                name.len()
+            );
             self.mistake(at, message);
             return None;
         }
@@ -204,7 +227,7 @@ impl<'t> Reading<'t> {
         self.known(table, "revoked", &["serials"]);
         let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "serials") else { return };
         let Some(list) = value.get_ref().as_array() else {
-            return self.mistake(value.span(), "revoked: serials: expected a list of strings".to_owned());
+            return self.expected(value, "revoked: serials", "a list of strings");
         };
         if list.len() > ENTRIES_MAX {
             let message = format!("revoked: serials: {} are more than {ENTRIES_MAX}", list.len());
@@ -216,7 +239,7 @@ impl<'t> Reading<'t> {
                     into.insert(serial);
                 }
                 Some(Err(reason)) => self.mistake(serial.span(), format!("revoked: serials: {reason}")),
-                None => self.mistake(serial.span(), "revoked: serials: expected strings".to_owned()),
+                None => self.expected(serial, "revoked: serials", "strings"),
             }
         }
     }
@@ -225,7 +248,7 @@ impl<'t> Reading<'t> {
     fn tables<'v>(&mut self, table: &'v DeTable<'t>, name: &str) -> Vec<(usize, Fields<'v, 't>)> {
         let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == name) else { return Vec::new() };
         let Some(list) = value.get_ref().as_array() else {
-            self.mistake(value.span(), format!("{name}: expected tables [[{name}]]"));
+            self.expected(value, name, &format!("tables [[{name}]]"));
             return Vec::new();
         };
         if list.len() > ENTRIES_MAX {
@@ -236,7 +259,7 @@ impl<'t> Reading<'t> {
         for (at, entry) in list.iter().enumerate() {
             match entry.get_ref().as_table() {
                 Some(table) => found.push((at, Fields { table, at: entry.span(), name: String::new() })),
-                None => self.mistake(entry.span(), format!("{name}: expected tables [[{name}]]")),
+                None => self.expected(entry, name, &format!("tables [[{name}]]")),
             }
         }
         found
@@ -267,8 +290,7 @@ impl<'t> Reading<'t> {
         match value.get_ref().as_str() {
             Some(text) => Some((text.to_owned(), value.span())),
             None => {
-                let got = value.get_ref().type_str();
-                self.mistake(value.span(), format!("{}: {name}: expected a string, got {got}", fields.name));
+                self.expected(value, &format!("{}: {name}", fields.name), "a string");
                 None
             }
         }
@@ -283,8 +305,8 @@ impl<'t> Reading<'t> {
         match read.filter(|number| (1..=RATE_MAX).contains(number)) {
             Some(number) => Some(Some(number)),
             None => {
-                let message = format!("{}: {name}: expected a number from 1 to {RATE_MAX}", fields.name);
-                self.mistake(value.span(), message);
+                let expected = format!("a number from 1 to {RATE_MAX}");
+                self.expected(value, &format!("{}: {name}", fields.name), &expected);
                 None
             }
         }
@@ -298,22 +320,43 @@ impl<'t> Reading<'t> {
                 None => return Patterns::new(&[default]).ok(),
             },
         };
-        let list = value.get_ref().as_array();
-        let texts: Option<Vec<&str>> =
-            list.and_then(|list| list.iter().map(|item| item.get_ref().as_str()).collect());
-        let Some(texts) = texts.filter(|texts| (1..=PATTERNS_MAX).contains(&texts.len())) else {
-            let message = format!("{}: {name}: expected a list of 1 to {PATTERNS_MAX} strings", fields.name);
-            self.mistake(value.span(), message);
-            return None;
-        };
-        match Patterns::new(&texts) {
+        let field = format!("{}: {name}", fields.name);
+        let texts = self.texts(value, &field)?;
+        // Those with a default are of names; identities may be URIs.
+        let read = if default.is_some() { Patterns::of_names(&texts) } else { Patterns::new(&texts) };
+        match read {
             Ok(patterns) => Some(patterns),
             Err((at, reason)) => {
-                let at = list.and_then(|list| list.get(at)).map_or(value.span(), Spanned::span);
-                self.mistake(at, format!("{}: {name}: {reason}", fields.name));
+                let at = value.get_ref().as_array().and_then(|list| list.get(at));
+                self.mistake(at.map_or(value.span(), Spanned::span), format!("{field}: {reason}"));
                 None
             }
         }
+    }
+
+    fn texts<'v>(&mut self, value: &'v Value<'t>, field: &str) -> Option<Vec<&'v str>> {
+        let expected = format!("a list of 1 to {PATTERNS_MAX} strings");
+        let list = value.get_ref().as_array().filter(|list| !list.is_empty());
+        let Some(list) = list else {
+            self.expected(value, field, &expected);
+            return None;
+        };
+        if list.len() > PATTERNS_MAX {
+            self.mistake(value.span(), format!("{field}: expected {expected}, got {} of them", list.len()));
+            return None;
+        }
+        let mut texts = Vec::new();
+        for item in list.iter() {
+            match item.get_ref().as_str() {
+                Some(text) => texts.push(text),
+                None => {
+                    let message = format!("{field}: expected {expected}, got {} in it", self.shown(item));
+                    self.mistake(item.span(), message);
+                    return None;
+                }
+            }
+        }
+        Some(texts)
     }
 }
 

@@ -63,19 +63,27 @@ fn namespaces_and_queues_may_be_left_out() {
 #[test]
 fn a_mistake_in_each_field_is_named_with_its_line() {
     for (line, by, told) in [
-        ("name = \"billing\"", "name = 7", "line 3: rule 1: name: expected a string, got integer"),
-        ("name = \"billing\"", "name = \"\"", "line 3: rule 1: name: expected 1 to 128 bytes"),
+        ("name = \"billing\"", "name = 7", "line 3: rule 1: name: expected a string, got 7"),
+        (
+            "name = \"billing\"",
+            "name = \"\"",
+            "line 3: rule 1: name: expected 1 to 128 bytes without control characters, got 0 bytes: \"\"",
+        ),
         ("name = \"billing\"\n", "", "line 2: rule 1: name is missing"),
         (
             "name = \"all\"",
             "name = \"billing\"",
             "line 10: rule 2: name: \"billing\" is the name of a rule before",
         ),
-        ("identities = [\"*\"]", "identities = []", "line 11: rule 2: identities: expected a list of 1 to"),
+        (
+            "identities = [\"*\"]",
+            "identities = []",
+            "line 11: rule 2: identities: expected a list of 1 to 1000 strings, got []",
+        ),
         (
             "identities = [\"*\"]",
             "identities = \"*\"",
-            "line 11: rule 2: identities: expected a list of 1 to",
+            "line 11: rule 2: identities: expected a list of 1 to 1000 strings, got \"*\"",
         ),
         ("identities = [\"*\"]\n", "", "line 9: rule 2: identities is missing"),
         (
@@ -91,23 +99,39 @@ fn a_mistake_in_each_field_is_named_with_its_line() {
         (
             "namespaces = [\"shop\"]",
             "namespaces = [1]",
-            "line 6: rule 1: namespaces: expected a list of 1 to",
+            "line 6: rule 1: namespaces: expected a list of 1 to 1000 strings, got 1 in it",
         ),
         ("\"emails.*\"]", "\"\"]", "line 7: rule 1: queues: expected a pattern of 1 to"),
+        (
+            "\"emails.*\"]",
+            "\"a/b\"]",
+            "line 7: rule 1: queues: \"a/b\" has the character '/', which no queue and no namespace has in its name",
+        ),
         ("queues =", "queue =", "line 7: rule 1: \"queue\" is not a field: expected name, identities"),
         (
             "requests_per_s = 100",
             "requests_per_s = 0",
-            "line 16: rate 1: requests_per_s: expected a number from 1",
+            "line 16: rate 1: requests_per_s: expected a number from 1 to 10000000, got 0",
+        ),
+        (
+            "requests_per_s = 100",
+            "requests_per_s = -1",
+            "line 16: rate 1: requests_per_s: expected a number from 1 to 10000000, got -1",
+        ),
+        (
+            "requests_per_s = 100",
+            "requests_per_s = \"5\"",
+            "line 16: rate 1: requests_per_s: expected a number from 1 to 10000000, got \"5\"",
         ),
         ("requests_per_s = 100", "burst = 5", "line 14: rate 1: requests_per_s is missing"),
         (
             "requests_per_s = 100",
             "requests_per_s = 100\nburst = 'x'",
-            "line 17: rate 1: burst: expected a number",
+            "line 17: rate 1: burst: expected a number from 1 to 10000000, got 'x'",
         ),
         ("\"0102\"", "\"xyz\"", "line 19: revoked: serials: \"xyz\" is not a serial number"),
-        ("\"0102\"", "7", "line 19: revoked: serials: expected strings"),
+        ("\"0102\"", "7", "line 19: revoked: serials: expected strings, got 7"),
+        ("\"0102\"", "\"0\"", "line 19: revoked: serials: \"0\" is no certificate's serial number"),
         ("serials =", "serial =", "line 19: revoked: \"serial\" is not a field: expected serials"),
         ("[[rate]]", "[[rates]]", "line 14: \"rates\" is not a field: expected rule, rate, revoked"),
         ("[revoked]", "[[revoked]]", "line 18: revoked: expected a table [revoked]"),
