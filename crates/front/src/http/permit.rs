@@ -31,14 +31,9 @@ pub(crate) fn permit(
     route: &Route,
     captured: &Captured<'_>,
 ) -> Result<(), ApiError> {
-    let target = route.target(captured);
-    let decided = match target {
-        Target::Namespace(namespace) | Target::SomeQueue(namespace) | Target::Queue(namespace, _)
-            if is_kept(namespace) =>
-        {
-            keep(caller, route.right, namespace)
-        }
-        _ => caller.may(route.right, target),
+    let decided = match route.namespace(captured).filter(|namespace| is_kept(namespace)) {
+        Some(namespace) => keep(caller, route.right, namespace),
+        None => caller.may(route.right, route.target(captured)),
     };
     decided.map_err(|denied| refused(peer, head.uri.path(), denied))
 }

@@ -292,17 +292,26 @@ impl Route {
         Some(Captured { namespace, name })
     }
 
+    /// The namespace that a call of it is about, or in.
+    pub(crate) fn namespace<'c>(&self, captured: &'c Captured<'_>) -> Option<&'c str> {
+        match self.scope {
+            Scope::Namespaced => Some(captured.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)),
+            _ if self.segments.contains(&"{namespace}") => Some(&captured.name),
+            _ => None,
+        }
+    }
+
     /// What a call of it is about, as far as its path tells.
     pub(crate) fn target<'c>(&self, captured: &'c Captured<'_>) -> Target<'c> {
-        let namespace = captured.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let Some(namespace) = self.namespace(captured) else { return Target::Server };
         match self.scope {
             Scope::Namespaced if self.segments.contains(&"{queue}") => {
                 Target::Queue(namespace, &captured.name)
             }
             Scope::Namespaced if self.operation.finds_queues() => Target::SomeQueue(namespace),
-            Scope::Namespaced => Target::Namespace(namespace),
-            _ if self.segments.contains(&"{namespace}") => Target::Namespace(&captured.name),
-            _ => Target::Server,
+            // Whoever has a namespace does not decide that there is one, nor how much it may hold.
+            Scope::Versioned if self.right == Right::Admin => Target::Server,
+            _ => Target::Namespace(namespace),
         }
     }
 

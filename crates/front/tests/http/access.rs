@@ -336,6 +336,32 @@ async fn what_the_server_keeps_for_itself_nobody_changes() {
 }
 
 #[tokio::test]
+async fn namespaces_are_for_those_who_administrate_all_of_them() {
+    let asking = asking().await;
+    let own = asking.token("own", &["sluice://ns/shop?perm=admin"]).await;
+    let quotas = r#"{"quotas":{"messages":5}}"#;
+    let path = "/v1/namespaces/shop";
+    for (method, body) in [("PUT", ""), ("PUT", quotas), ("PATCH", quotas), ("DELETE", "")] {
+        for made in [false, true] {
+            if made {
+                asking.call(&asking.admin, "PUT", path, "").await;
+            }
+            let denied = asking.call(&own, method, path, body).await;
+            assert_eq!((denied.status, denied.code().as_str()), (403, "forbidden"), "{method} {body} {made}");
+            assert!(denied.message().contains("on this server as a whole"), "{}", denied.message());
+            if made {
+                assert_eq!(asking.call(&asking.admin, "DELETE", path, "").await.status, 200);
+            }
+        }
+    }
+    assert_eq!(asking.call(&asking.admin, "PUT", path, quotas).await.status, 201);
+    assert_eq!(asking.call(&own, "GET", path, "").await.json()["quotas"]["messages"], 5);
+    assert_eq!(asking.call(&own, "PUT", &format!("{path}/queues/q"), "").await.status, 201);
+    let kept = asking.call(&asking.admin, "PATCH", "/v1/namespaces/$sys", quotas).await;
+    assert_eq!(kept.code(), "forbidden", "not even by them");
+}
+
+#[tokio::test]
 async fn acts_are_taken_down_with_who_and_what_came_of_it() {
     let asking = asking().await;
     let operator = asking.token("ops", &["sluice://ns/default?perm=operator"]).await;

@@ -219,6 +219,27 @@ async fn callers_are_asked_who_they_are_as_over_http() {
     assert_eq!(client.call("Messages/Receive", other).await.unwrap_err().0, "forbidden");
 }
 
+#[tokio::test]
+async fn who_has_one_namespace_neither_makes_nor_bounds_it() {
+    let mut client = client().await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    let own = client.make_token("own", "sluice://ns/shop?perm=admin").await;
+    let put = || json!({"namespace": "shop", "quotas": {"messages": 5}});
+    let admin = std::mem::replace(&mut client.token, own.clone());
+    assert_eq!(client.call("Namespaces/Put", put()).await.unwrap_err().0, "forbidden");
+    client.token = admin;
+    client.call("Namespaces/Put", put()).await.unwrap();
+    client.token = own;
+    for (call, request) in [
+        ("Namespaces/Put", put()),
+        ("Namespaces/Change", put()),
+        ("Namespaces/Delete", json!({"namespace": "shop"})),
+    ] {
+        assert_eq!(client.call(call, request).await.unwrap_err().0, "forbidden", "{call}");
+    }
+    assert!(client.call("Namespaces/Get", json!({"namespace": "shop"})).await.is_ok());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
     let address = start(|_| {}).await;
