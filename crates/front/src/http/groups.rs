@@ -28,13 +28,13 @@ pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body
     let mut members: Vec<QueueItem<'_>> =
         items.zip(queues).map(|(item, queue)| QueueItem { queue: batch.text(queue), item }).collect();
     members.iter().try_for_each(|member| call.allow_queue(Right::Send, member.queue))?;
-    allow_onward(call.asking(), members.iter().map(|member| &member.item))?;
+    let namespace = call.namespace_id()?;
+    allow_onward(call.asking(), call.node(), namespace, members.iter().map(|member| &member.item)).await?;
     let idempotency_key = idempotency_key(&call.head.headers)?;
     let request_digest = if idempotency_key.is_empty() { 0 } else { group_digest(members.iter()) };
     let Some(callback) = members.pop() else {
         return Err(Error::Internal { reason: "a group without callback was read".into() }.into());
     };
-    let namespace = call.namespace_id()?;
     let group = Group { namespace, idempotency_key, request_digest, members: &members, callback: &callback };
     let sent = call.node().group_send(&group).await?;
     let id = |offset: u64| MessageId { sequence: sent.first.sequence.wrapping_add(offset), ..sent.first };

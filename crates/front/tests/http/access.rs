@@ -207,6 +207,14 @@ async fn an_identity_of_one_queue_has_no_way_into_another() {
     let group = json!({"messages": [{"queue": "invoices", "payload": "a"}],
         "callback": {"queue": "salaries", "payload": "b"}});
     assert_eq!(status(as_billing("POST", "/v1/groups".to_owned(), group.to_string()).await), 403);
+    for (id, expected) in [(&ids[0], 201), (&ids[1], 403)] {
+        let waits = json!({"payload": "b", "depends_on": [id]});
+        let path = "/v1/queues/invoices/messages".to_owned();
+        assert_eq!(status(as_billing("POST", path, waits.to_string()).await), expected);
+        let group = json!({"messages": [{"queue": "invoices", "payload": "a", "depends_on": [id]}],
+            "callback": {"queue": "invoices", "payload": "b"}});
+        assert_eq!(status(as_billing("POST", "/v1/groups".to_owned(), group.to_string()).await), expected);
+    }
     let dead = json!({"dead_letter_queue": "salaries"}).to_string();
     assert_eq!(status(as_billing("PATCH", "/v1/queues/invoices".to_owned(), dead).await), 403);
     let moved = json!({"to": "salaries"}).to_string();

@@ -110,7 +110,7 @@ impl Calls {
         }
         let queue = text(&send.queue, "queue")?;
         self.asking().allow_queue(Right::Send, queue)?;
-        allow_onward(self.asking(), items)?;
+        allow_onward(self.asking(), self.node(), self.namespace, items).await?;
         let idempotency_key = send.idempotency_key.as_ref();
         if idempotency_key.len() > IDEMPOTENCY_KEY_BYTES_MAX
             || !idempotency_key.iter().all(|byte| (0x20..0x7f).contains(byte))

@@ -9,7 +9,8 @@ use http::response::Response;
 use sluice_engine::chain::Chain;
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use sluice_node::Sent;
+use sluice_engine::{MessageId, NamespaceId};
+use sluice_node::{Node, Sent};
 
 pub(crate) use batch::Batch;
 #[cfg(test)]
@@ -39,22 +40,36 @@ pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body
 
 /// Sends `items` to the queue in the path, under the idempotency key in the headers.
 pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sent, ApiError> {
-    allow_onward(call.asking(), items)?;
+    let namespace = call.namespace_id()?;
+    allow_onward(call.asking(), call.node(), namespace, items).await?;
     let idempotency_key = idempotency_key(&call.head.headers)?;
     let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(call.name, items) };
-    let send =
-        Send { namespace: call.namespace_id()?, queue: call.name, idempotency_key, request_digest, items };
+    let send = Send { namespace, queue: call.name, idempotency_key, request_digest, items };
     Ok(call.node().send(&send).await?)
 }
 
-/// Whether the caller may also send to the queues that these lead to: for their results, and for the steps that follow.
-pub(crate) fn allow_onward<'i>(
+/// Whether the caller may also send to the queues that these lead to, for their results and for the steps that follow, and may
+/// learn what becomes of the messages that they wait for.
+pub(crate) async fn allow_onward<'i>(
     asking: Asking<'_>,
-    items: impl IntoIterator<Item = &'i SendItem<'i>>,
+    node: &Node,
+    namespace: NamespaceId,
+    items: impl IntoIterator<Item = &'i SendItem<'i>> + Clone,
 ) -> Result<(), ApiError> {
     if asking.caller.may_everywhere(Right::Send, asking.namespace) {
         return Ok(());
     }
+    allow_queues(asking, items.clone())?;
+    let parents = |item: &SendItem<'i>| item.options.and_then(|options| options.depends_on);
+    let parents: Vec<MessageId> =
+        items.into_iter().filter_map(parents).flat_map(|parents| parents.ids()).collect();
+    asking.allow_messages(node, namespace, Right::Result, parents.into_iter()).await
+}
+
+fn allow_queues<'i>(
+    asking: Asking<'_>,
+    items: impl IntoIterator<Item = &'i SendItem<'i>>,
+) -> Result<(), ApiError> {
     for options in items.into_iter().filter_map(|item| item.options) {
         if !options.reply_to.is_empty() {
             asking.allow_queue(Right::Send, options.reply_to)?;
@@ -62,7 +77,7 @@ pub(crate) fn allow_onward<'i>(
         if let Chain::Given(steps) = options.chain {
             for step in steps.steps.iter().chain(steps.on_failure) {
                 asking.allow_queue(Right::Send, step.queue)?;
-                allow_onward(asking, [&step.item])?;
+                allow_queues(asking, [&step.item])?;
             }
         }
     }
