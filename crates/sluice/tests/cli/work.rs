@@ -247,3 +247,15 @@ fn a_worker_that_is_cut_off_ends_its_command_when_the_lease_is_over() {
     assert!(done.err.contains("the lease of"), "{}", done.err);
     assert!(done.err.contains("ended before it could be extended"), "{}", done.err);
 }
+
+#[test]
+fn a_worker_that_is_killed_costs_its_message_an_attempt() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x", "--max-attempts", "1"]);
+    let script = "touch begun; sleep 5";
+    let mut worker = start(&server, &["work", "q", "--lease", "2s", "--", "sh", "-c", script]);
+    until("the command", || server.path("begun").exists());
+    signal_to(&worker, "KILL");
+    wait(&mut worker);
+    until("the dead letter", || server.count("q", "dead") == 1);
+}
