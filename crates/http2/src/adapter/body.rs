@@ -49,10 +49,6 @@ impl fmt::Display for BodyError {
 impl std::error::Error for BodyError {}
 
 impl RequestBody {
-    pub(super) fn empty() -> Self {
-        Self(Inner::Empty)
-    }
-
     pub(super) fn whole(bytes: Bytes) -> Self {
         Self(if bytes.is_empty() { Inner::Empty } else { Inner::Whole(bytes) })
     }

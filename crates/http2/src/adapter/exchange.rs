@@ -76,7 +76,7 @@ impl<F, B> Exchange<F, B> {
     }
 
     /// The body, from now on streamed.
-    fn shared(&mut self) -> &Shared {
+    fn shared(&mut self) -> &Arc<Shared> {
         if !matches!(self.incoming, Incoming::Streamed(_)) {
             self.incoming = Incoming::Streamed(Shared::new(self.waker.clone()));
         }
@@ -89,16 +89,12 @@ impl<F, B> Exchange<F, B> {
     /// The request, for the service: once.
     pub(super) fn take_request(&mut self) -> Option<Request<RequestBody>> {
         let head = self.head.take()?;
-        if matches!(self.incoming, Incoming::Nothing) {
-            self.shared();
-        }
         let body = match &mut self.incoming {
-            Incoming::Nothing => RequestBody::empty(),
             Incoming::Over(bytes) => RequestBody::whole(std::mem::take(bytes)),
-            Incoming::Streamed(shared) => {
+            Incoming::Nothing | Incoming::Streamed(_) => {
                 let length = head.headers().get(header::CONTENT_LENGTH);
                 let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-                RequestBody::streamed(shared.clone(), length)
+                RequestBody::streamed(self.shared().clone(), length)
             }
         };
         Some(head.map(|()| body))

@@ -53,8 +53,8 @@ pub struct Driver<W, H> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Serving,
-    /// All is said; the transport is being closed.
-    Closing,
+    /// All is said; the transport is being closed, until this time.
+    Closing(u64),
     /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before it learns that nobody
     /// listens. Until this time.
     Lingering(u64),
@@ -66,7 +66,7 @@ const READS_MAX: usize = 16;
 /// Turns before other tasks get theirs.
 const TURNS_MAX: usize = 32;
 
-/// How long the transport stays open after our last words.
+/// How long closing may take, and how long the transport stays open afterwards.
 const LINGER_US: u64 = 1_000_000;
 
 impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
@@ -171,12 +171,24 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         Poll::Ready(Ok(()))
     }
 
+    /// Closes for writing. The peer may be gone already, or take nothing, which is as good.
+    fn close(&mut self, context: &mut Context<'_>, until_us: u64) -> Poll<io::Result<()>> {
+        let is_late = self.timer.now_us() >= until_us;
+        if self.wire.poll_shutdown(context).is_pending() && !is_late {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// When to look again, whatever comes.
     fn next_deadline(&self) -> Option<u64> {
-        let own_us = match self.phase {
-            Phase::Serving | Phase::Closing => self.stall_deadline(),
-            Phase::Lingering(until_us) => Some(until_us),
-        };
-        [own_us, self.connection.next_deadline()].into_iter().flatten().min()
+        match self.phase {
+            Phase::Serving => {
+                [self.stall_deadline(), self.connection.next_deadline()].into_iter().flatten().min()
+            }
+            Phase::Closing(until_us) | Phase::Lingering(until_us) => Some(until_us),
+        }
     }
 }
 
@@ -201,15 +213,13 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Future for Driver<W, H> {
         loop {
             let polled = match this.phase {
                 Phase::Serving => this.serve(context),
-                // The peer may be gone already, which is as good.
-                Phase::Closing => this.wire.poll_shutdown(context).map(|_| Ok(())),
+                Phase::Closing(until_us) => this.close(context, until_us),
                 Phase::Lingering(until_us) => this.linger(context, until_us),
             };
+            let until_us = || this.timer.now_us() + LINGER_US;
             match (polled, this.phase) {
-                (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing,
-                (Poll::Ready(Ok(())), Phase::Closing) => {
-                    this.phase = Phase::Lingering(this.timer.now_us() + LINGER_US);
-                }
+                (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing(until_us()),
+                (Poll::Ready(Ok(())), Phase::Closing(_)) => this.phase = Phase::Lingering(until_us()),
                 (Poll::Ready(result), _) => return Poll::Ready(result),
                 (Poll::Pending, _) => {
                     let deadline_us = this.next_deadline();

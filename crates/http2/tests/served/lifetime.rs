@@ -1,13 +1,16 @@
 //! How connections begin and end, in virtual time.
 
+use std::io;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::support::*;
-use sluice_http2::Limits;
-use sluice_http2::drive::Plain;
+use sluice_http2::drive::{Plain, Wire};
 use sluice_http2::emit::EmitMode;
+use sluice_http2::{Connection, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::time::Instant;
+
+use super::support::*;
 
 const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
 
@@ -62,6 +65,34 @@ async fn a_graceful_end_serves_what_is_open() {
     assert!(body == pattern(1_000_000));
     server.await.expect("no panic").expect("an end in order");
     assert!(sender.ready().await.is_err(), "the client knows");
+}
+
+/// Ends at once, and cannot be closed.
+struct Stuck;
+
+impl Wire for Stuck {
+    fn poll_read(&mut self, _: &mut Context<'_>, _: &mut [u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(0))
+    }
+
+    fn poll_write(&mut self, _: &mut Context<'_>, _: &mut Connection, _: u64) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    fn poll_shutdown(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    fn written(&self) -> u64 {
+        0
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transport_that_cannot_be_closed_is_let_go() {
+    let begun = Instant::now();
+    driver(Stuck, Limits::default(), EmitMode::Auto).await.expect("an end in order");
+    assert_eq!(begun.elapsed().as_secs(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,4 +3,5 @@
 mod differential;
 mod interop;
 mod lifetime;
+mod records;
 mod support;
