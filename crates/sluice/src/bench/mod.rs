@@ -5,8 +5,9 @@
 //!
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against a server that is
 //! started as a child;
-//! `load` loops that send and work, and the ledger of every message; `compare` two files of figures; `report`, `table`,
-//! `stats` what they print; `setup`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files` what they watch.
+//! `load` loops that send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
+//! `report`, `table`, `stats` what they print; `setup`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files`
+//! what they watch.
 
 mod backlog;
 mod compare;
@@ -27,6 +28,7 @@ mod single;
 mod stats;
 mod stream;
 mod table;
+mod wire;
 
 use serde_json::Value;
 
@@ -57,6 +59,8 @@ pub(crate) enum BenchVerb {
     Backlog(backlog::BacklogArgs),
     /// kill -9 under full load, again and again: nothing acknowledged may be lost
     Crash(crash::CrashArgs),
+    /// Bodies over HTTP/2 from one thread, on our stack or hyper's, for load generators
+    Wire(wire::WireArgs),
     /// What changed between two files of figures
     Compare(compare::CompareArgs),
 }
@@ -72,6 +76,7 @@ pub(crate) fn run(verb: &BenchVerb, out: Out) -> cli::Result<u8> {
         BenchVerb::Flood(args) => flood::run(args, out),
         BenchVerb::Backlog(args) => backlog::run(args, out),
         BenchVerb::Crash(args) => crash::run(args, out),
+        BenchVerb::Wire(args) => wire::run(args, out),
         BenchVerb::Compare(args) => compare::run(args, out),
     };
     done.map(|passed| if passed { 0 } else { FAILED })
