@@ -40,7 +40,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::emit::{EmitMode, Output};
-use crate::error::Fault;
+use crate::error::{ErrorCode, Fault};
 use crate::frame::{PREFACE, Setting, write};
 use crate::hpack::{Decoder, Encoder, HeaderArena};
 use crate::limits::Limits;
@@ -190,7 +190,7 @@ impl Connection {
         let there = input.len().min(PREFACE.len());
         if input[..there] != PREFACE[..there] {
             return Err(Fault::connection(
-                crate::ErrorCode::PROTOCOL_ERROR,
+                ErrorCode::PROTOCOL_ERROR,
                 "the connection does not begin with the preface of HTTP/2",
             ));
         }

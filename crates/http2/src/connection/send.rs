@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::streams::Ended;
 use super::{Connection, Sending, StreamKey, fields};
 use crate::emit::{Drained, Plan, header_block};
+use crate::error::ErrorCode;
 use crate::frame::{flag, kind, write};
 use crate::hpack::Encoded;
 
@@ -47,8 +48,8 @@ impl Connection {
         let slot = self.sending(stream, Sending::Idle)?;
         self.write_head(stream.id, status, constant, fields, end);
         self.streams[slot].sending = if end { Sending::Ending } else { Sending::Open };
-        if end && self.sent_end(slot) {
-            write::reset(&mut self.output.ready, stream.id, crate::ErrorCode::NO_ERROR);
+        if end {
+            self.end_response(slot);
         }
         Ok(())
     }
@@ -140,8 +141,8 @@ impl Connection {
         let flags = if end { flag::END_STREAM } else { 0 };
         write::header(&mut self.output.ready, piece.len(), kind::DATA, flags, id);
         self.output.ready.extend_from_slice(piece);
-        if end && self.sent_end(slot) {
-            write::reset(&mut self.output.ready, id, crate::ErrorCode::NO_ERROR);
+        if end {
+            self.end_response(slot);
         }
     }
 
@@ -163,9 +164,7 @@ impl Connection {
         }
         let encoder = &mut self.encoder;
         header_block(&mut self.output.ready, stream.id, true, |out| encoder.encode(trailers, out));
-        if self.sent_end(slot) {
-            write::reset(&mut self.output.ready, stream.id, crate::ErrorCode::NO_ERROR);
-        }
+        self.end_response(slot);
         Ok(())
     }
 
@@ -254,7 +253,15 @@ impl Connection {
             self.streams[slot].trailers = trailers;
         }
         if self.sent_end(slot) {
-            self.output.after_body(|out| write::reset(out, id, crate::ErrorCode::NO_ERROR));
+            self.output.after_body(|out| write::reset(out, id, ErrorCode::NO_ERROR));
+        }
+    }
+
+    /// The end of the response is among what is ready.
+    fn end_response(&mut self, slot: u32) {
+        let id = self.streams[slot].id;
+        if self.sent_end(slot) {
+            write::reset(&mut self.output.ready, id, ErrorCode::NO_ERROR);
         }
     }
 
