@@ -1,15 +1,13 @@
 //! Who may do what, over HTTP.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sluice_engine::NamespaceId;
 use sluice_engine::query::State;
-use sluice_front::access::{Access, AccessOptions, Guard, GuardOptions, RequestRate};
-use tokio::io::AsyncWriteExt as _;
+use sluice_front::access::{Access, AccessOptions, RequestRate};
 
-use crate::client::{Answer, Bare};
+use crate::client::Answer;
 use crate::support::{Server, receipt};
 use crate::tls_support::{Ca, TlsClient, Valid, serial};
 
@@ -33,7 +31,7 @@ pub(crate) async fn asking_with_access(access: Access) -> Asking {
     Asking { server, admin }
 }
 
-async fn make(server: &Server, by: Option<&str>, body: Value) -> String {
+pub(crate) async fn make(server: &Server, by: Option<&str>, body: Value) -> String {
     let answer = call(server, by, "POST", "/v1/tokens", &body.to_string()).await;
     assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
     answer.json()["token"].as_str().unwrap().to_owned()
@@ -442,39 +440,4 @@ async fn certificates_have_their_scopes_and_are_revoked_live() {
     let mistake = access.reload().unwrap_err();
     assert!(mistake.contains("policy.toml") && mistake.contains("line 2"), "{mistake}");
     assert_eq!(send().await.unwrap().status, 401, "what was in force stays in force");
-}
-
-/// A connection over which requests go one after the other, until the server closes it.
-async fn ask_again(server: &Server, authorization: &str, times: usize) -> Vec<String> {
-    let mut bare = Bare::connect(server.address).await;
-    for _ in 0..times {
-        let ask = format!("GET /v1/queues HTTP/1.1\r\nhost: x\r\n{authorization}\r\n");
-        if bare.0.write_all(ask.as_bytes()).await.is_err() {
-            break;
-        }
-    }
-    let all = tokio::time::timeout(Duration::from_secs(10), bare.read_to_end()).await;
-    let all = all.expect("the server ends the connection");
-    all.split_inclusive("HTTP/1.1 ").skip(1).map(str::to_owned).collect()
-}
-
-#[tokio::test]
-async fn the_connection_that_fails_too_often_is_closed_after_its_answer() {
-    for (authorization, failures_max) in [("authorization: Bearer sluice_x\r\n", 5), ("", 7)] {
-        let access = Access::default();
-        let server = Server::start_with(|http, _| {
-            http.access = access.clone();
-            let own = GuardOptions { failures_max, own_machine: true, ..GuardOptions::default() };
-            http.guard = Arc::new(Guard::new(own));
-        })
-        .await;
-        make(&server, None, json!({"name": "root", "scopes": ["sluice://ns/*?perm=admin"]})).await;
-        let mut before = Bare::connect(server.address).await;
-        let answers = ask_again(&server, authorization, 40).await;
-        assert_eq!(answers.len(), failures_max as usize, "{authorization}");
-        assert!(answers.last().unwrap().contains("connection: close"), "{answers:?}");
-        assert_eq!(Bare::connect(server.address).await.read_to_end().await, "", "and there is no other");
-        before.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
-        before.read_until("ok\n").await;
-    }
 }

@@ -5,6 +5,7 @@
 mod access;
 mod answers;
 mod audit;
+mod banned;
 mod bounds;
 mod changing;
 mod client;
