@@ -113,7 +113,7 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
         "proof": proof,
         "address": peer.address().to_string(),
         "operation": act.operation,
-        "target": act.target.chars().take(TARGET_CHARS_MAX).collect::<String>(),
+        "target": target(act.target),
         "outcome": act.outcome,
         "request_id": act.request_id,
     })
@@ -125,6 +125,17 @@ async fn take_down(node: &Node, entry: &Value) {
     if let Err(error) = append(node, entry.as_bytes()).await {
         tracing::error!("the audit log could not take down {entry}: {error}");
     }
+}
+
+/// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who is refused has
+/// chosen its name freely.
+fn target(given: &str) -> String {
+    let given = given.chars().take(TARGET_CHARS_MAX);
+    let escaped = given.flat_map(|c| match c.is_control() {
+        true => c.escape_default().collect::<Vec<char>>(),
+        false => vec![c],
+    });
+    escaped.take(TARGET_CHARS_MAX).collect()
 }
 
 async fn append(node: &Node, entry: &[u8]) -> Result<(), Error> {
@@ -169,4 +180,16 @@ async fn drop_oldest(node: &Node, held: u64) -> Result<(), Error> {
     node.change(&Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" })
         .await
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_one_line_and_short() {
+        assert_eq!(target("/v1/queues/zwölf/purge"), "/v1/queues/zwölf/purge");
+        assert_eq!(target("x  403\n2026-11-21 \u{1b}[8m"), "x  403\\n2026-11-21 \\u{1b}[8m");
+        assert_eq!(target(&"\n".repeat(1_000)).len(), TARGET_CHARS_MAX);
+    }
 }

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use sluice_client::ClientError;
 use sluice_front::codes::{self, exit};
 
+use super::format::printable;
+
 /// The result of a verb.
 pub(crate) type Result<T> = std::result::Result<T, CliError>;
 
@@ -139,9 +141,9 @@ impl CliError {
         if !self.silent && json {
             let _ = writeln!(stderr, "{}", self.to_json());
         } else if !self.silent {
-            let _ = writeln!(stderr, "error: {}", self.message);
+            let _ = writeln!(stderr, "error: {}", printable(&self.message));
             for hint in &self.hints {
-                let _ = writeln!(stderr, "  {hint}");
+                let _ = writeln!(stderr, "  {}", printable(hint));
             }
         }
         ExitCode::from(self.exit)

@@ -81,6 +81,16 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     line
 }
 
+/// Text that cannot steer the terminal: lines, and nothing else that is not seen.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
+/// The same on one line, for a value that stands beside others: it cannot look like more lines.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +111,11 @@ mod tests {
         );
         assert_eq!([size(5), size(1536), size(5 << 30)], ["5 B", "1.5 KiB", "5.0 GiB"]);
         assert_eq!(line("a\nbcd", 3), "a b…");
+    }
+
+    #[test]
+    fn what_steers_terminals_is_not_printed() {
+        assert_eq!(printable("a\u{1b}[8m\u{9b}\r\n\tb"), "a\u{fffd}[8m\u{fffd}\u{fffd}\n\tb");
+        assert_eq!(one_line("a\nb\tc\u{7f}"), "a b c\u{fffd}");
     }
 }

@@ -10,7 +10,6 @@ use super::change::{ChangeArgs, MoveArgs, SetArgs};
 use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
-use super::settle::printable;
 use super::{CliError, Out, Result, duration, request};
 
 /// Characters of a payload in a list.
@@ -262,10 +261,7 @@ fn details(m: &Stored) -> String {
     }
     if let Some(progress) = &m.progress {
         let note = progress.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-        table.field(
-            "progress",
-            printable(&format!("{}% {}{note}", progress.percent, relative(progress.at_ms))),
-        );
+        table.field("progress", format!("{}% {}{note}", progress.percent, relative(progress.at_ms)));
     }
     if let Some(at) = m.done_at_ms {
         table.field("done", format!("{} ({})", time(at), relative(at)));
@@ -285,23 +281,23 @@ fn details(m: &Stored) -> String {
         ("reply to", &m.reply_to),
     ] {
         if let Some(value) = value {
-            table.field(name, printable(value));
+            table.field(name, value.as_str());
         }
     }
     if let Some(content_type) = &m.content_type {
-        table.field("content type", printable(content_type));
+        table.field("content type", content_type.as_str());
     }
     for (name, value) in &m.headers {
-        table.field("header", printable(&format!("{name}: {value}")));
+        table.field("header", format!("{name}: {value}"));
     }
     if !m.tags.is_empty() {
-        table.field("tags", printable(&m.tags.join(", ")));
+        table.field("tags", m.tags.join(", "));
     }
     table.field("version", m.version.clone());
     for changed in &m.changes {
         let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
         let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        table.field(&changed.change, printable(&format!("{}{by}{why}", relative(changed.at_ms))));
+        table.field(&changed.change, format!("{}{by}{why}", relative(changed.at_ms)));
     }
     table.field("size", size(m.size_bytes));
     let mut text = table.render();
@@ -311,7 +307,7 @@ fn details(m: &Stored) -> String {
     }
     match m.payload_bytes() {
         Ok(Some(payload)) => match std::str::from_utf8(&payload) {
-            Ok(payload) => text.push_str(&format!("\n{}\n", printable(payload))),
+            Ok(payload) => text.push_str(&format!("\n{payload}\n")),
             Err(_) => text.push_str("\nThe payload is binary: --raw prints it as it is.\n"),
         },
         _ => text.push_str("\nThe payload cannot be read.\n"),

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
+use super::format::{one_line, printable};
 use super::{CliError, Result};
 
 /// Where results go, and in which form.
@@ -18,9 +19,9 @@ impl Out {
         Out { json }
     }
 
-    /// Writes text as it is to stdout.
+    /// Writes text for people to stdout: whoever has sent what is in it, it does not steer the terminal.
     pub(crate) fn text(self, text: &str) -> Result<()> {
-        self.bytes(text.as_bytes())
+        self.bytes(printable(text).as_bytes())
     }
 
     /// Writes bytes as they are to stdout.
@@ -36,8 +37,9 @@ impl Out {
 
     /// Writes one JSON object on a line to stdout.
     pub(crate) fn object(self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(|e| CliError::failed(e.to_string()))?;
-        self.line(&text)
+        let mut text = serde_json::to_vec(value).map_err(|e| CliError::failed(e.to_string()))?;
+        text.push(b'\n');
+        self.bytes(&text)
     }
 
     /// Writes an object, or what `human` makes of it.
@@ -57,12 +59,12 @@ impl Out {
     pub(crate) fn note(self, note: &str) {
         if !self.json {
             // There is nowhere left to tell that stderr is gone.
-            let _ = writeln!(std::io::stderr(), "{note}");
+            let _ = writeln!(std::io::stderr(), "{}", printable(note));
         }
     }
 }
 
-/// Lines of aligned columns.
+/// Lines of aligned columns, each cell on one line.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -83,12 +85,12 @@ impl Table {
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
     /// A row of [`Table::fields`].
     pub(crate) fn field(&mut self, name: &str, value: impl Into<String>) {
-        self.rows.push(vec![name.to_owned(), value.into()]);
+        self.row([name.to_owned(), value.into()]);
     }
 
     pub(crate) fn render(&self) -> String {
@@ -123,5 +125,8 @@ mod tests {
         table.row(["emails".to_owned(), "7".to_owned()]);
         table.row(["a".to_owned(), "12345678".to_owned()]);
         assert_eq!(table.render(), "QUEUE      READY\nemails         7\na       12345678\n");
+        let mut table = Table::fields();
+        table.field("name", "w\nstate  \u{1b}[8mhidden");
+        assert_eq!(table.render(), "name  w state  \u{fffd}[8mhidden\n");
     }
 }

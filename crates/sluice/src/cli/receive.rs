@@ -7,8 +7,8 @@ use sluice_client::{Delivered, Receive};
 
 use super::connect::ServerFlags;
 use super::error::NOTHING;
-use super::format::{length, now_ms, relative};
-use super::{CliError, Out, Result, duration, queue_weight, settle};
+use super::format::{length, now_ms, one_line, relative};
+use super::{CliError, Out, Result, duration, queue_weight};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
@@ -94,14 +94,14 @@ fn fields(message: &Delivered, acked: bool) -> String {
         relative(message.sent_at_ms)
     );
     if let Some(content_type) = &message.content_type {
-        text.push_str(&format!("  {content_type}"));
+        text.push_str(&format!("  {}", one_line(content_type)));
     }
     for (name, value) in &message.headers {
-        text.push_str(&format!("\n  {name}: {value}"));
+        text.push_str(&format!("\n  {}", one_line(&format!("{name}: {value}"))));
     }
     if !acked {
         let left = length(message.lease_until_ms.saturating_sub(now_ms()));
         text.push_str(&format!("\n  receipt {}, leased for {left}", message.receipt));
     }
-    settle::printable(&text)
+    text
 }

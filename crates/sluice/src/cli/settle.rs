@@ -199,8 +199,3 @@ fn tell(
     }
     Ok(())
 }
-
-/// Text that cannot steer the terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
-}

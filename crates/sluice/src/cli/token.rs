@@ -9,7 +9,7 @@ use sluice_front::access::Scope;
 
 use super::cert::scope;
 use super::connect::{Connection, ServerFlags};
-use super::format::time;
+use super::format::{one_line, time};
 use super::output::Table;
 use super::{Out, Result, duration};
 
@@ -137,15 +137,17 @@ fn line(entry: &Value) -> String {
     let text = |name: &str| entry[name].as_str().unwrap_or("-");
     let proof = entry["proof"].as_str().map_or_else(String::new, |proof| format!(" ({proof})"));
     let count = entry["count"].as_u64().map_or_else(String::new, |count| format!(", {count} times"));
-    format!(
-        "{}  {}{proof} at {}  {} {}  {}{count}\n",
+    let line = format!(
+        "{}  {}{proof} at {}  {} {}  {}{count}",
         time(entry["at_ms"].as_u64().unwrap_or_default()),
         text("who"),
         text("address"),
         text("operation"),
         text("target"),
         text("outcome")
-    )
+    );
+    // Callers choose some of it, and none of them writes lines here.
+    format!("{}\n", one_line(&line))
 }
 
 /// `sluice whoami`
@@ -162,4 +164,28 @@ pub(super) async fn whoami(args: WhoAmIArgs, out: Out) -> Result<u8> {
         table.render()
     })?;
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::line;
+
+    #[test]
+    fn an_entry_is_one_line_whatever_is_in_it() {
+        let entry = json!({
+            "at_ms": 0,
+            "who": "w",
+            "proof": "token 1",
+            "address": "::1",
+            "operation": "queue_purge",
+            "target": "x  403\n2026-11-21 \u{1b}[8m",
+            "outcome": "403",
+        });
+        assert_eq!(
+            line(&entry),
+            "1970-01-01 00:00:00Z  w (token 1) at ::1  queue_purge x  403 2026-11-21 \u{fffd}[8m  403\n"
+        );
+    }
 }
