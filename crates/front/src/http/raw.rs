@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use data_encoding::BASE64;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
@@ -175,13 +175,8 @@ pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<B
 fn deliver(message: &Delivered) -> Response<Body> {
     let blob = MessageBlob::parse(&message.blob);
     let payload = blob.map_or(Bytes::new(), |blob| message.blob.slice_ref(blob.payload));
-    let mut response = Response::new(Body::full(payload));
+    let mut response = respond::foreign(payload, blob.map(|blob| blob.content_type));
     let headers = response.headers_mut();
-    let content_type = blob.map(|blob| blob.content_type).filter(|text| !text.is_empty());
-    let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
-    headers
-        .insert(CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream")));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let delivery = &message.delivery;
     let mut put = |name: &'static str, value: Result<HeaderValue, _>| {
         if let Ok(value) = value {

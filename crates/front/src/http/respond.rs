@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
 use http::response::Response;
 
 use super::body::Body;
@@ -24,6 +26,21 @@ pub(crate) fn content(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     // State of a moment, and receipts are secrets: nothing of it belongs into a cache.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Octets of a client, under the content type that it gave them. Whoever looks at them with a browser must not run them as a
+/// page of this server.
+pub(crate) fn foreign(octets: Bytes, content_type: Option<&str>) -> Response<Body> {
+    let content_type = content_type.filter(|text| !text.is_empty());
+    let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
+    let mut response = content(StatusCode::OK, "application/octet-stream", octets);
+    let headers = response.headers_mut();
+    if let Some(content_type) = content_type {
+        headers.insert(CONTENT_TYPE, content_type);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     response
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use http::response::Response;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
@@ -50,13 +50,7 @@ pub(crate) async fn raw(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 fn octets(result: &Bytes) -> Response<Body> {
     let blob = MessageBlob::parse(result);
     let payload = blob.map_or(Bytes::new(), |blob| result.slice_ref(blob.payload));
-    let mut response = Response::new(Body::full(payload));
-    let content_type = blob.map(|blob| blob.content_type).filter(|text| !text.is_empty());
-    let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
-    let content_type = content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"));
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    respond::foreign(payload, blob.map(|blob| blob.content_type))
 }
 
 /// Waits as long as the client and the server do.

@@ -187,6 +187,8 @@ async fn raw_payloads_go_through_untouched() {
     assert_eq!(answer.header("content-type"), "application/pdf");
     assert_eq!(answer.header("sluice-message-id"), sent.json()["id"].as_str().unwrap());
     for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "sandbox; default-src 'none'"),
         ("sluice-queue", "q"),
         ("sluice-priority", "7"),
         ("sluice-attempt", "1"),

@@ -42,6 +42,9 @@ async fn a_result_is_waited_for() {
     let raw = server.get(&format!("{path}/raw")).await;
     assert_eq!((raw.status, &raw.body[..], raw.header("content-type")), (200, &b"42"[..], "text/plain"));
     assert_eq!(raw.header("sluice-state"), "done");
+    // A browser that is led here must not run what somebody else calls a page.
+    assert_eq!(raw.header("x-content-type-options"), "nosniff");
+    assert_eq!(raw.header("content-security-policy"), "sandbox; default-src 'none'");
     let stored = server.get(&format!("/v1/messages/{id}")).await.json();
     assert_eq!(
         (&stored["state"], &stored["payload"], &stored["result"]),
