@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, HOST, HeaderValue, ORIGIN};
+use http::header::{ALLOW, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
@@ -22,7 +22,7 @@ use super::permit::{identify, permit};
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, consumers, dead, extend, flows, groups, keys, limits, messages, namespaces,
+    admin, bulk, changes, consumers, dead, extend, flows, groups, hosts, keys, limits, messages, namespaces,
     openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
     tokens,
 };
@@ -116,6 +116,7 @@ pub(crate) fn admit(
     if operation.is_some_and(Operation::answers_at_length) {
         in_flight.share.has_room()?;
     }
+    hosts::check(context, head)?;
     check_origin(head)
 }
 
@@ -123,10 +124,7 @@ pub(crate) fn admit(
 fn check_origin(head: &Parts) -> Result<(), ApiError> {
     let Some(origin) = head.headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
-    let host = match head.uri.authority() {
-        Some(authority) => authority.as_str(),
-        None => head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
-    };
+    let host = hosts::host_of(head);
     match origin.split_once("://") {
         Some((_, authority)) if !host.is_empty() && authority.eq_ignore_ascii_case(host) => Ok(()),
         _ => {

@@ -33,6 +33,7 @@ mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;
+mod hosts;
 pub(crate) mod in_flight;
 pub(crate) mod json;
 mod keys;
@@ -65,6 +66,7 @@ pub(crate) mod testing;
 mod tokens;
 
 pub use compression::Compression;
+pub use hosts::Hosts;
 pub use openapi::openapi;
 pub use options::HttpOptions;
 pub use server::{Stopped, serve};

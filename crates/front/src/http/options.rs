@@ -6,6 +6,7 @@ use std::time::Duration;
 use sluice_engine::limits::Limits;
 
 use super::compression::Compression;
+use super::hosts::Hosts;
 use crate::access::{Access, Guard, GuardOptions};
 use crate::tls::Tls;
 
@@ -44,6 +45,8 @@ pub struct HttpOptions {
     pub tls: Option<Arc<Tls>>,
     /// Who may do what (default: everybody everything, until there is a token).
     pub access: Access,
+    /// Under which names it may be called while nobody is asked who they are (default: any).
+    pub hosts: Hosts,
     /// Who may connect.
     pub guard: Arc<Guard>,
     /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
@@ -72,6 +75,7 @@ impl Default for HttpOptions {
             compression: Compression::default(),
             tls: None,
             access: Access::default(),
+            hosts: Hosts::any(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
             allocations: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,5 +1,7 @@
 //! Bad input over the wire: each mistake has its status and code, and says where it is.
 
+use sluice_front::http::Hosts;
+
 use crate::client::{Bare, request};
 use crate::support::Server;
 
@@ -204,6 +206,38 @@ async fn pages_of_other_sites_may_not_call() {
     let own = format!("http://{}", server.address);
     let answer = server.call_with("POST", path, &[("origin", &own)], b"x").await;
     assert_eq!(answer.status, 201);
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_the_servers_may_not_call_it_while_nobody_is_asked() {
+    let names = || vec!["queue.example.org".to_owned()];
+    let server = Server::start_with(|http, _| http.hosts = Hosts::of_all(names())).await;
+    let ask = async |server: &Server, host: &str, rest: &str| {
+        let mut bare = Bare::connect(server.address).await;
+        bare.write(&format!("GET /v1/queues HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{rest}\r\n"))
+            .await;
+        bare.read_to_end().await
+    };
+    let (good, refused) = ("HTTP/1.1 200", "HTTP/1.1 403");
+    for own in ["127.0.0.1:7070", "localhost", "queue.example.org:7070"] {
+        assert!(ask(&server, own, "").await.starts_with(good), "{own}");
+    }
+    let answer = ask(&server, "evil.example:7070", "").await;
+    assert!(answer.starts_with(refused), "{answer}");
+    for part in ["forbidden_origin", "evil.example:7070", "--listen"] {
+        assert!(answer.contains(part), "{answer}");
+    }
+
+    let pages = Server::start_with(|http, _| http.hosts = Hosts::of_pages(names())).await;
+    assert!(ask(&pages, "other.example", "").await.starts_with(good));
+    for page in ["origin: http://evil.example\r\n", "sec-fetch-site: same-origin\r\n"] {
+        assert!(ask(&pages, "evil.example", page).await.starts_with(refused), "{page}");
+    }
+
+    // With the first identity every name will do: callers show who they are.
+    let token = r#"{"name":"root","scopes":["sluice://ns/*?perm=admin"]}"#;
+    assert_eq!(server.post("/v1/tokens", token).await.status, 201);
+    assert!(ask(&server, "evil.example:7070", "").await.starts_with("HTTP/1.1 401"));
 }
 
 #[tokio::test]

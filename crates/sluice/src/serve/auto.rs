@@ -81,7 +81,7 @@ fn is_good(files: &Files, names: &[String]) -> bool {
 }
 
 /// By what a server is reached: as this machine, and as the settings say.
-fn names(listen: &str) -> Vec<String> {
+pub(super) fn names(listen: &str) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     let host = listen.rsplit_once(':').map_or("", |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

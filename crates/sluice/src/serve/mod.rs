@@ -11,6 +11,7 @@ pub(crate) mod open_files;
 mod secured;
 mod stopping;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_engine::Limits;
 use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::codes::exit;
-use sluice_front::http::{HttpOptions, serve};
+use sluice_front::http::{Hosts, HttpOptions, serve};
 use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options};
 use tokio::runtime::Runtime;
@@ -118,6 +119,7 @@ fn serve_until_stopped(
         options.tls = secured.tls.clone();
         options.access = secured.access.clone();
         options.allocations = allocations;
+        options.hosts = hosts(config, secured.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
@@ -199,10 +201,21 @@ fn http_options(config: &Config) -> HttpOptions {
         compression: config.http_compression,
         tls: None,
         access: Access::default(),
+        hosts: Hosts::any(),
         guard: Arc::new(Guard::new(guard_options(config))),
         allocations: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         durability: shown(config),
+    }
+}
+
+/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate says which. Beyond
+/// this machine there may be any number of names, which only pages are kept from.
+fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
+    match (is_secured, address.ip().is_loopback()) {
+        (true, _) => Hosts::any(),
+        (false, true) => Hosts::of_all(auto::names(&config.listen)),
+        (false, false) => Hosts::of_pages(auto::names(&config.listen)),
     }
 }
 

@@ -210,7 +210,7 @@ fn a_journal_that_fails_ends_it_with_the_reason() {
 /// A request whose body never comes.
 fn half_a_request(server: &Server) -> std::net::TcpStream {
     let mut stream = std::net::TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
-    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
+    let head = "POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     stream

@@ -1,0 +1,122 @@
+//! Under which names a server may be called while nobody is asked who they are.
+//!
+//! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For the browser the
+//! page and this server are one then, and it lets the page read and write here. What gives it away is the name.
+
+use std::net::IpAddr;
+
+use http::header::{HOST, HeaderName, ORIGIN};
+use http::request::Parts;
+
+use super::context::Context;
+use super::errors::ApiError;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Longest name that an error repeats, in characters.
+const SHOWN_CHARS_MAX: usize = 128;
+
+/// Names of a server, beside addresses, `localhost` and what ends in `.localhost`.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    /// `None`: any name will do.
+    names: Option<Vec<String>>,
+    pages_only: bool,
+}
+
+impl Hosts {
+    /// Any name will do.
+    pub fn any() -> Hosts {
+        Hosts::default()
+    }
+
+    /// Every request has to call it by one of these.
+    pub fn of_all(names: Vec<String>) -> Hosts {
+        Hosts { names: Some(names), pages_only: false }
+    }
+
+    /// The same for requests of which a browser says that a page has made them; of others any name will do.
+    pub fn of_pages(names: Vec<String>) -> Hosts {
+        Hosts { names: Some(names), pages_only: true }
+    }
+
+    fn admits(&self, head: &Parts) -> bool {
+        let Some(names) = &self.names else { return true };
+        let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
+        is_own(names, host_of(head)) || (self.pages_only && !is_page())
+    }
+}
+
+/// What a request calls the server, with the port; empty: nothing.
+pub(super) fn host_of(head: &Parts) -> &str {
+    match head.uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
+    }
+}
+
+/// Whether a request may come under its name.
+pub(super) fn check(context: &Context, head: &Parts) -> Result<(), ApiError> {
+    if context.options.hosts.admits(head) || context.options.access.asks() {
+        return Ok(());
+    }
+    Err(refusal(host_of(head)))
+}
+
+#[cold]
+fn refusal(host: &str) -> ApiError {
+    let host: String = host.chars().take(SHOWN_CHARS_MAX).collect();
+    let message = format!(
+        "{host:?} is none of this server's names, and nobody is asked who they are here: call it by its address or as \
+         localhost, start it with that name in --listen, or make a token, with which every name will do"
+    );
+    ApiError::new("forbidden_origin", message).with(|o| o.text("host", &host))
+}
+
+fn is_own(names: &[String], authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        // An IPv6 address, which has no name to be mistaken.
+        Some(rest) => return rest.split_once(']').is_some_and(|(ip, _)| ip.parse::<IpAddr>().is_ok()),
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    };
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let is_local = || {
+        let last = host.rsplit('.').next().unwrap_or_default();
+        last.eq_ignore_ascii_case("localhost")
+    };
+    // Nothing is called by who speaks HTTP/1.0, which no browser does.
+    host.is_empty()
+        || host.parse::<IpAddr>().is_ok()
+        || is_local()
+        || names.iter().any(|name| name.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_own_names_are_told_from_others() {
+        let names = ["queue.example.org".to_owned()];
+        for own in [
+            "127.0.0.1:7070",
+            "[::1]:7070",
+            "10.0.0.9",
+            "localhost:7070",
+            "LOCALHOST.",
+            "a.localhost:1",
+            "Queue.Example.org:7070",
+            "",
+        ] {
+            assert!(is_own(&names, own), "{own}");
+        }
+        for other in [
+            "evil.example:7070",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "[evil]:1",
+            "example.org",
+        ] {
+            assert!(!is_own(&names, other), "{other}");
+        }
+    }
+}
