@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::PoisonError;
 
 use sluice_engine::Error;
-use sluice_journal::{FsDisk, RootKeys, keys_needed};
+use sluice_journal::{FsDisk, Keyring, RootKeys, keys_needed};
 pub use sluice_journal::{KeyId, KeyStatus, KeyUse};
 
 use crate::api::StartError;
@@ -57,8 +57,8 @@ impl Node {
     /// follows as it is compacted.
     ///
     /// # Errors
-    /// `invalid_argument` when the data is in memory or not encrypted, or when the source of the keys cannot give a new
-    /// one; `internal` when it, or a shard, has failed to. Trying again is safe.
+    /// `invalid_argument` when the data is in memory or not encrypted, or when the source of the keys does not give a
+    /// new one with those that files need; `internal` when it, or a shard, has failed to. Trying again is safe.
     pub async fn rotate_keys(&self) -> Result<KeyStatus, Error> {
         self.with_keyrings(Node::rotate_now).await
     }
@@ -105,12 +105,24 @@ impl Node {
             RotateError::Refused(reason) => refused(reason),
             RotateError::Failed(reason) => Error::Internal { reason },
         })?;
+        if let Some(missing) = keyrings.iter().find_map(|keyring| first_missing(keyring, &roots)) {
+            return Err(refused(format!(
+                "the new keys are without {missing}, under which files are still encrypted: nothing was changed; put it \
+                 behind the new one, and ask again"
+            )));
+        }
         for keyring in keyrings.iter() {
             keyring.replace(roots.clone()).map_err(|reason| Error::Internal { reason })?;
         }
         drop(keyrings);
         Ok(self.key_status())
     }
+}
+
+/// A key that these files need, and that is not among the roots.
+fn first_missing(keyring: &Keyring, roots: &RootKeys) -> Option<KeyId> {
+    let ids = roots.ids();
+    keyring.status().uses.into_keys().flatten().find(|used| !ids.contains(used))
 }
 
 fn refused(reason: String) -> Error {

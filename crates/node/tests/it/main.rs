@@ -8,6 +8,7 @@ mod delivery;
 mod directory;
 mod durability;
 mod halfway;
+mod keys;
 mod namespaces;
 mod newer;
 mod overload;

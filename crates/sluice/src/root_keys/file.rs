@@ -1,11 +1,13 @@
 //! The key file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use sluice_journal::RootKey;
 use sluice_journal::keys::SystemRandom;
 use zeroize::Zeroizing;
@@ -16,6 +18,8 @@ const ABOUT: &str = "\
 # Whoever has them and the data, or a backup of it, can read everything.
 ";
 
+/// What a key file ends with that is being written, behind the number of its process.
+const PART: &str = ".part";
 /// Longest key file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -120,9 +124,32 @@ fn head_len(text: &str) -> usize {
     text.split_inclusive('\n').take_while(is_head).map(str::len).sum()
 }
 
+/// Removes what servers have left beside a key file that were killed while they wrote it: keys lie in it.
+pub(super) fn remove_leftovers(path: &Path) {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let Some(entries) = path.parent().and_then(|above| fs::read_dir(above).ok()) else { return };
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
+    for entry in entries.flatten() {
+        let number = |part: OsString| {
+            part.to_str()?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(PART)?.parse().ok()
+        };
+        let Some(writer) = number(entry.file_name()).and_then(Pid::from_raw) else { continue };
+        // One with the number of this process is of one before it, as in a container.
+        let is_this = writer.as_raw_nonzero().get().cast_unsigned() == std::process::id();
+        if !is_this && test_kill_process(writer) != Err(Errno::SRCH) {
+            continue;
+        }
+        let left = entry.path();
+        match fs::remove_file(&left) {
+            Ok(()) => tracing::info!("removed {}, which a server that was killed has left", left.display()),
+            Err(error) => tracing::warn!("cannot remove {}, which holds keys: {error}", left.display()),
+        }
+    }
+}
+
 fn write_aside(path: &Path, text: &str) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
+    name.push(format!(".{}{PART}", std::process::id()));
     let aside = path.with_file_name(name);
     // What a process with this number has left over.
     match fs::remove_file(&aside) {

@@ -7,11 +7,14 @@ mod file;
 mod source;
 
 use std::io::Read;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process_group};
 use sluice_journal::keys::SystemRandom;
 use sluice_journal::{Encryption, KeyId, RootKey, RootKeys};
 use sluice_node::keys::{KeySource, RotateError};
@@ -78,6 +81,9 @@ impl Keeper {
     pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, String> {
         let needed = sluice_node::keys::needed(&self.data_dir).map_err(|error| error.to_string())?;
         let mut made = None;
+        if matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
+            file::remove_leftovers(&self.file()?);
+        }
         let roots = if encrypt || !needed.is_empty() {
             match self.read()? {
                 Some(roots) => roots,
@@ -131,7 +137,7 @@ impl Keeper {
                     "key_source is env:{name}, and there is no environment variable {name} with a text in it"
                 )
             })?),
-            RootKeySource::Command(line) => run(line)?,
+            RootKeySource::Command(line) => run(line, COMMAND_TIME)?,
         };
         let roots = RootKeys::parse(&text).map_err(|error| format!("{}: {error}", self.place()))?;
         Ok(Some(roots))
@@ -161,7 +167,8 @@ impl Keeper {
 
 impl KeySource for Keeper {
     fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError> {
-        let roots = self.must_read().map_err(RotateError::Failed)?;
+        // Whatever is wrong with it, the operator can put it right.
+        let roots = self.must_read().map_err(RotateError::Refused)?;
         if roots.current().is_some_and(|first| first.id() != current) {
             // The operator has put it there.
             return Ok(roots);
@@ -185,41 +192,53 @@ impl KeySource for Keeper {
     }
 }
 
-/// What a command prints.
-fn run(line: &str) -> Result<Zeroizing<String>, String> {
+/// What a command prints, which ends within so long.
+fn run(line: &str, time: Duration) -> Result<Zeroizing<String>, String> {
     let failed = |what: String| format!("the command of key_source {what}: {line}");
     let mut child = Command::new("sh")
         .args(["-c", line])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        // So that it can be ended with all that it has started.
+        .process_group(0)
         .spawn()
         .map_err(|error| failed(format!("cannot be started ({error})")))?;
-    let printed = child.stdout.take();
-    let reader = std::thread::spawn(move || {
-        let mut text = Zeroizing::new(String::new());
-        let read = printed.map(|printed| printed.take(COMMAND_BYTES_MAX).read_to_string(&mut text));
-        read.unwrap_or(Ok(0)).map(|_| text)
-    });
-    let begun = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if begun.elapsed() < COMMAND_TIME => std::thread::sleep(Duration::from_millis(10)),
-            Ok(None) => {
-                // It may end by itself just now.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed(format!("did not end within {} s", COMMAND_TIME.as_secs())));
-            }
-            Err(error) => return Err(failed(format!("cannot be waited for ({error})"))),
-        }
-    };
+    let ended = wait(&mut child, time);
+    if ended.is_err()
+        && let Some(group) = Pid::from_raw(child.id().cast_signed())
+    {
+        // It may have ended by itself just now.
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait();
+    }
+    let (status, text) = ended.map_err(failed)?;
     if !status.success() {
         return Err(failed(format!("ended with {status}")));
     }
-    match reader.join() {
-        Ok(Ok(text)) => Ok(text),
-        _ => Err(failed("printed what is no text".to_owned())),
+    Ok(text)
+}
+
+/// Waits until a command has ended, and its output with it.
+fn wait(child: &mut Child, time: Duration) -> Result<(ExitStatus, Zeroizing<String>), String> {
+    let begun = Instant::now();
+    let too_slow = || format!("did not end within {} s", time.as_secs());
+    let (done, read) = mpsc::channel();
+    let printed = child.stdout.take();
+    std::thread::spawn(move || {
+        let mut text = Zeroizing::new(String::new());
+        let read = printed.map(|printed| printed.take(COMMAND_BYTES_MAX).read_to_string(&mut text));
+        // Nobody waits any more when it took too long.
+        let _ = done.send(read.unwrap_or(Ok(0)).map(|_| text));
+    });
+    let text = read.recv_timeout(time).map_err(|_| too_slow())?;
+    let text = text.map_err(|_| "printed what is no text".to_owned())?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok((status, text)),
+            Ok(None) if begun.elapsed() < time => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) => return Err(too_slow()),
+            Err(error) => return Err(format!("cannot be waited for ({error})")),
+        }
     }
 }
 
@@ -285,6 +304,50 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let pid = file.display();
+        // The second has ended when what it started has not.
+        for line in [format!("sleep 60 & echo $! > {pid}; wait"), format!("sleep 60 & echo $! > {pid}")] {
+            let error = run(&line, Duration::from_secs(1)).unwrap_err();
+            assert!(error.contains("did not end within 1 s"), "{error}");
+            let started = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+            let started = Pid::from_raw(started).unwrap();
+            let is_gone = || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero()));
+                // One that nobody has waited for yet is dead all the same.
+                stat.map_or(true, |stat| stat.contains(") Z "))
+            };
+            let begun = Instant::now();
+            while !is_gone() {
+                assert!(begun.elapsed() < Duration::from_secs(10), "{line} goes on");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    #[test]
+    fn a_start_removes_what_a_killed_server_left_of_its_key_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        let part = |name: &str| dir.path().join(name);
+        // No process has the first number; the test's parent is there, and the others are none of a server's.
+        let (dead, own) =
+            (part("data.key.4194305.part"), part(&format!("data.key.{}.part", std::process::id())));
+        let living = part(&format!("data.key.{}.part", std::os::unix::process::parent_id()));
+        let foreign =
+            [part("data.key.x.part"), part("data.key.4194305.part.old"), part("other.key.4194305.part")];
+        for path in [&dead, &own, &living].into_iter().chain(&foreign) {
+            std::fs::write(path, text(1)).unwrap();
+        }
+        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        assert!(!dead.exists() && !own.exists() && living.exists());
+        assert!(foreign.iter().all(|path| path.exists()));
+    }
+
+    #[test]
     fn a_rotation_adds_a_key_to_the_file_or_takes_what_the_operator_gives() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
@@ -300,6 +363,12 @@ mod tests {
         let command = |line: String| keeper_of(RootKeySource::Command(line));
         let same = command(format!("echo {}", text(1))).rotate(id(1));
         assert!(matches!(same, Err(RotateError::Refused(why)) if why.contains("prints")));
+        for (line, why) in
+            [("echo rubbish", "key_source"), ("exit 3", "ended with"), ("true", "no key in it")]
+        {
+            let failed = command(line.to_owned()).rotate(id(1));
+            assert!(matches!(&failed, Err(RotateError::Refused(told)) if told.contains(why)), "{failed:?}");
+        }
         let given = command(format!("echo {} {}", text(2), text(1))).rotate(id(1)).unwrap();
         assert_eq!(given.ids(), [id(2), id(1)]);
     }
