@@ -8,7 +8,7 @@
 //! 101 bytes of index in all. A history entry takes 56 bytes more, the first optional field of a message another 48.
 //!
 //! Map: [`Engine`] the state and the door to it, [`command`] what can be asked and `record` its layout in the log,
-//! [`outcome`] what comes of it, [`query`] and [`flow`] what can be read, [`blob`] content type, headers and payload as one blob,
+//! [`outcome`] what comes of it, [`event`] what those hear who watch, [`query`] and [`flow`] what can be read, [`blob`] content type, headers and payload as one blob,
 //! [`options`] and [`chain`] what a send may say of a message,
 //! [`settings`], [`limit`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
 //! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden/*.txt`.
@@ -21,6 +21,7 @@ pub mod change;
 pub mod command;
 mod engine;
 pub mod error;
+pub mod event;
 pub mod flow;
 mod hash;
 pub mod id;

@@ -1,6 +1,7 @@
 //! What comes of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
 
 use crate::error::Error;
+use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::State;
 
@@ -30,6 +31,8 @@ pub struct Outcome {
     /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches: see
     /// [`crate::Engine::watch_ends`].
     pub ended: Vec<Ended>,
+    /// What happened to messages, in order; filled while the node watches: see [`crate::Engine::watch_events`].
+    pub events: Vec<Event>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
     pub ready: Vec<QueueId>,
 }
@@ -49,6 +52,7 @@ impl Outcome {
         self.cancelled.clear();
         self.released.clear();
         self.ended.clear();
+        self.events.clear();
         self.ready.clear();
     }
 

@@ -10,6 +10,8 @@ mod change;
 mod common;
 #[path = "random/consumers.rs"]
 mod consumers;
+#[path = "random/events.rs"]
+mod events;
 #[path = "random/manage.rs"]
 mod manage;
 #[path = "random/schedules.rs"]
@@ -23,6 +25,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use common::Driver;
 use sluice_engine::command::ScheduleFire;
+use sluice_engine::event::Event;
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
@@ -65,6 +68,8 @@ struct Run {
     /// A firing that comes twice.
     again: Option<ScheduleFire>,
     consumers: Vec<(NamespaceId, ConsumerId)>,
+    /// What was told with each record.
+    events: Vec<Vec<Event>>,
 }
 
 impl Run {
@@ -80,7 +85,9 @@ impl Run {
             ids: BTreeSet::new(),
             again: None,
             consumers: Vec::new(),
+            events: Vec::new(),
         };
+        run.driver.engine.watch_events(true);
         run.begin_epoch();
         for (limit, queue) in LIMITS.into_iter().zip(&QUEUES).take(3) {
             let (namespace, rules) = (NamespaceId::DEFAULT, run.rules());
@@ -99,6 +106,7 @@ impl Run {
     fn apply(&mut self, command: &Command<'_>) {
         assert_eq!(command.check(&Limits::default()), Ok(()), "{command:?}");
         self.driver.apply(self.now_us, command);
+        self.events.push(self.driver.out.events.clone());
         for delivery in &self.driver.out.deliveries {
             assert!(self.tokens.insert(delivery.receipt.token), "a token was given twice");
             assert!(delivery.lease_until_us > self.now_us);
@@ -213,6 +221,7 @@ fn a_restored_engine_goes_on_like_the_first() {
         let mut bytes = Vec::new();
         while !first.driver.engine.snapshot_step(10_000, &mut bytes) {}
         let mut second = restore(&bytes, 777);
+        second.watch_events(true);
         let from = first.driver.log.len();
         let mut outcomes = Vec::new();
         for _ in 0..400 {

@@ -13,6 +13,7 @@ use super::lookup::{namespace_not_found, queue_not_found};
 use crate::change::Verb;
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::hash::mix;
 use crate::id::{BlobRef, MessageId};
 use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
@@ -147,8 +148,9 @@ impl Engine {
                 self.remove_cancelled(slot, out);
                 return false;
             }
-            Verb::Hold => self.hold(slot),
+            Verb::Hold => self.hold(slot, out),
             Verb::Approve => {
+                self.tell(slot, EventKind::Approved, out);
                 let due_us = self.take_due(slot);
                 self.leave(slot);
                 self.admit(slot, due_us, out);
@@ -159,29 +161,33 @@ impl Engine {
             }
             Verb::Retry if self.messages.get(slot).state == Some(State::Dead) => self.redrive(slot, out),
             // The others are records of their own.
-            Verb::Retry | Verb::Move | Verb::Change => self.make_ready(slot, out),
+            Verb::Retry | Verb::Move | Verb::Change => {
+                self.tell(slot, EventKind::Retried, out);
+                self.make_ready(slot, out);
+            }
         }
         true
     }
 
     /// Delayed, ready or blocked to held. What is left of its delay is kept.
-    fn hold(&mut self, slot: u32) {
+    fn hold(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let timed = matches!(message.state, Some(State::Delayed | State::Blocked));
         if timed && message.time_us > self.now_us {
             let due_us = message.time_us;
             self.changed_mut(slot).due_us = due_us;
         }
-        self.make_held(slot, Reason::Hold);
+        self.make_held(slot, Reason::Hold, out);
     }
 
     /// A new message, which is in no state, waits for a person first.
-    pub(super) fn begin_held(&mut self, slot: u32, due_us: u64) {
+    pub(super) fn begin_held(&mut self, slot: u32, due_us: u64, out: &mut Outcome) {
         if due_us > self.now_us {
             self.changed_mut(slot).due_us = due_us;
         }
         self.claim_ordering(slot);
         self.enter_held(slot, Reason::Hold, self.now_us);
+        self.tell_why(slot, EventKind::Held, Reason::Hold, out);
     }
 
     /// When a held message may be ready at the earliest; forgets it.
@@ -202,11 +208,13 @@ impl Engine {
     /// Out of its queue for good, counted as cancelled.
     pub(super) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
+        self.tell(slot, EventKind::Cancelled, out);
         self.fail_chain(slot, Reason::Cancelled, out);
         self.remove(slot, out);
     }
 
     fn set_fields(&mut self, slot: u32, fields: SetFields, tags: BlobRef, out: &mut Outcome) {
+        self.tell(slot, EventKind::Changed, out);
         if let Some(max_attempts) = fields.max_attempts {
             self.messages.get_mut(slot).max_attempts = max_attempts;
         }

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::sweep::Work;
 use crate::error::Error;
+use crate::event::{EventDetail, EventKind};
 use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
@@ -51,6 +52,7 @@ impl Engine {
         if ids.is_empty() {
             self.stop_redrive(queue_slot);
             let messages = self.drop_counters(queue_slot, &[State::Dead]);
+            self.tell_dropped(queue_slot, messages, "deleted", out);
             let queue = self.queues.get_mut(queue_slot);
             queue.dead_generation += 1;
             queue.dead_deleted_below = queue.dead_generation;
@@ -62,6 +64,7 @@ impl Engine {
             let queue = engine.queues.get_mut(engine.messages.get(slot).queue);
             queue.counters.dropped += 1;
             engine.totals.dropped += 1;
+            engine.tell_more(slot, EventKind::Dropped, EventDetail::Why("deleted"), out);
             engine.remove(slot, out);
         })
     }
@@ -109,6 +112,7 @@ impl Engine {
         message.deliveries = 0;
         self.queues.get_mut(message.queue).counters.redriven += 1;
         self.totals.redriven += 1;
+        self.tell(slot, EventKind::Redriven, out);
         self.retake_unique(slot);
         self.forget_end(slot);
         self.begin_age(slot);

@@ -8,6 +8,7 @@
 use super::Engine;
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::id::QueueId;
 use crate::limits::DELAY_MS_MAX;
 use crate::options::Expires;
@@ -79,6 +80,7 @@ impl Engine {
             OnExpire::DeadLetter => self.make_dead(slot, reason, out),
             OnExpire::Drop => {
                 self.count_each(slot, |counters| counters.dropped += 1);
+                self.tell_why(slot, EventKind::Dropped, reason, out);
                 self.fail_chain(slot, reason, out);
                 self.remove(slot, out);
             }

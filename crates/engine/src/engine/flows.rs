@@ -179,7 +179,9 @@ impl Engine {
         // Held by a person, or for its damaged payload: it goes on when it is let go.
         let held = message.state == Some(State::Held);
         match (verdict, on_parent_failed) {
-            (Verdict::Failed, OnParentFailed::Hold) if blocked => self.make_held(slot, Reason::ParentFailed),
+            (Verdict::Failed, OnParentFailed::Hold) if blocked => {
+                self.make_held(slot, Reason::ParentFailed, out);
+            }
             (Verdict::Failed, OnParentFailed::Cancel) if blocked || held => self.remove_cancelled(slot, out),
             (Verdict::Run, _) if blocked => {
                 let time_us = message.time_us;

@@ -129,7 +129,7 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
-        let slot = self.place_message(place, blob, item);
+        let slot = self.place_message(place, blob, item, out);
         let options = item.options.and_then(read_options);
         self.add_extras(slot, item.backoff, options.as_ref());
         if let Some(SendOptions { chain: Chain::Laid(laid), .. }) = options {
@@ -151,7 +151,7 @@ impl Engine {
         self.flows.sent.push(slot);
         let due_us = self.due_us(item.deliver);
         if options.is_some_and(|options| options.hold) {
-            self.begin_held(slot, due_us);
+            self.begin_held(slot, due_us, out);
         } else {
             self.admit(slot, due_us, out);
         }

@@ -5,7 +5,7 @@
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
 //! long, `length` for queues that hold too much, `flows`, `groups` and `chains` for what waits for what, or follows, `schedules` for what is
 //! sent at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
-//! those who look, `snapshot` and `restore`, and `recount`
+//! those who look, `events` for those who watch, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
 //! Decided here:
@@ -24,6 +24,7 @@ mod change;
 mod consumers;
 mod damage;
 mod dead;
+mod events;
 mod expiry;
 mod fair;
 mod flow_view;
@@ -58,6 +59,7 @@ mod unique;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::error::Error;
+use crate::event::Watched;
 use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -132,8 +134,8 @@ pub struct Engine {
     queue_defaults: AllDefaults,
     /// Queues whose dead letters are redriven at a rate, by the time of the next slice. Derived.
     redrives: BTreeSet<(u64, u32)>,
-    /// Whether somebody wants to hear of messages' ends; no part of the state.
-    watching: bool,
+    /// What somebody wants to hear of; no part of the state.
+    watched: Watched,
     snapshot: Option<Snapshot>,
     /// Reused by each receive over several queues.
     weighted: Vec<Weighted>,
@@ -160,13 +162,16 @@ impl Engine {
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
-        if self.flows.is_due() | !self.queue_limits.touched.is_empty() | (self.consumers.totals.attached > 0)
-        {
+        let entails = self.flows.is_due()
+            | !self.queue_limits.touched.is_empty()
+            | (self.consumers.totals.attached > 0);
+        if entails | self.watched.has(Watched::EVENTS) {
             self.follow_up(out);
         }
     }
 
-    /// What a record entails beyond what it says, where there are flows, limits or consumers with credit.
+    /// What a record entails beyond what it says, where there are flows, limits or consumers with credit, and what those hear who
+    /// watch.
     #[inline(never)]
     fn follow_up(&mut self, out: &mut Outcome) {
         if self.flows.is_due() {
@@ -177,6 +182,9 @@ impl Engine {
         }
         if self.consumers.totals.attached > 0 {
             self.deliver_all(out);
+        }
+        if self.watched.has(Watched::EVENTS) {
+            self.tell_deliveries(out);
         }
     }
 

@@ -6,6 +6,8 @@
 
 use super::Engine;
 use crate::error::Error;
+use crate::event::{EventDetail, EventKind};
+use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::state::message::{Reason, SIBLINGS, mark};
@@ -61,6 +63,8 @@ impl Engine {
         self.messages.get_mut(slot).queue = to;
         self.join_siblings(slot);
         self.count_moved(slot, from, to);
+        let from = QueueId(self.queues.get(from).number);
+        self.tell_more(slot, EventKind::Moved, EventDetail::From(from), out);
         self.enter_keys(slot, &keys);
     }
 

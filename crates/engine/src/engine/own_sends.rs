@@ -120,7 +120,7 @@ impl Engine {
         out: &mut Outcome,
     ) {
         let item = &send.item;
-        let slot = self.place_message(place, send.blob, item);
+        let slot = self.place_message(place, send.blob, item, out);
         let given = options.given();
         if given.is_some() || item.backoff.is_some() {
             self.add_extras(slot, item.backoff, given);
@@ -134,7 +134,7 @@ impl Engine {
         }
         let due_us = self.due_us(item.deliver);
         if options.hold {
-            self.begin_held(slot, due_us);
+            self.begin_held(slot, due_us, out);
         } else {
             self.admit(slot, due_us, out);
         }

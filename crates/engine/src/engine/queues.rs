@@ -107,6 +107,7 @@ impl Engine {
         let queue_slot = self.require_queue(namespace, name)?;
         let waiting = [State::Delayed, State::Ready, State::Held, State::Blocked];
         let messages = self.drop_counters(queue_slot, &waiting);
+        self.tell_dropped(queue_slot, messages, "purged", out);
         let queue = self.queues.get_mut(queue_slot);
         queue.waiting_generation = queue.waiting_generation.wrapping_add(1);
         queue.ready = Ready::default();
@@ -129,18 +130,19 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let queue_slot = self.require_queue(namespace, name)?;
-        let messages = self.delete_queue(queue_slot);
+        let messages = self.delete_queue(queue_slot, out);
         self.begin_work(Work::Queue(queue_slot), out);
         out.reply = Reply::Count { messages };
         Ok(())
     }
 
     /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
-    pub(super) fn delete_queue(&mut self, queue_slot: u32) -> u64 {
+    pub(super) fn delete_queue(&mut self, queue_slot: u32, out: &mut Outcome) -> u64 {
         self.leave_limit(queue_slot);
         self.stop_redrive(queue_slot);
         self.leave_consumers(queue_slot);
         let messages = self.drop_counters(queue_slot, &State::ALL);
+        self.tell_dropped(queue_slot, messages, "queue_deleted", out);
         let queue = self.queues.get_mut(queue_slot);
         queue.deleted = true;
         self.queue_names.remove(queue_hash(queue.namespace, &queue.name), queue_slot);

@@ -8,6 +8,7 @@ use super::Engine;
 use super::own_sends::OwnSend;
 use super::sweep::Work;
 use crate::error::Error;
+use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::{Ended, Outcome};
@@ -31,22 +32,31 @@ impl Engine {
         let message = self.messages.get(slot);
         let retained = self.queues.get(message.queue).settings.retains_done();
         if message.extras == NIL && result.is_none() && !retained {
-            return self.finish_for_good(slot, out);
+            if self.watched.any() {
+                self.tell_done(slot, out);
+            }
+            return self.remove(slot, out);
         }
         self.finish_with_result(slot, result, retained, out);
     }
 
-    #[inline(always)]
-    fn finish_for_good(&mut self, slot: u32, out: &mut Outcome) {
-        if self.watching {
-            let id = self.id_of_slot(slot);
-            out.ended.push(Ended { id, state: Some(State::Done) });
+    /// A message of which nothing is kept was acked.
+    #[cold]
+    fn tell_done(&self, slot: u32, out: &mut Outcome) {
+        self.tell(slot, EventKind::Acked, out);
+        self.tell_gone(slot, out);
+    }
+
+    /// A message that is done is about to go.
+    fn tell_gone(&self, slot: u32, out: &mut Outcome) {
+        if self.watched.has(Watched::ENDS) {
+            out.ended.push(Ended { id: self.id_of_slot(slot), state: Some(State::Done) });
         }
-        self.remove(slot, out);
     }
 
     #[inline(never)]
     fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
+        self.tell(slot, EventKind::Acked, out);
         let queue_slot = self.messages.get(slot).queue;
         let id = self.id_of_slot(slot);
         let asked = self.extras.results(self.messages.get(slot).extras);
@@ -80,7 +90,8 @@ impl Engine {
             {
                 self.release_blob(result, out);
             }
-            self.finish_for_good(slot, out);
+            self.tell_gone(slot, out);
+            self.remove(slot, out);
         }
         if let Some(reply) = reply {
             self.send_reply(queue_slot, id.namespace, &reply, result.unwrap_or(BlobRef::EMPTY), out);
@@ -226,7 +237,7 @@ impl Engine {
 
     /// Whether [`Outcome::ended`] is filled: worth it only while somebody waits for results. No part of the state.
     pub fn watch_ends(&mut self, watch: bool) {
-        self.watching = watch;
+        self.watched.set(Watched::ENDS, watch);
     }
 
     /// Refuses a reply queue that does not exist, where queues are not created by use.

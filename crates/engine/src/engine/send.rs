@@ -5,6 +5,7 @@ use super::{Engine, internal};
 use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, QueueId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
 use crate::options::{Expires, SendOptions};
@@ -330,6 +331,9 @@ impl Engine {
         queue.bytes[State::Ready as usize] += send.bytes;
         self.totals.states[State::Ready as usize] += count;
         out.ready.push(QueueId(queue.number));
+        if self.watched.has(Watched::EVENTS) {
+            self.tell_sent(queue_slot, first, send.count, out);
+        }
         true
     }
 
@@ -357,12 +361,12 @@ impl Engine {
         blob: BlobRef,
         out: &mut Outcome,
     ) {
-        let slot = self.place_message(place, blob, item);
+        let slot = self.place_message(place, blob, item, out);
         let due_us = self.due_us(item.deliver);
         if item.backoff.is_some() || item.options.is_some() {
             self.insert_optional(slot, item, due_us, out);
         } else if due_us > self.now_us {
-            self.enter_delayed(slot, due_us);
+            self.enter_delayed(slot, due_us, out);
         } else {
             self.enter_ready(slot, out);
         }
@@ -380,7 +384,7 @@ impl Engine {
             self.enter_chain(slot, laid);
         }
         if options.is_some_and(|options| options.hold) {
-            self.begin_held(slot, due_us);
+            self.begin_held(slot, due_us, out);
         } else {
             self.admit(slot, due_us, out);
         }
@@ -398,7 +402,13 @@ impl Engine {
 
     /// Puts a new message into its slot, directory and queue; it is in no state yet.
     #[inline]
-    pub(super) fn place_message(&mut self, place: Place, blob: BlobRef, item: &SendItemRecord<'_>) -> u32 {
+    pub(super) fn place_message(
+        &mut self,
+        place: Place,
+        blob: BlobRef,
+        item: &SendItemRecord<'_>,
+        out: &mut Outcome,
+    ) -> u32 {
         let (priority, max_attempts) = (item.priority, item.max_attempts);
         let message =
             Message::new(place.queue_slot, place.sequence, self.now_us, blob, priority, max_attempts);
@@ -407,6 +417,7 @@ impl Engine {
         namespace.directory.insert(place.sequence, slot);
         namespace.last_sequence = place.sequence;
         self.queues.get_mut(place.queue_slot).all.push_back(&mut self.messages, slot);
+        self.tell(slot, EventKind::Sent, out);
         slot
     }
 

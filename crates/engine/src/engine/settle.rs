@@ -3,6 +3,7 @@
 use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::hash::mix;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
 use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
@@ -60,16 +61,19 @@ impl Engine {
             }
             Settlement::Nack { delay_ms } => {
                 self.count_each(slot, |counters| counters.nacked += 1);
+                self.tell(slot, EventKind::Nacked, out);
                 self.record_attempt(slot, AttemptEnd::Nacked, error, out);
                 self.nack(slot, delay_ms, out);
             }
             Settlement::Release { delay_ms } => {
                 self.count_each(slot, |counters| counters.released += 1);
+                self.tell(slot, EventKind::Released, out);
                 self.record_attempt(slot, AttemptEnd::Released, error, out);
                 self.release(slot, delay_ms, out);
             }
             Settlement::Reject => {
                 self.count_each(slot, |counters| counters.rejected += 1);
+                self.tell(slot, EventKind::Rejected, out);
                 self.record_attempt(slot, AttemptEnd::Rejected, error, out);
                 self.make_dead(slot, Reason::Rejected, out);
             }
@@ -199,7 +203,7 @@ impl Engine {
             // It stays for the operator to see.
             self.disarm(slot);
             self.forget_end(slot);
-            self.make_held(slot, Reason::PayloadDamaged);
+            self.make_held(slot, Reason::PayloadDamaged, out);
         }
         Ok(())
     }

@@ -200,7 +200,7 @@ impl Engine {
                 break;
             };
             *budget -= 1;
-            self.delete_queue(queue_slot);
+            self.delete_queue(queue_slot, out);
             self.list_work(Work::Queue(queue_slot));
         }
         let namespace = self.namespaces.get(slot);

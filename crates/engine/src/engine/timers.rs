@@ -1,6 +1,7 @@
 //! Tick: what is due happens, a slice at a time.
 
 use super::Engine;
+use crate::event::EventKind;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
@@ -33,7 +34,10 @@ impl Engine {
         match self.messages.get(slot).state {
             Some(State::Leased) => self.expire(slot, out),
             Some(State::Done) => self.end_keeping(slot, out),
-            _ => self.make_ready(slot, out),
+            _ => {
+                self.tell(slot, EventKind::Due, out);
+                self.make_ready(slot, out);
+            }
         }
     }
 
@@ -44,9 +48,11 @@ impl Engine {
         }
         if self.is_given_back(slot) {
             self.count_each(slot, |counters| counters.released += 1);
+            self.tell(slot, EventKind::Released, out);
             self.record_attempt(slot, AttemptEnd::Released, None, out);
             return self.release(slot, 0, out);
         }
+        self.tell(slot, EventKind::Expired, out);
         self.record_attempt(slot, AttemptEnd::Expired, None, out);
         let message = self.messages.get(slot);
         if !plant::is(Plant::DropCounter) {

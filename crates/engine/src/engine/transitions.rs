@@ -1,6 +1,7 @@
 //! How a message goes from one state into another. Each transition is one function; all of them keep the counters.
 
 use super::Engine;
+use crate::event::{EventDetail, EventKind, Watched};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, Counters, State};
@@ -31,7 +32,7 @@ impl Engine {
     pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         if self.messages.get(slot).extras == NIL {
             if time_us > self.now_us {
-                return self.enter_delayed(slot, time_us);
+                return self.enter_delayed(slot, time_us, out);
             }
         } else if !self.pass_options(slot, time_us, out) {
             return;
@@ -50,7 +51,7 @@ impl Engine {
         let options = self.extras.options(self.messages.get(slot).extras);
         let Some(&Options { ordering, limit, flow, .. }) = options else {
             if time_us > self.now_us {
-                self.enter_delayed(slot, time_us);
+                self.enter_delayed(slot, time_us, out);
             }
             return time_us <= self.now_us;
         };
@@ -61,7 +62,7 @@ impl Engine {
         let delayed = time_us > self.now_us;
         if ordering != NIL {
             if delayed && self.steps_aside(slot) {
-                self.enter_delayed(slot, time_us);
+                self.enter_delayed(slot, time_us, out);
                 self.free_ordering(slot, ordering, out);
                 return false;
             }
@@ -70,7 +71,7 @@ impl Engine {
             }
         }
         if delayed {
-            self.enter_delayed(slot, time_us);
+            self.enter_delayed(slot, time_us, out);
             return false;
         }
         limit == NIL || self.pass_limit(slot, limit)
@@ -79,14 +80,14 @@ impl Engine {
     /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
     #[inline]
     pub(super) fn give_up(&mut self, slot: u32, out: &mut Outcome) {
-        if self.watching || self.messages.get(slot).extras != NIL {
+        if self.watched.any() || self.messages.get(slot).extras != NIL {
             self.give_up_all(slot, out);
         }
     }
 
     #[inline(never)]
     fn give_up_all(&mut self, slot: u32, out: &mut Outcome) {
-        if self.watching {
+        if self.watched.has(Watched::ENDS) {
             self.tell_end(slot, out);
         }
         if let Some(flow) = self.flow_of(slot) {
@@ -113,6 +114,7 @@ impl Engine {
     pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
+        self.tell_why(slot, EventKind::Died, reason, out);
         self.fail_chain(slot, reason, out);
         if self.forward(slot, reason, out) {
             return;
@@ -135,10 +137,11 @@ impl Engine {
     }
 
     /// Any state to held.
-    pub(super) fn make_held(&mut self, slot: u32, reason: Reason) {
+    pub(super) fn make_held(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.enter_held(slot, reason, self.now_us);
+        self.tell_why(slot, EventKind::Held, reason, out);
     }
 
     /// Like [`Engine::enter_ready`], into the held ones, among which it is since `since_us`.
@@ -298,13 +301,16 @@ impl Engine {
     }
 
     /// Like [`Engine::enter_ready`], into the delayed ones.
-    pub(super) fn enter_delayed(&mut self, slot: u32, time_us: u64) {
+    pub(super) fn enter_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.state = Some(State::Delayed);
         message.generation = self.queues.get(message.queue).waiting_generation;
         message.time_us = time_us;
         self.wheel.insert(&mut self.messages, slot, self.now_us);
         self.count_in(slot);
+        if self.watched.has(Watched::EVENTS) {
+            self.tell_more(slot, EventKind::Delayed, EventDetail::Until(time_us), out);
+        }
     }
 
     /// Like [`Engine::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::Engine;
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::id::{BlobRef, MessageId};
 use crate::limits::UNIQUE_KEYS_LINGERING_MAX;
 use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
@@ -197,8 +198,12 @@ impl Engine {
         };
         let unique = item.options.and_then(unique_of);
         match (first.filter(waits), unique.map(|unique| unique.on_duplicate)) {
-            (Some(slot), Some(OnDuplicate::ReplacePayload)) => self.replace_blob(slot, blob, out),
+            (Some(slot), Some(OnDuplicate::ReplacePayload)) => {
+                self.tell(slot, EventKind::Changed, out);
+                self.replace_blob(slot, blob, out);
+            }
             (Some(slot), Some(OnDuplicate::Debounce)) => {
+                self.tell(slot, EventKind::Changed, out);
                 self.release_blob(blob, out);
                 self.put_off(slot, item.deliver, out);
             }

@@ -8,7 +8,7 @@
 //!
 //! - `refused CODE: ...` by the check before it is proposed, or `error CODE: ...` when it is applied;
 //! - its reply, its results item by item, its deliveries, those to consumers with `to NUMBER`;
-//! - after `watch on`, the messages that `ended`;
+//! - after `watch on`, the messages that `ended`; after `events on`, the events;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
 mod parse;

@@ -86,6 +86,10 @@ impl Player {
                 self.driver.engine.watch_ends(*what == "on");
                 Vec::new()
             }
+            ("events", [what]) => {
+                self.driver.engine.watch_events(*what == "on");
+                Vec::new()
+            }
             ("change", [verb, ids @ ..]) => self.change(line, verb, ids),
             ("attach", [name, queues @ ..]) => self.run(&Command::Attach(Attach {
                 namespace,

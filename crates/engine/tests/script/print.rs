@@ -2,6 +2,7 @@
 
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::Deliver;
+use sluice_engine::event::{Event, EventDetail};
 use sluice_engine::flow::{FlowNode, FlowParent, FlowView};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId};
 use sluice_engine::outcome::{Delivery, Ended, Reply};
@@ -43,6 +44,7 @@ impl Player {
         lines.extend(cancelled.map(|(to, receipt)| format!("cancelled {} of {}", id(receipt.id), to.0)));
         let ended = |end: &Ended| format!("{} ended {}", id(end.id), end.state.map_or("gone", State::name));
         lines.extend(out.ended.iter().map(ended));
+        lines.extend(out.events.iter().map(|event| self.event(event)));
         if !out.released.is_empty() {
             lines.push(format!("released {}", blobs(&out.released)));
         }
@@ -52,6 +54,31 @@ impl Player {
             lines.push(format!("ready {}", names.join(" ")));
         }
         lines
+    }
+
+    fn event(&self, event: &Event) -> String {
+        let queue = |queue| self.driver.engine.queue_name(queue).unwrap_or("(gone)");
+        let what = match (event.id, &event.detail) {
+            (Some(message), _) => id(message),
+            (None, EventDetail::Many { messages, name, .. }) => format!("{messages} of {name}"),
+            (None, _) => "(nothing)".into(),
+        };
+        let mut text = format!("event {} {what} in {}", event.kind.name(), queue(event.queue));
+        if event.attempt > 0 {
+            text.push_str(&format!(", attempt {}", event.attempt));
+        }
+        match &event.detail {
+            EventDetail::None => {}
+            EventDetail::Until(until_us) => text.push_str(&format!(", until {}", self.time(*until_us))),
+            EventDetail::Lease { until_us, consumer } => {
+                text.push_str(&format!(", lease until {}", self.time(*until_us)));
+                let to = consumer.map_or_else(String::new, |consumer| format!(", to {}", consumer.0));
+                text.push_str(&to);
+            }
+            EventDetail::Why(why) | EventDetail::Many { why, .. } => text.push_str(&format!(" ({why})")),
+            EventDetail::From(from) => text.push_str(&format!(", from {}", queue(*from))),
+        }
+        text
     }
 
     fn reply(&self, reply: Reply) -> Option<String> {
