@@ -34,6 +34,7 @@ fn a_server_without_file_descriptors_waits_and_goes_on() {
         mailbox_requests: 1_024,
         mailbox_bytes: 256 << 20,
         waiting_receives: 100,
+        events: Default::default(),
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,

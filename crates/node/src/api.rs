@@ -13,6 +13,7 @@ use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
 use sluice_journal::Encryption;
 
 use crate::keys::KeySource;
+pub use crate::shard::feeds::EventOptions;
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -46,6 +47,8 @@ pub struct Options {
     pub mailbox_bytes: u64,
     /// Most receives that wait for messages, and as many waits for results, per shard.
     pub waiting_receives: usize,
+    /// How much is kept for those who read events.
+    pub events: EventOptions,
     /// Bytes kept free for draining a full disk.
     pub reserve_bytes: u64,
     /// Free bytes below which a warning is given.
@@ -223,6 +226,8 @@ pub struct ShardMetrics {
     pub waiting_receives: u64,
     /// Consumers that are attached.
     pub consumers: ConsumerTotals,
+    /// Readers of events.
+    pub event_readers: u64,
     /// Requests in the mailbox.
     pub mailbox: u64,
     /// Epoch of this start.

@@ -4,7 +4,7 @@
 //! What does not live here: behaviour (that is the engine's) and bytes on the wire (that is the fronts').
 //!
 //! Map: [`shard`] the unit of order as a step function, `driver` the threads around it, [`mailbox`] the way in,
-//! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`, `consumer`,
+//! [`clock`] the log's time, `start` and [`shard::recover`] from files to a running node, `handle` with `looking`, `watching`, `consumer`,
 //! `namespaces`, `schedules`, `metrics`, [`bulk`], [`backup`] and [`keys`] what callers can ask, [`api`] the types that they see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -34,9 +34,12 @@ pub mod schedule;
 mod schedules;
 pub mod shard;
 mod start;
+mod watching;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
+pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
+pub use shard::feeds::Reader;

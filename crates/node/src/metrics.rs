@@ -24,6 +24,7 @@ fn figures(at: &mut Looking<'_>) -> ShardMetrics {
         queues: at.engine.queue_count(),
         waiting_receives: at.waiting as u64,
         consumers: at.engine.consumer_totals(),
+        event_readers: at.event_readers as u64,
         mailbox: 0,
         epoch: at.engine.epoch(),
         // A journal in memory counts nothing itself.

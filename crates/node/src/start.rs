@@ -168,6 +168,7 @@ impl Starting<'_> {
             log_clock,
             mailbox: self.mailboxes[number as usize].clone(),
             waiting_max: self.options.waiting_receives,
+            events: self.options.events,
         }))
     }
 

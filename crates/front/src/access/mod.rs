@@ -38,6 +38,7 @@ pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
 pub use guard::{Guard, GuardOptions, Slot, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
+pub(crate) use pattern::Patterns;
 pub use peer::Peer;
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
 pub use rate::RequestRate;

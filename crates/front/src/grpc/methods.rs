@@ -1,4 +1,4 @@
-//! The one table of calls with one answer: each is an operation of the HTTP API.
+//! The one table of calls with one request: each is an operation of the HTTP API.
 
 use crate::http::routes::{Operation, ROUTES};
 
@@ -22,6 +22,8 @@ pub(super) static METHODS: &[(&str, Operation)] = &[
     ("Messages/SendGroup", Operation::GroupSend),
     ("Messages/GetGroup", Operation::GroupShow),
     ("Messages/GetFlow", Operation::FlowShow),
+    ("Events/Watch", Operation::Events),
+    ("Events/WatchQueue", Operation::QueueEvents),
     ("Queues/List", Operation::QueueList),
     ("Queues/Get", Operation::QueueShow),
     ("Queues/Put", Operation::QueuePut),

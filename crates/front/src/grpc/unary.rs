@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, Uri, Version};
@@ -15,6 +15,7 @@ use super::methods::route_of;
 use super::schema::{Kind, MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::to_json::{Rows, read_rows, text_of, write_object};
+use super::watching::{streams, watch};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};
 use crate::access::{Caller, Peer};
@@ -59,7 +60,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Incoming) -> Res
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
     let result = match begin(context, head, in_flight, &mut by, route, is_http2) {
         Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, head, body)),
-        Ok(()) => answer(context, in_flight, head, &mut by, route, body).await.map(success_with),
+        Ok(()) => answer(context, in_flight, head, &mut by, route, body).await,
         Err(error) => Err(error),
     };
     let (response, status) = match result {
@@ -76,7 +77,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Incoming) -> Res
 
 /// Who calls, and what about.
 struct By<'p> {
-    peer: &'p Peer,
+    peer: &'p Arc<Peer>,
     caller: Caller,
     /// For the audit log.
     target: String,
@@ -122,7 +123,7 @@ fn check_call(head: &Parts, is_http2: bool) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The message that answers.
+/// The answer: a message, or a stream of them.
 async fn answer(
     context: &Arc<Context>,
     in_flight: &Arc<InFlight>,
@@ -130,7 +131,7 @@ async fn answer(
     by: &mut By<'_>,
     route: Option<usize>,
     body: Incoming,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Response<Body>, ApiError> {
     let path = head.uri.path();
     let (Some(route), Some((input, output))) = (route.map(|at| &ROUTES[at]), schema().call(path)) else {
         return Err(no_such_call(path));
@@ -154,9 +155,17 @@ async fn answer(
         name: Cow::Borrowed(&*asked.name),
     };
     permit(by.peer, head, &by.caller, route, &captured)?;
-    let response = asked.call(context, in_flight, by, route).await?;
-    let json = response.into_body().into_bytes();
-    from_json::encode(output, &json).map_err(|error| {
+    let (caller, peer) = (&by.caller, by.peer);
+    let (of_call, namespace) = (&asked.head, asked.namespace.as_deref());
+    let call = Call { context, in_flight, head: of_call, caller, peer, namespace, name: &asked.name };
+    if streams(route.operation) {
+        return watch(&call, route.operation, head.headers.get(AUTHORIZATION).cloned(), output).await;
+    }
+    // An empty body says as much as an object without fields, and all calls take it.
+    let body = if asked.json == b"{}" { Bytes::new() } else { asked.json.into() };
+    let response = operate(&call, route.operation, Inbound::There(body)).await?;
+    let message = from_json::encode(output, &response.into_body().into_bytes());
+    message.map(success_with).map_err(|error| {
         ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
     })
 }
@@ -218,22 +227,6 @@ impl Asked {
         };
         let head = head(route, &query, idempotency_key)?;
         Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
-    }
-
-    async fn call(
-        self,
-        context: &Arc<Context>,
-        in_flight: &Arc<InFlight>,
-        by: &By<'_>,
-        route: &Route,
-    ) -> Result<Response<Body>, ApiError> {
-        let Asked { namespace, name, head, json } = self;
-        // An empty body says as much as an object without fields, and all calls take it.
-        let body = if json == b"{}" { Bytes::new() } else { json.into() };
-        let (caller, peer) = (&by.caller, by.peer);
-        let (head, namespace) = (&head, namespace.as_deref());
-        let call = Call { context, in_flight, head, caller, peer, namespace, name: &name };
-        operate(&call, route.operation, Inbound::There(body)).await
     }
 }
 

@@ -298,6 +298,14 @@ impl Body {
         Body { content: Content::Stream(stream), trailers: None, in_flight: None }
     }
 
+    /// The same, and trailers behind them, unless it breaks off.
+    pub(crate) fn stream_with_trailers(
+        stream: mpsc::Receiver<io::Result<Bytes>>,
+        trailers: HeaderMap,
+    ) -> Body {
+        Body { trailers: Some(trailers), ..Body::stream(stream) }
+    }
+
     /// The frames of a protocol that has a body of its own.
     pub(crate) fn other(
         body: impl http_body::Body<Data = Bytes, Error = io::Error> + Send + 'static,
@@ -353,7 +361,10 @@ impl http_body::Body for Body {
             Content::Full(bytes) => bytes.split_to(bytes.len().min(PIECE_BYTES)),
             Content::Stream(stream) => match stream.poll_recv(waker) {
                 Poll::Ready(Some(Ok(bytes))) => bytes,
-                Poll::Ready(other) => return Poll::Ready(other.map(|item| item.map(Frame::data))),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {
+                    return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
+                }
                 Poll::Pending => {
                     if let Some(progress) = progress {
                         progress.ran_dry();

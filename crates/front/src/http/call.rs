@@ -26,7 +26,7 @@ pub(crate) struct Call<'c> {
     /// Who calls; that they may, as far as the path tells, has been seen to.
     pub(crate) caller: &'c Caller,
     /// The other end of the connection.
-    pub(crate) peer: &'c Peer,
+    pub(crate) peer: &'c Arc<Peer>,
     /// The namespace in the path; `None`: the default.
     pub(crate) namespace: Option<&'c str>,
     /// The queue, message id or namespace in the path; empty if there is none.

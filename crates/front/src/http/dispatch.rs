@@ -22,9 +22,9 @@ use super::permit::{identify, permit};
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, consumers, dead, extend, flows, groups, hosts, keys, limits, messages, namespaces,
-    openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send, settle,
-    tokens,
+    admin, bulk, changes, consumers, dead, events, extend, flows, groups, hosts, keys, limits, messages,
+    namespaces, openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send,
+    settle, tokens,
 };
 use crate::access::{Caller, Peer};
 use crate::grpc;
@@ -143,7 +143,7 @@ struct Asked<'a> {
     in_flight: &'a Arc<InFlight>,
     head: &'a Parts,
     caller: &'a Caller,
-    peer: &'a Peer,
+    peer: &'a Arc<Peer>,
 }
 
 impl Asked<'_> {
@@ -228,6 +228,8 @@ pub(crate) async fn operate(
         Operation::BulkStart => bulk::start(call, body).await,
         Operation::BulkShow => bulk::show(call),
         Operation::BulkCancel => bulk::cancel(call).await,
+        Operation::Events => events::of_namespace(call).await,
+        Operation::QueueEvents => events::of_queue(call).await,
         Operation::DeadList => messages::dead(call).await,
         Operation::DeadRedrive => dead::redrive(call, body).await,
         Operation::DeadRedriveEnd => dead::end_redrive(call).await,

@@ -2,7 +2,7 @@
 //!
 //! The way of a request: `server` accepts, `connection` watches the bytes for idle and slow clients, `dispatch` finds the
 //! route in the one table of `routes`, asks by `permit` whether the caller may, and calls its handler (`send`, `receive`,
-//! `settle`, `raw`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
+//! `settle`, `raw`, `events`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
 //! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
 //! `progress` tells whether they are, `in_flight` holds both. `arrived` is what a request carries along; `acts` finishes those that
 //! are administrative though their callers are gone. `errors` turns errors into answers, `compression` makes some of them smaller,
@@ -28,6 +28,7 @@ mod dead;
 pub(crate) mod dispatch;
 mod document;
 pub(crate) mod errors;
+pub(crate) mod events;
 pub(crate) mod extend;
 mod flows;
 #[doc(hidden)]

@@ -37,6 +37,9 @@ pub struct HttpOptions {
     pub idle_timeout: Duration,
     /// How long requests in flight may go on after the shutdown signal (default 10 s).
     pub shutdown_grace: Duration,
+    /// After so long without an event a stream of them shows that it is still there, and whether its reader still may look
+    /// is asked again (default 15 s).
+    pub event_pause: Duration,
     /// Most queues that have figures of their own in `/metrics` (default 500).
     pub metrics_queues_max: usize,
     /// Which answers may be compressed (default: those without contents of messages).
@@ -71,6 +74,7 @@ impl Default for HttpOptions {
             ping_interval: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(75),
             shutdown_grace: Duration::from_secs(10),
+            event_pause: Duration::from_secs(15),
             metrics_queues_max: 500,
             compression: Compression::default(),
             tls: None,

@@ -1,5 +1,8 @@
 //! Asking the access module: who calls, and whether they may.
 
+use std::sync::Arc;
+
+use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use sluice_engine::{MessageId, NamespaceId};
@@ -31,11 +34,48 @@ pub(crate) fn permit(
     route: &Route,
     captured: &Captured<'_>,
 ) -> Result<(), ApiError> {
-    let decided = match route.namespace(captured).filter(|namespace| is_kept(namespace)) {
-        Some(namespace) => keep(caller, route.right, namespace),
-        None => caller.may(route.right, route.target(captured)),
-    };
+    let decided = decide(caller, route.right, route.namespace(captured), route.target(captured));
     decided.map_err(|denied| refused(peer, head.uri.path(), denied))
+}
+
+fn decide(caller: &Caller, right: Right, namespace: Option<&str>, target: Target<'_>) -> Result<(), Denied> {
+    match namespace.filter(|namespace| is_kept(namespace)) {
+        Some(namespace) => keep(caller, right, namespace),
+        None => caller.may(right, target),
+    }
+}
+
+/// Who gets an answer without end, and what it shows them: they may look at it only for as long as they might ask again.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    peer: Arc<Peer>,
+    authorization: Option<HeaderValue>,
+    namespace: Box<str>,
+    queue: Option<Box<str>>,
+}
+
+impl Standing {
+    pub(crate) fn new(call: &Call<'_>, authorization: Option<HeaderValue>, queue: Option<&str>) -> Standing {
+        Standing {
+            peer: Arc::clone(call.peer),
+            authorization,
+            namespace: call.namespace_name().into(),
+            queue: queue.map(Box::from),
+        }
+    }
+
+    /// Whether they still may look.
+    pub(crate) fn holds(&self) -> bool {
+        let target = match &self.queue {
+            Some(queue) => Target::Queue(&self.namespace, queue),
+            None => Target::Namespace(&self.namespace),
+        };
+        match self.peer.caller(self.authorization.as_ref().map(HeaderValue::as_bytes), true) {
+            Ok(caller) => decide(&caller, Right::Observe, Some(&self.namespace), target).is_ok(),
+            // That is no reason to end what goes on.
+            Err(denied) => denied.code == "rate_limited",
+        }
+    }
 }
 
 /// Whether they have shown who they are, if anybody has to.

@@ -44,6 +44,15 @@ pub(crate) fn foreign(octets: Bytes, content_type: Option<&str>) -> Response<Bod
     response
 }
 
+/// What comes as it comes.
+pub(crate) fn streamed(content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// `{}`, what an order that succeeded answers.
 pub(crate) fn empty_object() -> Response<Body> {
     content(StatusCode::OK, "application/json", Bytes::from_static(b"{}"))

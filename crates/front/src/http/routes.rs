@@ -49,6 +49,8 @@ operations! {
     QueuePurge "queue_purge" POST Namespaced Operate ["queues" / "{queue}" / "purge"];
     MessageList "message_list" GET Namespaced Observe ["queues" / "{queue}" / "messages"];
     MessagePeek "message_peek" GET Namespaced Observe ["queues" / "{queue}" / "peek"];
+    Events "events" GET Namespaced Observe ["events"];
+    QueueEvents "queue_events" GET Namespaced Observe ["queues" / "{queue}" / "events"];
     MessageShow "message_show" GET Namespaced Observe ["messages" / "{id}"];
     ResultShow "result_show" GET Namespaced Result ["messages" / "{id}" / "result"];
     ResultRaw "result_raw" GET Namespaced Result ["messages" / "{id}" / "result" / "raw"];

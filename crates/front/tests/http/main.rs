@@ -11,6 +11,7 @@ mod changing;
 mod client;
 mod consumers;
 mod description;
+mod events;
 mod flows;
 mod limits;
 mod looking;

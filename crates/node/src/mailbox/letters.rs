@@ -19,6 +19,8 @@ impl Letter for Request {
                 Request::Surely(record) => record.bytes(),
                 Request::Attach(attaching) => attaching.bytes(),
                 Request::Await(_)
+                | Request::Watch(_)
+                | Request::Unwatch(_)
                 | Request::Cancel { .. }
                 | Request::Read(_)
                 | Request::Drain
@@ -29,8 +31,16 @@ impl Letter for Request {
     fn relieves(&self) -> bool {
         match self {
             Request::Propose(proposal) => proposal.relieves,
-            Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => true,
-            Request::Pull(_) | Request::Await(_) | Request::Attach(_) | Request::Read(_) => false,
+            Request::Surely(_)
+            | Request::Cancel { .. }
+            | Request::Unwatch(_)
+            | Request::Drain
+            | Request::Stop => true,
+            Request::Pull(_)
+            | Request::Await(_)
+            | Request::Attach(_)
+            | Request::Watch(_)
+            | Request::Read(_) => false,
         }
     }
 
@@ -46,8 +56,15 @@ impl Letter for Request {
                 let _ = wait.reply.send(Err(why.clone()));
             }
             Request::Attach(attaching) => attaching.refuse(why),
+            Request::Watch(watch) => {
+                let _ = watch.reply.send(Err(why.clone()));
+            }
             Request::Read(read) => (read.0)(Err(why.clone())),
-            Request::Surely(_) | Request::Cancel { .. } | Request::Drain | Request::Stop => {}
+            Request::Surely(_)
+            | Request::Cancel { .. }
+            | Request::Unwatch(_)
+            | Request::Drain
+            | Request::Stop => {}
         }
     }
 }

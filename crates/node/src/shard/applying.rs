@@ -45,8 +45,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
         }
         self.consumers.flush();
+        self.feeds.flush();
         if std::mem::take(&mut self.removed) {
             self.end_orphaned_waits();
+            self.end_orphaned_feeds();
         }
         worked
     }
@@ -69,6 +71,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
             *items += 1 + record.body.len() / ITEM_BYTES + self.outcome.deliveries.len();
             if !self.outcome.ended.is_empty() {
                 self.tell_ends();
+            }
+            if !self.outcome.events.is_empty() {
+                self.tell_events(index);
             }
             if let Some(pending) = self.in_flight.pop_front() {
                 self.complete(pending);

@@ -36,6 +36,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 engine: &self.engine,
                 now_us: self.now_us,
                 waiting: self.waiting.len(),
+                event_readers: self.feeds.readers(),
                 figures,
                 journal: &mut self.store,
             }));

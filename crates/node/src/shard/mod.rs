@@ -8,6 +8,8 @@
 pub mod awaiting;
 pub mod channel;
 pub mod consumers;
+pub mod feed;
+pub mod feeds;
 pub mod recover;
 pub mod request;
 pub mod store;
@@ -35,6 +37,7 @@ use crate::mailbox::{Load, Mailbox};
 use awaiting::Awaiting;
 use consumers::{Attaching, Consumers};
 use damage::Damaged;
+use feeds::{EventOptions, Feeds};
 use request::{Proposal, Read, ReplyTo, Request};
 use schedules::Schedules;
 use snapshot::Snapshotting;
@@ -114,6 +117,7 @@ pub struct Shard<S, C> {
     waiting_max: usize,
     awaiting: Awaiting,
     consumers: Consumers,
+    feeds: Feeds,
     batch: Batch,
     batch_pending: Vec<(Class, Pending)>,
     in_flight: VecDeque<Pending>,
@@ -164,6 +168,8 @@ pub struct Parts<S, C> {
     pub mailbox: Mailbox<Request>,
     /// Most pulls that may wait, and most waits for results.
     pub waiting_max: usize,
+    /// How much is kept for those who read events.
+    pub events: EventOptions,
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
@@ -180,6 +186,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             waiting_max: parts.waiting_max,
             awaiting: Awaiting::default(),
             consumers: Consumers::default(),
+            feeds: Feeds::new(parts.events),
             batch: Batch::new(),
             batch_pending: Vec::new(),
             in_flight: VecDeque::new(),
@@ -256,6 +263,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.propose_firings();
         self.end_waits();
         self.end_awaits(self.monotonic_us);
+        self.end_feeds();
         self.detach_stalled();
         self.serve_woken();
         worked |= self.hold_damaged();
@@ -290,7 +298,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let wait = self.waiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
         let awaits = self.awaiting.next_end_us().map(|end| end.saturating_sub(self.monotonic_us));
         let look = self.consumers.look_us().map(|at_us| at_us.saturating_sub(self.now_us));
-        [timer, firing, owed, wait, awaits, look].into_iter().flatten().min()
+        let feeds = self.feeds.look_us().map(|at_us| at_us.saturating_sub(self.monotonic_us));
+        [timer, firing, owed, wait, awaits, look, feeds].into_iter().flatten().min()
     }
 
     fn look_at_the_clock(&mut self) {
@@ -319,6 +328,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 Request::Pull(pull) => self.take_pull(pull),
                 Request::Await(wait) => self.take_await(wait),
                 Request::Attach(attaching) => self.take_attaching(attaching),
+                Request::Watch(watch) => self.take_watch(*watch),
+                Request::Unwatch(left) => self.end_watch(&left),
                 Request::Cancel { ticket } => {
                     self.waiting.cancel(ticket);
                     self.cancel_await(ticket);

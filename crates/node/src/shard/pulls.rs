@@ -179,7 +179,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// A delivery with its bytes, or with where they are.
     pub(super) fn given(&mut self, delivery: Delivery) -> Given {
-        let queue = self.name_of(&delivery);
+        let queue = self.name_of(delivery.queue);
         read_given(&self.engine, &mut self.store, delivery, queue)
     }
 
@@ -191,15 +191,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.owe(&Command::Settle { namespace, items: &items });
     }
 
-    fn name_of(&mut self, delivery: &Delivery) -> Arc<str> {
-        if let Some(name) = self.names.get(&delivery.queue) {
+    pub(super) fn name_of(&mut self, queue: QueueId) -> Arc<str> {
+        if let Some(name) = self.names.get(&queue) {
             return Arc::clone(name);
         }
         if self.names.len() >= NAMES_MAX {
             self.names.clear();
         }
-        let name: Arc<str> = self.engine.queue_name(delivery.queue).unwrap_or_default().into();
-        self.names.insert(delivery.queue, Arc::clone(&name));
+        let name: Arc<str> = self.engine.queue_name(queue).unwrap_or_default().into();
+        self.names.insert(queue, Arc::clone(&name));
         name
     }
 

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::ShardFigures;
 use super::awaiting::Await;
 use super::consumers::Attaching;
+use super::feeds::{Left, Watch};
 use super::store::Store;
 use crate::api::{Duplicates, Room};
 use crate::mailbox::Mailbox;
@@ -32,6 +33,10 @@ pub enum Request {
     Await(Await),
     /// Give messages as they become ready, for as long as the consumer is attached.
     Attach(Box<Attaching>),
+    /// Read the events of a feed.
+    Watch(Box<Watch>),
+    /// A reader of events has gone.
+    Unwatch(Box<Left>),
     /// The caller of this pull or wait has gone.
     Cancel {
         /// Its ticket.
@@ -325,6 +330,8 @@ pub struct Looking<'a> {
     pub journal: &'a mut dyn Store,
     /// Pulls that wait.
     pub waiting: usize,
+    /// Readers of events.
+    pub event_readers: usize,
     /// Records and batches since start.
     pub figures: ShardFigures,
 }

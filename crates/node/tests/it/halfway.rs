@@ -185,6 +185,7 @@ fn a_namespace_is_made_anew_once_its_number_is_free() {
         clock,
         mailbox: mailbox.clone(),
         waiting_max: 1,
+        events: Default::default(),
     });
     shard.begin(&Limits::default(), 0);
     shard.step();

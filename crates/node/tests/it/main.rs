@@ -7,6 +7,7 @@ mod consumers;
 mod delivery;
 mod directory;
 mod durability;
+mod events;
 mod halfway;
 mod keys;
 mod namespaces;

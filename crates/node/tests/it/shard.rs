@@ -122,6 +122,7 @@ impl Rig {
             log_clock: LogClock::start(&time, 0, true).unwrap(),
             mailbox: mailbox.clone(),
             waiting_max: 100,
+            events: Default::default(),
         });
         let mut rig = Rig { shard, mailbox, time, full };
         rig.shard.begin(&rig.shard.engine().limits().clone(), 0);

@@ -21,6 +21,7 @@ pub fn options(data_dir: Option<&Path>) -> Options {
         mailbox_requests: 1024,
         mailbox_bytes: 256 << 20,
         waiting_receives: 100,
+        events: Default::default(),
         reserve_bytes: 1 << 20,
         low_water_bytes: 0,
         accept_clock_jump: false,

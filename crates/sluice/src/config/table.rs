@@ -131,6 +131,15 @@ settings! {
         "Most bytes that the requests for one shard take while they wait; more get `overloaded`, as with their number.";
     waiting_receives "waiting_receives": Count = "100000" in Between(1, 10_000_000),
         "Most receives that wait for messages, per shard; more get `overloaded`.";
+    events_window "events.window": Count = "10000" in Between(1, 100_000),
+        "Most events of a queue or namespace that are kept for those who read its feed and come back.";
+    events_keep "events.keep": Duration = "5m" in Between(Duration::ZERO, seconds(86_400)),
+        "How long the feed of a queue or namespace is kept that nobody reads any more.";
+    events_readers "events.readers": Count = "1000" in Between(1, 1_000_000),
+        "Most readers of events, per shard; more get `overloaded`.";
+    events_pause "events.pause": Duration = "15s" in Between(seconds(1), seconds(20)),
+        "After so long without an event a stream of them shows that it is still there, and asks again whether its reader \
+        still may look.";
 
     log_format "log.format": LogFormat = "text" in Any,
         "How the log, on stderr, is written: for people (text) or machines (json).";

@@ -22,6 +22,7 @@ use sluice_engine::Limits;
 use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::codes::exit;
 use sluice_front::http::{Hosts, HttpOptions, serve};
+use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options};
 use tokio::runtime::Runtime;
@@ -157,6 +158,11 @@ fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
         mailbox_requests: config.mailbox_requests.as_usize(),
         mailbox_bytes: config.mailbox_bytes.0,
         waiting_receives: config.waiting_receives.as_usize(),
+        events: EventOptions {
+            window: config.events_window.as_usize(),
+            keep: config.events_keep,
+            readers: config.events_readers.as_usize(),
+        },
         reserve_bytes: config.reserve.0,
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
@@ -197,6 +203,7 @@ fn http_options(config: &Config) -> HttpOptions {
         ping_interval: config.http_ping_interval,
         idle_timeout: config.http_idle_timeout,
         shutdown_grace: config.grace,
+        event_pause: config.events_pause,
         metrics_queues_max: config.http_metrics_queues.as_usize(),
         compression: config.http_compression,
         tls: None,

@@ -3,6 +3,7 @@
 mod bounds;
 mod calls;
 mod contract;
+mod events;
 mod lost;
 mod order;
 mod session;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
@@ -43,6 +44,7 @@ pub(crate) async fn start_until(
         mailbox_requests: 1_024,
         mailbox_bytes: 256 << 20,
         waiting_receives: 100,
+        events: Default::default(),
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,
@@ -85,6 +87,28 @@ impl Client {
         self.post(&path, body.freeze()).await
     }
 
+    /// Makes a call that answers with a stream.
+    pub(crate) async fn stream(&mut self, name: &str, request: Value) -> Frames {
+        let path = format!("/sluice.v1.{name}");
+        let (input, output) = schema().call(&path).unwrap();
+        let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
+        let mut body = BytesMut::new();
+        frame_with(&mut body, |out| out.extend_from_slice(&message));
+        let request = self.request(&path).body(Full::new(body.freeze())).unwrap();
+        let response = self.connection.send_request(request).await.unwrap();
+        Frames { body: response.into_body(), deframer: Deframer::new(usize::MAX), output }
+    }
+
+    fn request(&self, path: &str) -> http::request::Builder {
+        let request = Request::post(format!("http://{}{path}", self.address))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers");
+        if self.token.is_empty() {
+            return request;
+        }
+        request.header("authorization", format!("Bearer {}", self.token))
+    }
+
     /// Makes a token, over HTTP.
     pub(crate) async fn make_token(&mut self, name: &str, scope: &str) -> String {
         let body = serde_json::json!({"name": name, "scopes": [scope]}).to_string();
@@ -120,13 +144,7 @@ impl Client {
 
     /// Posts these bytes as a call.
     pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> Ended {
-        let mut request = Request::post(format!("http://{}{path}", self.address))
-            .header("content-type", "application/grpc")
-            .header("te", "trailers");
-        if !self.token.is_empty() {
-            request = request.header("authorization", format!("Bearer {}", self.token));
-        }
-        let request = request.body(Full::new(body)).unwrap();
+        let request = self.request(path).body(Full::new(body)).unwrap();
         let response = self.connection.send_request(request).await.unwrap();
         assert_eq!(
             (response.status().as_u16(), &response.headers()["content-type"]),
@@ -142,9 +160,36 @@ impl Client {
         let mut deframer = Deframer::new(usize::MAX);
         deframer.push(collected.to_bytes());
         let message = deframer.next().unwrap().unwrap();
-        let output = schema().message(schema().call(path).unwrap().1);
-        let mut json = Vec::new();
-        write_object(output, &read_rows(output, &message).unwrap(), &mut json).unwrap();
-        Ok(serde_json::from_slice(&json).unwrap())
+        Ok(read(schema().call(path).unwrap().1, &message))
+    }
+}
+
+fn read(output: usize, message: &[u8]) -> Value {
+    let output = schema().message(output);
+    let mut json = Vec::new();
+    write_object(output, &read_rows(output, message).unwrap(), &mut json).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// A stream of answers.
+pub(crate) struct Frames {
+    body: Incoming,
+    deframer: Deframer,
+    output: usize,
+}
+
+impl Frames {
+    /// The next message; at the end the trailers.
+    pub(crate) async fn next(&mut self) -> Result<Value, HeaderMap> {
+        loop {
+            if let Some(message) = self.deframer.next().unwrap() {
+                return Ok(read(self.output, &message));
+            }
+            let frame = tokio::time::timeout(Duration::from_secs(10), self.body.frame()).await.unwrap();
+            match frame.unwrap().unwrap().into_data() {
+                Ok(data) => self.deframer.push(data),
+                Err(trailers) => return Err(trailers.into_trailers().unwrap()),
+            }
+        }
     }
 }

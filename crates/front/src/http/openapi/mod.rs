@@ -129,6 +129,9 @@ fn content(content: operations::Content) -> Value {
         operations::Content::Json(schema) => json!({"application/json": {
             "schema": {"$ref": format!("#/components/schemas/{schema}")}
         }}),
+        operations::Content::Events(schema) => json!({"text/event-stream": {
+            "schema": {"$ref": format!("#/components/schemas/{schema}")},
+        }}),
         operations::Content::Octets => json!({"application/octet-stream": {"schema": {}}}),
         operations::Content::Text(media_type) => json!({media_type: {"schema": {"type": "string"}}}),
         operations::Content::AnyJson => json!({"application/json": {"schema": {"type": "object"}}}),

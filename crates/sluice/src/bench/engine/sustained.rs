@@ -39,6 +39,7 @@ fn node() -> Result<Node, String> {
         mailbox_requests: 65_536,
         mailbox_bytes: 256 << 20,
         waiting_receives: MAILBOX,
+        events: Default::default(),
         reserve_bytes: 0,
         low_water_bytes: 0,
         accept_clock_jump: false,

@@ -2,6 +2,7 @@
 
 mod access;
 mod changing;
+mod events;
 mod flows;
 mod messages;
 mod queues;
@@ -67,6 +68,8 @@ pub(super) enum Content {
     AnyJson,
     /// Any octets.
     Octets,
+    /// Server-sent events, whose data is JSON of a named schema.
+    Events(&'static str),
     /// Text of this media type.
     Text(&'static str),
 }
@@ -169,6 +172,7 @@ pub(super) fn describe(operation: Operation) -> Description {
         O::MessageList | O::MessagePeek | O::MessageShow | O::ResultShow | O::ResultRaw => {
             Description { tag: "looking", ..looking(operation) }
         }
+        O::Events | O::QueueEvents => Description { tag: "looking", ..events::events(operation) },
         O::MessageCancel
         | O::MessageHold
         | O::MessageApprove

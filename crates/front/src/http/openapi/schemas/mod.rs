@@ -4,6 +4,7 @@ mod access;
 mod changing;
 mod consumers;
 mod delivering;
+mod events;
 mod fields;
 mod flows;
 mod limits;
@@ -32,6 +33,7 @@ pub(super) fn all() -> Map<String, Value> {
         limits::all(),
         schedules::all(),
         looking::all(),
+        events::all(),
         changing::all(),
         access::all(),
         server::namespaces(),

@@ -1,0 +1,427 @@
+//! A feed: the latest events of a namespace or of one queue, in memory, for however many readers.
+//!
+//! The shard puts in, once a step; readers take from where each of them stands. So a reader has no buffer of its own, and one
+//! that is slow costs nothing: the feed gives up its oldest events whether they were read or not, and who has missed some is
+//! told.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sluice_engine::event::EventKind;
+use sluice_engine::id::{ConsumerId, MessageId};
+use tokio::sync::Notify;
+
+/// A place in a feed, behind one event and before the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventPosition {
+    /// Which start of the shard it belongs to: no two have the same.
+    pub run: u64,
+    /// The record in the log ...
+    pub index: u64,
+    /// ... and how many of its events lie before this place, those of other feeds included.
+    pub number: u32,
+    /// How many events of the feed lie before it.
+    pub count: u64,
+}
+
+impl EventPosition {
+    fn place(self) -> Place {
+        (self.index, self.number)
+    }
+}
+
+/// As the ids of events are written.
+impl fmt::Display for EventPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}-{}", self.run, self.index, self.number, self.count)
+    }
+}
+
+/// Text that is no id of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotAPosition;
+
+impl FromStr for EventPosition {
+    type Err = NotAPosition;
+
+    fn from_str(text: &str) -> Result<EventPosition, NotAPosition> {
+        fn number<T: FromStr>(part: Option<&str>) -> Result<T, NotAPosition> {
+            let digits = part.filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+            digits.and_then(|part| part.parse().ok()).ok_or(NotAPosition)
+        }
+        let mut parts = text.split('-');
+        let (run, index) = (number(parts.next())?, number(parts.next())?);
+        let (number, count) = (number(parts.next())?, number(parts.next())?);
+        if parts.next().is_some() {
+            Err(NotAPosition)
+        } else {
+            Ok(EventPosition { run, index, number, count })
+        }
+    }
+}
+
+/// Record and number within.
+pub(super) type Place = (u64, u32);
+
+/// An event with the names that it needs.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Behind the event.
+    pub(super) place: Place,
+    /// What happened.
+    pub kind: EventKind,
+    /// When, in microseconds since the Unix epoch: the time of its record.
+    pub at_us: u64,
+    /// The queue that the message is in afterwards, or was in.
+    pub queue: Arc<str>,
+    /// Which message; `None`: many.
+    pub id: Option<MessageId>,
+    /// The attempt that began, ended or has ended; 0: none.
+    pub attempt: u16,
+    /// What is to say beside.
+    pub detail: ToldDetail,
+}
+
+/// As [`sluice_engine::event::EventDetail`], with names.
+#[derive(Clone, Debug)]
+pub enum ToldDetail {
+    /// Nothing.
+    None,
+    /// It waits until then, in microseconds since the Unix epoch.
+    Until(u64),
+    /// It is leased until then, by a consumer that has a name.
+    Lease(u64, Option<ConsumerId>),
+    /// Why.
+    Why(&'static str),
+    /// The queue that it came from.
+    From(Arc<str>),
+    /// So many messages at once, and why.
+    Many(u64, &'static str),
+}
+
+/// Events that a reader does not get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// Why not.
+    pub why: GapReason,
+    /// How many, where that is known.
+    pub lost: Option<u64>,
+}
+
+/// What made a gap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GapReason {
+    /// The reader was so slow that the feed had to give up what it had not read.
+    Slow,
+    /// It came back when the feed had given up what it has not read.
+    Window,
+    /// Nobody read the feed for a while, so there was none.
+    Unwatched,
+    /// The shard was started anew, or the reader comes from elsewhere.
+    Restarted,
+}
+
+impl GapReason {
+    /// All of them.
+    pub const ALL: [GapReason; 4] =
+        [GapReason::Slow, GapReason::Window, GapReason::Unwatched, GapReason::Restarted];
+
+    /// The word used in every API.
+    pub fn name(self) -> &'static str {
+        match self {
+            GapReason::Slow => "slow",
+            GapReason::Window => "window",
+            GapReason::Unwatched => "unwatched",
+            GapReason::Restarted => "restarted",
+        }
+    }
+}
+
+/// What a reader finds.
+#[derive(Debug)]
+pub enum Heard {
+    /// The next events, each with the place behind it.
+    Events(Vec<(EventPosition, Told)>),
+    /// Some that it does not get; it stands behind them.
+    Gap(Gap),
+    /// The namespace was deleted, or the shard has ended: nothing more will come.
+    Ended,
+}
+
+/// Between a shard and the readers of one feed.
+#[derive(Debug)]
+pub struct Feed {
+    run: u64,
+    /// What happened before is not in it.
+    since: Place,
+    ring: Mutex<Ring>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    events: VecDeque<Told>,
+    /// How many events it has given up ...
+    given_up: u64,
+    /// ... and the place behind the last of them.
+    floor: Place,
+    ended: bool,
+}
+
+impl Ring {
+    fn give_up(&mut self) {
+        if let Some(told) = self.events.pop_front() {
+            self.given_up += 1;
+            self.floor = told.place;
+        }
+    }
+
+    /// Right before the first event that there is: to come back with it is to go on with that one.
+    fn begin(&self) -> Option<Place> {
+        let (index, number) = self.events.front()?.place;
+        Some((index, number.saturating_sub(1)))
+    }
+}
+
+/// Where a reader stands in a feed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor {
+    /// Behind the last event that it got, wherever that was.
+    at: EventPosition,
+    /// What it is to be told first, and the place behind that.
+    gap: Option<(Gap, EventPosition)>,
+}
+
+impl Cursor {
+    /// Where the reader stands.
+    pub(crate) fn position(&self) -> EventPosition {
+        self.at
+    }
+}
+
+impl Feed {
+    /// An empty one, for what happens from `since` on.
+    pub(super) fn new(run: u64, since: Place) -> Feed {
+        Feed { run, since, ring: Mutex::default(), news: Notify::new() }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends what one step has. Keeps at most `window` events.
+    pub(super) fn put(&self, fresh: &mut Vec<Told>, window: usize) {
+        let mut ring = self.ring();
+        for told in fresh.drain(..) {
+            if ring.events.len() >= window {
+                ring.give_up();
+            }
+            ring.events.push_back(told);
+        }
+        drop(ring);
+        self.news.notify_waiters();
+    }
+
+    /// Keeps at most `window` events from now on.
+    pub(super) fn shrink(&self, window: usize) {
+        let mut ring = self.ring();
+        while ring.events.len() > window {
+            ring.give_up();
+        }
+        if ring.events.capacity() > 2 * window {
+            ring.events.shrink_to(window);
+        }
+    }
+
+    /// Nothing more will come.
+    pub(super) fn end(&self) {
+        self.ring().ended = true;
+        self.news.notify_waiters();
+    }
+
+    /// Where a reader begins who was at `after` before, or never was anywhere. `now` is the place of what happens next.
+    pub(super) fn enter(&self, after: Option<EventPosition>, now: Place) -> Cursor {
+        let ring = self.ring();
+        let end = ring.given_up + ring.events.len() as u64;
+        let Some(after) = after else { return Cursor { at: self.position(end, now), gap: None } };
+        let place = after.place();
+        let (why, lost) = if after.run != self.run {
+            (GapReason::Restarted, None)
+        } else if place > now {
+            let gap = Gap { why: GapReason::Restarted, lost: None };
+            return Cursor { at: after, gap: Some((gap, self.position(end, now))) };
+        } else if place < self.since {
+            (GapReason::Unwatched, None)
+        } else if place < ring.floor {
+            (GapReason::Window, ring.given_up.checked_sub(after.count))
+        } else {
+            let passed = ring.events.partition_point(|told| told.place <= place);
+            return Cursor { at: self.position(ring.given_up + passed as u64, place), gap: None };
+        };
+        let behind = self.position(ring.given_up, ring.begin().unwrap_or(now));
+        Cursor { at: after, gap: Some((Gap { why, lost }, behind)) }
+    }
+
+    /// What comes next for a reader, at most so many events; `None`: nothing yet.
+    fn take(&self, cursor: &mut Cursor, most: usize) -> Option<Heard> {
+        if let Some((gap, behind)) = cursor.gap.take() {
+            cursor.at = behind;
+            return Some(Heard::Gap(gap));
+        }
+        let ring = self.ring();
+        let EventPosition { count, .. } = cursor.at;
+        if count < ring.given_up {
+            let lost = Some(ring.given_up - count);
+            cursor.at = self.position(ring.given_up, ring.begin().unwrap_or(cursor.at.place()));
+            return Some(Heard::Gap(Gap { why: GapReason::Slow, lost }));
+        }
+        let passed = (count - ring.given_up) as usize;
+        if passed >= ring.events.len() {
+            return ring.ended.then_some(Heard::Ended);
+        }
+        let mut events = Vec::with_capacity(most.min(ring.events.len() - passed));
+        for told in ring.events.range(passed..).take(most) {
+            cursor.at = self.position(cursor.at.count + 1, told.place);
+            events.push((cursor.at, told.clone()));
+        }
+        Some(Heard::Events(events))
+    }
+
+    fn position(&self, count: u64, (index, number): Place) -> EventPosition {
+        EventPosition { run: self.run, index, number, count }
+    }
+
+    /// Waits for what comes next for a reader. The future may be dropped: nothing is lost.
+    pub(crate) async fn next(&self, cursor: &mut Cursor, most: usize) -> Heard {
+        loop {
+            let mut news = std::pin::pin!(self.news.notified());
+            // Before the look, so that no news is missed after it.
+            news.as_mut().enable();
+            if let Some(heard) = self.take(cursor, most) {
+                return heard;
+            }
+            news.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(index: u64, number: u32) -> Told {
+        Told {
+            place: (index, number),
+            kind: EventKind::Sent,
+            at_us: 0,
+            queue: "q".into(),
+            id: None,
+            attempt: 0,
+            detail: ToldDetail::None,
+        }
+    }
+
+    /// What a reader finds: events as record and number, gaps as word and how many.
+    fn read(feed: &Feed, cursor: &mut Cursor) -> Vec<String> {
+        let mut found = Vec::new();
+        while let Some(heard) = feed.take(cursor, 2) {
+            match heard {
+                Heard::Events(events) => found
+                    .extend(events.iter().map(|(at, _)| format!("{}.{}#{}", at.index, at.number, at.count))),
+                Heard::Gap(gap) => found.push(format!("{} {:?}", gap.why.name(), gap.lost)),
+                Heard::Ended => {
+                    found.push("ended".to_owned());
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        let at = EventPosition { run: 17, index: u64::MAX, number: 3, count: 0 };
+        assert_eq!(at.to_string().parse(), Ok(at));
+        let bad = [
+            "",
+            "1",
+            "1-2-3",
+            "1-2-3-4-5",
+            "1-2-3-",
+            "-1-2-3-4",
+            "1-2-+3-4",
+            "1-2-4294967296-4",
+            "a-b-c-d",
+            "1--2-3",
+        ];
+        for bad in bad {
+            assert_eq!(bad.parse::<EventPosition>(), Err(NotAPosition), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_reader_gets_what_came_since_and_hears_of_what_it_has_missed() {
+        let feed = Feed::new(1, (5, 0));
+        let mut cursor = feed.enter(None, (5, 0));
+        feed.put(&mut vec![told(5, 1), told(5, 2), told(9, 1)], 3);
+        let first = cursor.position();
+        assert_eq!(read(&feed, &mut cursor), ["5.1#1", "5.2#2", "9.1#3"]);
+        let mut again = feed.enter(Some(first), (10, 0));
+        assert_eq!(read(&feed, &mut again), ["5.1#1", "5.2#2", "9.1#3"]);
+        let at = EventPosition { index: 5, number: 1, count: 1, ..first };
+        assert_eq!(read(&feed, &mut feed.enter(Some(at), (10, 0))), ["5.2#2", "9.1#3"]);
+
+        // Two leave the window.
+        let mut slow = feed.enter(Some(at), (10, 0));
+        feed.put(&mut vec![told(10, 1), told(11, 4)], 3);
+        assert_eq!(read(&feed, &mut slow), ["slow Some(1)", "9.1#3", "10.1#4", "11.4#5"]);
+        assert_eq!(
+            read(&feed, &mut feed.enter(Some(first), (12, 0))),
+            ["window Some(2)", "9.1#3", "10.1#4", "11.4#5"]
+        );
+        assert_eq!(read(&feed, &mut cursor), ["10.1#4", "11.4#5"]);
+        // Who comes back right behind what was given up has missed nothing.
+        let at = EventPosition { index: 5, number: 2, count: 2, ..first };
+        assert_eq!(read(&feed, &mut feed.enter(Some(at), (12, 0))), ["9.1#3", "10.1#4", "11.4#5"]);
+        feed.end();
+        assert_eq!(read(&feed, &mut cursor), ["ended"]);
+    }
+
+    #[test]
+    fn a_gap_is_told_once_to_who_comes_back_with_the_place_behind_it() {
+        let feed = Feed::new(1, (1, 0));
+        let mut slow = feed.enter(None, (1, 0));
+        let begin = slow.position();
+        feed.put(&mut (1..=9).map(|index| told(index, 1)).collect(), 4);
+        assert!(matches!(feed.take(&mut slow, 1), Some(Heard::Gap(Gap { lost: Some(5), .. }))));
+        let behind = slow.position();
+        assert_eq!(read(&feed, &mut feed.enter(Some(behind), (10, 0))), ["6.1#6", "7.1#7", "8.1#8", "9.1#9"]);
+        // Until it was told, it stands where it was: else the gap would be lost with the connection.
+        let mut late = feed.enter(Some(begin), (10, 0));
+        assert_eq!(late.position(), begin);
+        assert!(matches!(feed.take(&mut late, 1), Some(Heard::Gap(Gap { lost: Some(5), .. }))));
+        assert_eq!(late.position(), behind);
+    }
+
+    #[test]
+    fn places_of_another_start_or_of_before_the_feed_are_gaps() {
+        let feed = Feed::new(2, (5, 0));
+        feed.put(&mut vec![told(6, 1)], 3);
+        let at = |run, index| EventPosition { run, index, number: 0, count: 7 };
+        assert_eq!(read(&feed, &mut feed.enter(Some(at(1, 5)), (7, 0))), ["restarted None", "6.1#1"]);
+        assert_eq!(read(&feed, &mut feed.enter(Some(at(2, 8)), (7, 0))), ["restarted None"]);
+        assert_eq!(read(&feed, &mut feed.enter(Some(at(2, 4)), (7, 0))), ["unwatched None", "6.1#1"]);
+        assert_eq!(read(&feed, &mut feed.enter(Some(at(2, 5)), (7, 0))), ["6.1#1"]);
+    }
+
+    #[test]
+    fn a_feed_that_is_to_be_smaller_keeps_the_latest() {
+        let feed = Feed::new(1, (1, 0));
+        feed.put(&mut vec![told(1, 1), told(2, 1)], 10);
+        feed.shrink(1);
+        let mut late = feed.enter(Some(EventPosition { run: 1, index: 1, number: 0, count: 0 }), (3, 0));
+        assert_eq!(read(&feed, &mut late), ["window Some(1)", "2.1#2"]);
+    }
+}

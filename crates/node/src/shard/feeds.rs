@@ -1,0 +1,378 @@
+//! The feeds of a shard: which there are, what goes into them, and until when they are kept.
+//!
+//! A feed is there from its first reader on, and for a while after its last one has left, so that whoever comes back in time
+//! misses nothing. The engine tells events for as long as there is any feed, and nothing otherwise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use sluice_engine::Error;
+use sluice_engine::event::{Event, EventDetail};
+use sluice_engine::id::NamespaceId;
+use tokio::sync::oneshot;
+
+use super::Shard;
+use super::feed::{Cursor, EventPosition, Feed, Heard, Place, Told, ToldDetail};
+use super::request::Request;
+use super::store::Store;
+use crate::clock::Clock;
+use crate::mailbox::Mailbox;
+
+/// Feeds of a shard.
+const FEEDS_MAX: usize = 256;
+/// Events of all feeds of a shard, which share them evenly: 64 MiB, as a ring may have twice the room that it fills.
+const EVENTS_MAX: usize = (32 << 20) / size_of::<Told>();
+/// Events of one step for which a feed keeps the room.
+const FRESH_MAX: usize = 1_024;
+/// Wait after which a reader may come back that found too many.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// How much is kept for those who read events.
+#[derive(Clone, Copy, Debug)]
+pub struct EventOptions {
+    /// Most events of a feed (default 10,000).
+    pub window: usize,
+    /// How long a feed is kept that nobody reads (default 5 minutes).
+    pub keep: Duration,
+    /// Most readers per shard (default 1,000).
+    pub readers: usize,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        EventOptions { window: 10_000, keep: Duration::from_secs(300), readers: 1_000 }
+    }
+}
+
+/// What a feed is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topic {
+    /// Its namespace.
+    pub namespace: NamespaceId,
+    /// One queue of it, or all.
+    pub queue: Option<Box<str>>,
+}
+
+/// Somebody wants to read a feed.
+#[derive(Debug)]
+pub struct Watch {
+    /// Which.
+    pub topic: Topic,
+    /// From where on; `None`: from now on.
+    pub after: Option<EventPosition>,
+    /// Told when it can, or why not.
+    pub reply: oneshot::Sender<Result<Reader, Error>>,
+}
+
+/// Reads a feed; leaves it when it is dropped.
+#[derive(Debug)]
+pub struct Reader {
+    feed: Arc<Feed>,
+    cursor: Cursor,
+    topic: Topic,
+    mailbox: Mailbox<Request>,
+}
+
+impl Reader {
+    /// Where it stands: to come back with it is to go on here.
+    pub fn position(&self) -> EventPosition {
+        self.cursor.position()
+    }
+
+    /// Waits for what comes next, at most so many events. The future may be dropped: nothing is lost.
+    pub async fn next(&mut self, most: usize) -> Heard {
+        self.feed.next(&mut self.cursor, most).await
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let left = Left { feed: Arc::clone(&self.feed), topic: self.topic.clone() };
+        self.mailbox.push_surely(Request::Unwatch(Box::new(left)));
+    }
+}
+
+/// A reader has gone.
+#[derive(Debug)]
+pub struct Left {
+    feed: Arc<Feed>,
+    topic: Topic,
+}
+
+/// A feed as the shard has it.
+#[derive(Debug)]
+struct Kept {
+    feed: Arc<Feed>,
+    readers: usize,
+    /// Monotonic time until which it is kept without readers.
+    until_us: u64,
+    /// What the current step has for it.
+    fresh: Vec<Told>,
+}
+
+/// The feeds of one namespace.
+#[derive(Debug, Default)]
+struct OfNamespace {
+    whole: Option<Kept>,
+    queues: FxHashMap<Box<str>, Kept>,
+}
+
+impl OfNamespace {
+    fn get_mut(&mut self, queue: Option<&str>) -> Option<&mut Kept> {
+        match queue {
+            None => self.whole.as_mut(),
+            Some(queue) => self.queues.get_mut(queue),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Kept> {
+        self.whole.iter().chain(self.queues.values())
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Kept> {
+        self.whole.iter_mut().chain(self.queues.values_mut())
+    }
+
+    /// Forgets those of which `is_over` says so; tells how many they were.
+    fn forget(&mut self, is_over: impl Fn(&Kept) -> bool) -> usize {
+        let before = self.all().count();
+        self.whole = self.whole.take().filter(|kept| !is_over(kept));
+        self.queues.retain(|_, kept| !is_over(kept));
+        before - self.all().count()
+    }
+}
+
+/// All feeds of a shard.
+#[derive(Debug, Default)]
+pub(super) struct Feeds {
+    options: EventOptions,
+    /// Tells this start of the shard from all others; the log's time of its first reader.
+    run: u64,
+    namespaces: FxHashMap<NamespaceId, OfNamespace>,
+    count: usize,
+    readers: usize,
+    /// Whether the current step has something for any.
+    fresh: bool,
+    /// The first time at which one may have been kept for long enough.
+    look_us: Option<u64>,
+}
+
+/// Whoever waits hears that nothing will come.
+impl Drop for Feeds {
+    fn drop(&mut self) {
+        self.namespaces.values().flat_map(OfNamespace::all).for_each(|kept| kept.feed.end());
+    }
+}
+
+impl Feeds {
+    pub(super) fn new(options: EventOptions) -> Feeds {
+        let mut feeds = Feeds::default();
+        feeds.options = options;
+        feeds
+    }
+
+    /// How many read.
+    pub(super) fn readers(&self) -> usize {
+        self.readers
+    }
+
+    /// Monotonic time at which to look for feeds that nobody has come back to.
+    pub(super) fn look_us(&self) -> Option<u64> {
+        self.look_us
+    }
+
+    /// One more reader of a feed, which is made if need be. `now` is the place of what happens next.
+    fn enter(&mut self, topic: &Topic, now: Place, run: u64) -> Result<Arc<Feed>, Error> {
+        if self.readers >= self.options.readers {
+            return Err(Error::Overloaded { what: "readers of events", retry_after_ms: RETRY_AFTER_MS });
+        }
+        if self.run == 0 {
+            self.run = run;
+        }
+        let known = self.namespaces.get_mut(&topic.namespace);
+        if let Some(kept) = known.and_then(|of_namespace| of_namespace.get_mut(topic.queue.as_deref())) {
+            kept.readers += 1;
+            self.readers += 1;
+            return Ok(Arc::clone(&kept.feed));
+        }
+        if self.count >= FEEDS_MAX && !self.forget_oldest() {
+            return Err(Error::Overloaded { what: "feeds of events", retry_after_ms: RETRY_AFTER_MS });
+        }
+        let feed = Arc::new(Feed::new(self.run, now));
+        let kept = Kept { feed: Arc::clone(&feed), readers: 1, until_us: 0, fresh: Vec::new() };
+        let of_namespace = self.namespaces.entry(topic.namespace).or_default();
+        match &topic.queue {
+            None => of_namespace.whole = Some(kept),
+            Some(queue) => drop(of_namespace.queues.insert(queue.clone(), kept)),
+        }
+        self.count += 1;
+        self.readers += 1;
+        let window = self.window();
+        if window < self.options.window {
+            let all = self.namespaces.values().flat_map(OfNamespace::all);
+            all.for_each(|kept| kept.feed.shrink(window));
+        }
+        Ok(feed)
+    }
+
+    /// Most events of one feed.
+    fn window(&self) -> usize {
+        self.options.window.min(EVENTS_MAX / self.count.max(1))
+    }
+
+    /// A reader has gone. Its feed may have ended before, and there may be another one about the same by now.
+    fn leave(&mut self, left: &Left, monotonic_us: u64) {
+        let Left { feed, topic } = left;
+        let known = self.namespaces.get_mut(&topic.namespace);
+        let kept = known.and_then(|of_namespace| of_namespace.get_mut(topic.queue.as_deref()));
+        let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.feed, feed)) else { return };
+        kept.readers -= 1;
+        self.readers -= 1;
+        if kept.readers == 0 {
+            kept.until_us = monotonic_us + self.options.keep.as_micros() as u64;
+            self.look_us = Some(self.look_us.unwrap_or(u64::MAX).min(kept.until_us));
+        }
+    }
+
+    /// Makes room for another feed: forgets the one that nobody has read for longest. False if all are read.
+    fn forget_oldest(&mut self) -> bool {
+        let all = self.namespaces.values().flat_map(OfNamespace::all);
+        let Some(oldest_us) = all.filter(|kept| kept.readers == 0).map(|kept| kept.until_us).min() else {
+            return false;
+        };
+        self.forget(|kept| kept.readers == 0 && kept.until_us <= oldest_us);
+        true
+    }
+
+    fn forget(&mut self, is_over: impl Fn(&Kept) -> bool) {
+        for of_namespace in self.namespaces.values_mut() {
+            self.count -= of_namespace.forget(&is_over);
+        }
+        self.namespaces.retain(|_, of_namespace| of_namespace.all().next().is_some());
+    }
+
+    /// Forgets what was kept for long enough.
+    fn forget_abandoned(&mut self, monotonic_us: u64) {
+        self.forget(|kept| kept.readers == 0 && kept.until_us <= monotonic_us);
+        let all = self.namespaces.values().flat_map(OfNamespace::all);
+        self.look_us = all.filter(|kept| kept.readers == 0).map(|kept| kept.until_us).min();
+    }
+
+    /// Puts what one step has for each into it.
+    pub(super) fn flush(&mut self) {
+        if !std::mem::take(&mut self.fresh) {
+            return;
+        }
+        let window = self.window();
+        let all = self.namespaces.values_mut().flat_map(OfNamespace::all_mut);
+        for kept in all.filter(|kept| !kept.fresh.is_empty()) {
+            kept.feed.put(&mut kept.fresh, window);
+            kept.fresh.shrink_to(FRESH_MAX);
+        }
+    }
+
+    fn end_namespace(&mut self, namespace: NamespaceId) {
+        let Some(of_namespace) = self.namespaces.remove(&namespace) else { return };
+        for kept in of_namespace.all() {
+            kept.feed.end();
+            self.readers -= kept.readers;
+            self.count -= 1;
+        }
+    }
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(super) fn take_watch(&mut self, watch: Watch) {
+        let Watch { topic, after, reply } = watch;
+        let reader = self.reader(topic, after);
+        // A reader that nobody takes leaves at once.
+        drop(reply.send(reader));
+    }
+
+    fn reader(&mut self, topic: Topic, after: Option<EventPosition>) -> Result<Reader, Error> {
+        let namespace = topic.namespace;
+        if self.engine.namespace(namespace).is_none() {
+            return Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) });
+        }
+        if let Some(queue) = &topic.queue
+            && self.engine.queue_id(namespace, queue).is_none()
+        {
+            return Err(Error::QueueNotFound { queue: queue.chars().take(128).collect() });
+        }
+        let now = (self.engine.applied_index() + 1, 0);
+        let feed = self.feeds.enter(&topic, now, self.now_us)?;
+        self.engine.watch_events(true);
+        let cursor = feed.enter(after, now);
+        Ok(Reader { feed, cursor, topic, mailbox: self.mailbox.clone() })
+    }
+
+    /// A reader has gone.
+    pub(super) fn end_watch(&mut self, left: &Left) {
+        self.feeds.leave(left, self.monotonic_us);
+    }
+
+    /// Takes the events of the latest record into the feeds that want them.
+    #[cold]
+    pub(super) fn tell_events(&mut self, index: u64) {
+        let mut events = std::mem::take(&mut self.outcome.events);
+        for (number, event) in (1..).zip(events.drain(..)) {
+            self.tell_event((index, number), event);
+        }
+        self.outcome.events = events;
+    }
+
+    fn tell_event(&mut self, place: Place, event: Event) {
+        if !self.feeds.namespaces.contains_key(&event.namespace) {
+            return;
+        }
+        let (queue, detail) = match event.detail {
+            EventDetail::Many { messages, why, name } => (name.into(), ToldDetail::Many(messages, why)),
+            EventDetail::None => (self.name_of(event.queue), ToldDetail::None),
+            EventDetail::Until(until_us) => (self.name_of(event.queue), ToldDetail::Until(until_us)),
+            EventDetail::Lease { until_us, consumer } => {
+                (self.name_of(event.queue), ToldDetail::Lease(until_us, consumer))
+            }
+            EventDetail::Why(why) => (self.name_of(event.queue), ToldDetail::Why(why)),
+            EventDetail::From(from) => (self.name_of(event.queue), ToldDetail::From(self.name_of(from))),
+        };
+        let Event { kind, id, attempt, .. } = event;
+        let told = Told { place, kind, at_us: self.engine.time_us(), queue, id, attempt, detail };
+        let Some(of_namespace) = self.feeds.namespaces.get_mut(&event.namespace) else { return };
+        if let ToldDetail::From(from) = &told.detail
+            && let Some(kept) = of_namespace.queues.get_mut(&**from)
+        {
+            kept.fresh.push(told.clone());
+        }
+        if let Some(kept) = of_namespace.queues.get_mut(&*told.queue) {
+            kept.fresh.push(told.clone());
+        }
+        if let Some(kept) = &mut of_namespace.whole {
+            kept.fresh.push(told);
+        }
+        self.feeds.fresh = true;
+    }
+
+    /// Ends what was kept for long enough after its last reader has left.
+    pub(super) fn end_feeds(&mut self) {
+        if self.feeds.look_us.is_some_and(|look_us| look_us <= self.monotonic_us) {
+            self.feeds.forget_abandoned(self.monotonic_us);
+            self.engine.watch_events(self.feeds.count > 0);
+        }
+    }
+
+    /// The feeds of namespaces that are gone end.
+    pub(super) fn end_orphaned_feeds(&mut self) {
+        if self.feeds.count == 0 {
+            return;
+        }
+        self.feeds.flush();
+        let engine = &self.engine;
+        let gone: Vec<NamespaceId> =
+            self.feeds.namespaces.keys().copied().filter(|&id| engine.namespace(id).is_none()).collect();
+        for namespace in gone {
+            self.feeds.end_namespace(namespace);
+        }
+        self.engine.watch_events(self.feeds.count > 0);
+    }
+}
