@@ -161,6 +161,22 @@ impl Client {
         }
     }
 
+    /// The same as [`Client::open`], tried until it succeeds, fails for good, or patience ends.
+    pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
+        let mut tries = Tries::new();
+        loop {
+            tries.count += 1;
+            let error = match self.open(call.clone()).await {
+                Ok(download) => return Ok(download),
+                Err(error) => error,
+            };
+            match tries.next_delay(&error, Safety::Repeatable, &self.shared.options) {
+                Some(delay) => tokio::time::sleep(delay).await,
+                None => return Err(error),
+            }
+        }
+    }
+
     pub(crate) async fn open(&self, call: Call) -> Result<Download, ClientError> {
         match self.shared.transport.download(&call).await {
             Ok(Ok(download)) => Ok(download),

@@ -1,12 +1,12 @@
 //! The Rust client of Sluice: async, over HTTP and gRPC, with connections that are reused and retries that are safe.
 //!
-//! What lives here: [`Client`] (every call of the HTTP API), [`Session`] (a stream of frames), [`Worker`] (a loop that
+//! What lives here: [`Client`] (every call of the HTTP API), [`Session`] (a stream of frames), [`Watch`] (a stream of events), [`Worker`] (a loop that
 //! receives, runs a handler, and settles), the types of requests and responses, and [`ClientError`]. What does not: any
 //! rule of the queue; the server decides, and says so with a code.
 //!
 //! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `credentials` what they
 //! trust and show, `retry` when to try again, `encode` JSON of the hot requests, `answers` and `json` their responses,
-//! `types` the other responses, `message` and `flows` what is sent, `session` streams over gRPC, `worker` the loop.
+//! `types` the other responses, `message` and `flows` what is sent, `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -32,6 +32,7 @@ mod consumers;
 mod credentials;
 mod encode;
 mod error;
+mod events;
 mod flows;
 mod json;
 mod limits;
@@ -50,6 +51,7 @@ pub use client::{Client, Options};
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use error::{ClientError, TransportKind};
+pub use events::{Event, Watch, WatchOptions};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage, Step};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Unique, WorkResult};

@@ -4,6 +4,7 @@ mod access;
 mod admin;
 mod changes;
 mod consumers;
+mod events;
 mod flows;
 mod limits;
 mod messages;

@@ -15,6 +15,7 @@ mod contexts;
 pub(crate) mod credentials;
 mod dead;
 pub(crate) mod error;
+mod events;
 mod flow;
 pub(crate) mod format;
 mod key;
@@ -111,6 +112,8 @@ enum Verb {
     /// Look at dead letters, and decide about them.
     #[command(subcommand)]
     Dead(dead::DeadVerb),
+    /// Print what happens to messages, as it happens.
+    Events(events::EventsArgs),
     /// Watch queues, limits and rates live.
     Top(crate::top::TopArgs),
     /// Show every setting of the server, its value, and where it comes from.
@@ -191,6 +194,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),
+        Verb::Events(args) => talk(events::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),

@@ -8,6 +8,7 @@ mod config;
 mod context;
 mod dead;
 mod errors;
+mod events;
 mod flow;
 mod message;
 mod namespace;
