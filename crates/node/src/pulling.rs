@@ -7,6 +7,7 @@ use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::id::Receipt;
 use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::outcome::Delivery;
+use sluice_journal::BlobRead;
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, DeliveredDetails};
@@ -54,6 +55,9 @@ impl PullGuard {
 /// Reads what is not in the cache. A message whose bytes are damaged is held and left out; one whose bytes cannot be
 /// read now comes again later, and this attempt does not count.
 pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Delivered> {
+    if given.iter().all(is_bare) {
+        return given.into_iter().filter_map(bare).collect();
+    }
     let mut blobs = Vec::with_capacity(given.len());
     let mut places = Vec::with_capacity(given.len());
     for Given { delivery, queue, blob, details } in given {
@@ -91,6 +95,17 @@ pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Deli
     }
     give_back_later(node, shard, &later);
     delivered
+}
+
+/// Whether it is a payload that is in memory, and nothing else.
+fn is_bare(given: &Given) -> bool {
+    given.details.is_none() && matches!(given.blob, BlobRead::Cached(_))
+}
+
+/// One of which [`is_bare`] is true.
+fn bare(given: Given) -> Option<Delivered> {
+    let Given { delivery, queue, blob: BlobRead::Cached(blob), details: None } = given else { return None };
+    Some(Delivered { delivery, queue, blob, details: None })
 }
 
 fn hold(node: &Node, shard: u32, delivery: &Delivery) {

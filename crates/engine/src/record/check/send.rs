@@ -200,7 +200,9 @@ fn check_expiry(deliver: Deliver, expires: Expires, prefix: &str) -> Result<(), 
 }
 
 fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    check_content_type(&format!("{prefix}content_type"), item.content_type)?;
+    if !item.content_type.is_empty() {
+        check_content_type(&format!("{prefix}content_type"), item.content_type)?;
+    }
     if item.headers.is_empty() && item.tags.is_empty() {
         return Ok(0);
     }

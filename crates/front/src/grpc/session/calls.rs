@@ -10,6 +10,7 @@ use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use sluice_node::{Node, Sent};
 use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
+use smallvec::{SmallVec, smallvec};
 
 use super::attach::Attached;
 use super::decode::{Plain, as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
@@ -25,7 +26,10 @@ use crate::http::send::{Batch, allow_onward};
 use crate::http::settle::{Refused, Settlements, in_order};
 
 /// The answer to a frame, or to several.
-pub(super) type Answering = Pin<Box<dyn Future<Output = Vec<Answered>> + Send>>;
+pub(super) type Answering = Pin<Box<dyn Future<Output = Answers> + Send>>;
+
+/// Mostly of one frame.
+pub(super) type Answers = SmallVec<[Answered; 1]>;
 
 /// What came of one frame.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ pub(super) fn answering(
     number: u64,
     call: impl Future<Output = Result<Done, ApiError>> + Send + 'static,
 ) -> Answering {
-    Box::pin(async move { vec![Answered { number, result: call.await }] })
+    Box::pin(async move { smallvec![Answered { number, result: call.await }] })
 }
 
 impl Calls {
@@ -166,7 +170,7 @@ impl Calls {
     pub(super) fn ack(&self, acks: Acks) -> Answering {
         let calls = self.clone();
         Box::pin(async move {
-            let (mut acks, mut answers) = (acks, Vec::new());
+            let (mut acks, mut answers) = (acks, Answers::new());
             if calls.allow_receipts(acks.receipts.iter().copied()).await.is_err() {
                 (acks, answers) = acks.allowed(&calls).await;
             }
@@ -176,7 +180,7 @@ impl Calls {
                 error: "",
                 result: None,
             };
-            let items: Vec<SettleItem<'_>> = acks.receipts.iter().map(ack).collect();
+            let items: SmallVec<[SettleItem<'_>; 4]> = acks.receipts.iter().map(ack).collect();
             let settled = match items.is_empty() {
                 true => Ok(Vec::new()),
                 false => calls.node().settle(calls.namespace, &items).await,
@@ -206,8 +210,8 @@ impl Calls {
 /// Acks of frames that came together: they are settled as one.
 #[derive(Debug, Default)]
 pub(super) struct Acks {
-    receipts: Vec<Receipt>,
-    frames: Vec<AckFrame>,
+    receipts: SmallVec<[Receipt; 4]>,
+    frames: SmallVec<[AckFrame; 4]>,
 }
 
 /// What is of one frame.
@@ -248,8 +252,8 @@ impl Acks {
     }
 
     /// Takes out the frames that the caller may not settle; these have their answers.
-    async fn allowed(self, calls: &Calls) -> (Acks, Vec<Answered>) {
-        let (mut allowed, mut refused) = (Acks::default(), Vec::new());
+    async fn allowed(self, calls: &Calls) -> (Acks, Answers) {
+        let (mut allowed, mut refused) = (Acks::default(), Answers::new());
         let mut rest = self.receipts.as_slice();
         for frame in self.frames {
             let (own, others) = rest.split_at(frame.receipts);
@@ -266,16 +270,14 @@ impl Acks {
     }
 
     /// Gives each frame its part.
-    fn answers(self, settled: Result<Vec<Result<(), Error>>, Error>) -> Vec<Answered> {
-        let mut settled = settled.map(Vec::into_iter);
+    fn answers(self, settled: Result<Vec<Result<(), Error>>, Error>) -> Answers {
+        let mut rest = settled.as_deref().map_err(|error| ApiError::from(error.clone()));
         let answer = |frame: AckFrame| {
-            let result = match &mut settled {
-                Ok(settled) => {
-                    let own: Vec<_> = settled.by_ref().take(frame.receipts).collect();
-                    Ok(Done::Items(in_order(own, frame.refused)))
-                }
-                Err(error) => Err(ApiError::from(error.clone())),
-            };
+            let result = rest.as_mut().map_err(|error| error.clone()).map(|rest| {
+                let own = rest.split_off(..frame.receipts.min(rest.len())).unwrap_or_default();
+                let all_well = frame.refused.is_empty() && own.iter().all(Result::is_ok);
+                Done::Items(if all_well { Vec::new() } else { in_order(own.to_vec(), frame.refused) })
+            });
             Answered { number: frame.number, result }
         };
         self.frames.into_iter().map(answer).collect()

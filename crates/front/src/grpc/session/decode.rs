@@ -8,6 +8,7 @@ use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::id::Receipt;
 use sluice_engine::options::SendOptions;
 use sluice_proto::v1::{Extension, Message, SendMany, Settlement};
+use smallvec::SmallVec;
 
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::{read_rows, write_object};
@@ -94,7 +95,7 @@ impl<'f> Plain<'f> {
     }
 
     /// As the engine takes them.
-    pub(in crate::grpc) fn items(&self) -> Vec<SendItem<'_>> {
+    pub(in crate::grpc) fn items(&self) -> SmallVec<[SendItem<'_>; 1]> {
         let (mut headers, mut tags) = (self.headers.as_slice(), self.tags.as_slice());
         let mut options = self.options.iter();
         let items = self.messages.iter().map(|message| {

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::attach::Asked;
-use super::calls::{Acks, Answered, Answering, Calls, Done};
+use super::calls::{Acks, Answered, Answering, Answers, Calls, Done};
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
 use super::delivering::Attached;
@@ -375,7 +375,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn tell_all(&mut self, answered: Vec<Answered>) {
+    fn tell_all(&mut self, answered: Answers) {
         answered.into_iter().for_each(|answered| self.tell(answered));
     }
 
