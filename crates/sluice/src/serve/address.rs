@@ -1,13 +1,18 @@
 //! Where to listen, and whether that is safe.
 
+use std::io;
 use std::net::SocketAddr;
 
 use sluice_front::access::Access;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::secured::Secured;
 use crate::cli::{CliError, Result};
 use crate::config::{Loaded, Origin};
+
+/// Connections that may wait to be accepted, if the system allows as many (`net.core.somaxconn`). With the usual 128, of
+/// thousands of workers that come back at once some would wait for seconds, and some for ever: those that say nothing first.
+const BACKLOG: u32 = 4_096;
 
 /// Listens at the address of the settings, if that is safe as far as the settings tell.
 pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListener> {
@@ -21,7 +26,7 @@ pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListen
     if let Some(open) = open.filter(|_| !loaded.config.insecure && secured.tls.is_none()) {
         return Err(clear_text(listen, open, &from));
     }
-    TcpListener::bind(found.as_slice()).await.map_err(|e| {
+    listen_at(&found).map_err(|e| {
         let error = CliError::failed(format!("cannot listen at {listen} (from {from}): {e}"));
         match e.kind() {
             std::io::ErrorKind::AddrInUse => error.hint(
@@ -33,6 +38,26 @@ pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListen
             _ => error,
         }
     })
+}
+
+/// Listens at the first of these that can be had.
+fn listen_at(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+    let mut result = Err(io::Error::new(io::ErrorKind::InvalidInput, "it stands for no address"));
+    for address in addresses {
+        result = listen_at_one(*address);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+fn listen_at_one(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that starts again finds its port although connections of the one before are still ending.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Whether the address is safe with the identities that there are; asked when the tokens are known.
