@@ -1,5 +1,6 @@
 //! Sessions that wait, and one that sends to them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,12 +129,13 @@ async fn done(frames: &mut Frames) -> Result<(), String> {
     }
 }
 
-/// Tells of each message, and acks it, for as long as the session lives.
+/// Acks each message, and tells of it when that is answered, for as long as the session lives.
 async fn wait(
     session: u32,
     (own, mut frames): (Session, Frames),
     tell: &mpsc::UnboundedSender<Came>,
 ) -> Result<(), String> {
+    let mut acking = VecDeque::new();
     loop {
         let told = frames.next().await.map_err(|error| format!("session {session}: {error}"))?;
         match told.ok_or_else(|| format!("session {session} has ended"))? {
@@ -141,11 +143,14 @@ async fn wait(
                 let at = Instant::now();
                 for message in deliveries.messages {
                     own.ack(vec![message.receipt]);
-                    // Nobody listens any more when the run is over.
-                    let _ = tell.send(Came { session, payload: message.payload, at });
+                    acking.push_back(Came { session, payload: message.payload, at });
                 }
             }
-            Told::Result(result) => check(&result)?,
+            Told::Result(result) => {
+                check(&result)?;
+                // Nobody listens any more when the run is over.
+                let _ = acking.pop_front().map(|came| tell.send(came));
+            }
             Told::KeepAlive(_) => {}
             other => return Err(format!("session {session}: did not expect {other:?}")),
         }
