@@ -78,7 +78,7 @@ pub(super) async fn run(
     let before = usage(server.pid())?.cpu;
     let long = move_all(&server, shape, long).await?;
     let cpu = usage(server.pid())?.cpu.saturating_sub(before);
-    server.stop()?;
+    stop(server).await?;
     remove(&data)?;
     let server_cpu_us = cpu.as_secs_f64() * 1e6 / long.messages.max(1) as f64;
     Ok(Ran { mode, short, long, server_cpu_us })
@@ -99,8 +99,15 @@ pub(super) async fn count_allocations(
     let before = counter(&admin, ALLOCATIONS).await?;
     let moved = move_all(&server, shape, messages).await?;
     let taken = counter(&admin, ALLOCATIONS).await?.saturating_sub(before);
-    server.stop()?;
+    stop(server).await?;
     Ok(taken as f64 / moved.messages.max(1) as f64)
+}
+
+/// Stops a server while this runtime goes on, so that connections to it hear that it ends: it would wait for them otherwise, as
+/// long as its grace lasts.
+async fn stop(server: Server) -> Result<(), String> {
+    let stopped = tokio::task::spawn_blocking(|| server.stop()).await;
+    stopped.map_err(|error| format!("stopping the server: {error}"))?
 }
 
 /// Gives the disk back before the next run; the keys beside it go with the folder.
