@@ -77,6 +77,9 @@ pub struct Limits {
     pub body_stall_us: u64,
     /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it on a stream, or on the connection.
     pub read_stall_us: u64,
+    /// How long a peer with open streams may be silent before it is asked for a sign of life (PING), and how long that may take;
+    /// `u64::MAX`: it is not asked.
+    pub keep_alive_us: u64,
     /// How long a connection may have no stream before it is ended.
     pub idle_us: u64,
     /// How long the first step of a graceful end waits for the peer's answer, before the second step is made without.
@@ -124,6 +127,7 @@ impl Default for Limits {
             settings_ack_us: 30 * SECOND_US,
             body_stall_us: 30 * SECOND_US,
             read_stall_us: 30 * SECOND_US,
+            keep_alive_us: 20 * SECOND_US,
             idle_us: 180 * SECOND_US,
             drain_us: SECOND_US,
             short_idle_us: SECOND_US,

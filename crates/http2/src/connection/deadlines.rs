@@ -3,12 +3,16 @@
 use super::ending::Drain;
 use super::{Connection, Event};
 use crate::error::{ErrorCode, Fault};
+use crate::frame::write;
 use crate::limits::Limits;
 
 const NEVER: u64 = u64::MAX;
 
 /// How often streams are looked at that could stall.
 const WATCH_US: u64 = 1_000_000;
+
+/// The ping that asks for a sign of life.
+const LIFE_PING: [u8; 8] = *b"are you?";
 
 /// When each thing is over; [`NEVER`] while it is not waited for.
 #[derive(Debug)]
@@ -20,8 +24,13 @@ pub(super) struct Deadlines {
     settings_ack_us: u64,
     drain_us: u64,
     idle_us: u64,
+    /// When to ask for a sign of life, and until when there has to be one.
+    ask_us: u64,
+    life_us: u64,
     /// When to look for streams that have stalled.
     watch_us: u64,
+    /// When something came in last.
+    heard_us: u64,
 }
 
 impl Deadlines {
@@ -32,8 +41,16 @@ impl Deadlines {
             settings_ack_us: NEVER,
             drain_us: NEVER,
             idle_us: NEVER,
+            ask_us: NEVER,
+            life_us: NEVER,
             watch_us: NEVER,
+            heard_us: now_us,
         }
+    }
+
+    /// Something came in.
+    pub(super) fn heard(&mut self, now_us: u64) {
+        self.heard_us = now_us;
     }
 
     pub(super) fn preface_came(&mut self, limits: &Limits, now_us: u64) {
@@ -69,13 +86,17 @@ impl Deadlines {
     }
 
     /// There is a stream.
-    pub(super) fn busy(&mut self) {
+    pub(super) fn busy(&mut self, limits: &Limits, now_us: u64) {
         self.idle_us = NEVER;
+        if self.ask_us == NEVER && self.life_us == NEVER {
+            self.ask_us = now_us.saturating_add(limits.keep_alive_us);
+        }
     }
 
-    /// There is no stream.
+    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough.
     pub(super) fn idle(&mut self, limits: &Limits, now_us: u64) {
         self.idle_us = now_us + limits.idle_us;
+        (self.ask_us, self.life_us) = (NEVER, NEVER);
     }
 
     /// There is a stream that could stall.
@@ -92,13 +113,27 @@ impl Deadlines {
             settings_ack_us: NEVER,
             drain_us: NEVER,
             idle_us: NEVER,
+            ask_us: NEVER,
+            life_us: NEVER,
             watch_us: NEVER,
+            heard_us: self.heard_us,
         };
     }
 
     fn first(&self) -> u64 {
-        let Self { preface_us, input_us, settings_ack_us, drain_us, idle_us, watch_us } = *self;
-        preface_us.min(input_us).min(settings_ack_us).min(drain_us).min(idle_us).min(watch_us)
+        let Self {
+            preface_us,
+            input_us,
+            settings_ack_us,
+            drain_us,
+            idle_us,
+            ask_us,
+            life_us,
+            watch_us,
+            heard_us: _,
+        } = *self;
+        let of_all = preface_us.min(input_us).min(settings_ack_us).min(drain_us);
+        of_all.min(idle_us).min(ask_us).min(life_us).min(watch_us)
     }
 }
 
@@ -122,6 +157,8 @@ impl Connection {
             Fault::connection(calm, "a frame or a header block takes too long")
         } else if deadlines.settings_ack_us <= self.now_us {
             Fault::connection(ErrorCode::SETTINGS_TIMEOUT, "our settings were not acknowledged in time")
+        } else if deadlines.life_us <= self.now_us && self.is_lifeless() {
+            Fault::connection(ErrorCode::NO_ERROR, "the peer gives no sign of life")
         } else {
             return self.expire_in_peace();
         };
@@ -133,13 +170,38 @@ impl Connection {
         if self.deadlines.drain_us <= self.now_us {
             self.finish_drain();
         }
+        if self.deadlines.life_us <= self.now_us {
+            self.deadlines.life_us = NEVER;
+            self.deadlines.ask_us = self.deadlines.heard_us + self.limits.keep_alive_us;
+        }
+        if self.deadlines.ask_us <= self.now_us {
+            self.ask_for_life();
+        }
         if self.deadlines.idle_us <= self.now_us {
-            self.deadlines.busy();
+            self.deadlines.idle_us = NEVER;
             if self.drain == Drain::No {
                 self.shut_down(self.now_us);
             }
         }
         if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
+    }
+
+    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's reading is what counts.
+    fn is_lifeless(&self) -> bool {
+        let asked_us = self.deadlines.life_us - self.limits.keep_alive_us;
+        self.deadlines.heard_us < asked_us && self.wants_input()
+    }
+
+    /// Asks for a sign of life, or puts it off because there was one.
+    fn ask_for_life(&mut self) {
+        let due_us = self.deadlines.heard_us + self.limits.keep_alive_us;
+        if due_us > self.now_us {
+            self.deadlines.ask_us = due_us;
+            return;
+        }
+        write::ping(&mut self.output.ready, false, LIFE_PING);
+        self.deadlines.ask_us = NEVER;
+        self.deadlines.life_us = self.now_us + self.limits.keep_alive_us;
     }
 
     /// Ends the first stream that has stalled; when there is none, looks again later, as long as any could.

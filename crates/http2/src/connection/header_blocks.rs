@@ -184,7 +184,7 @@ impl Connection {
 
     fn open(&mut self, id: u32, end: bool) -> u32 {
         let slot = self.streams.insert(id, self.limits.stream_receive_bytes, self.first_send_window);
-        self.deadlines.busy();
+        self.deadlines.busy(&self.limits, self.now_us);
         let stream = &mut self.streams[slot];
         stream.receiving = !end;
         if !end {

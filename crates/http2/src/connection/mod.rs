@@ -151,6 +151,7 @@ impl Connection {
     /// its header.
     pub fn next_event<'a>(&mut self, input: &mut &'a [u8], now_us: u64) -> Option<Event<'a>> {
         self.now_us = now_us;
+        self.deadlines.heard(now_us);
         loop {
             match self.phase {
                 Phase::Closed => {

@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::connection::{Connection, Event, StreamKey};
+use crate::error::Fault;
 use input::Input;
 use timer::Timer;
 pub use tls::Tls;
@@ -38,6 +39,9 @@ pub trait Handler {
 }
 
 /// A connection with its transport and its handler: a future that ends when the connection has.
+///
+/// It fails with what the transport failed with, with [`io::ErrorKind::TimedOut`] if a deadline was over, and with
+/// [`io::ErrorKind::InvalidData`] if the peer did what ends a connection; the error holds the [`Fault`] then.
 #[derive(Debug)]
 pub struct Driver<W, H> {
     connection: Connection,
@@ -48,6 +52,8 @@ pub struct Driver<W, H> {
     phase: Phase,
     /// What the wire had written when it last could not write more, and when that was.
     stalled: Option<(u64, u64)>,
+    /// The error that the connection ended with, and whether it was a deadline.
+    fault: Option<(Fault, io::ErrorKind)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +80,16 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
     pub fn new(wire: W, handler: H, make: impl FnOnce(u64) -> Connection) -> Self {
         let timer = Timer::new();
         let connection = make(timer.now_us());
-        Self { connection, wire, handler, input: Input::new(), timer, phase: Phase::Serving, stalled: None }
+        Self {
+            connection,
+            wire,
+            handler,
+            input: Input::new(),
+            timer,
+            phase: Phase::Serving,
+            stalled: None,
+            fault: None,
+        }
     }
 
     /// Begins a graceful end ([`Connection::shut_down`]). The driver has to be polled afterwards.
@@ -87,6 +102,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         for _ in 0..TURNS_MAX {
             let now_us = self.timer.now_us();
             while let Some(event) = self.connection.expire(now_us) {
+                note_fault(&mut self.fault, event, io::ErrorKind::TimedOut);
                 self.handler.on_event(&mut self.connection, event);
             }
             let reading = self.read(context, now_us)?;
@@ -128,6 +144,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             }
             let mut unread = self.input.unread();
             while let Some(event) = self.connection.next_event(&mut unread, now_us) {
+                note_fault(&mut self.fault, event, io::ErrorKind::InvalidData);
                 self.handler.on_event(&mut self.connection, event);
             }
             let left = unread.len();
@@ -181,6 +198,11 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         }
     }
 
+    /// How the connection ended, if its transport did not fail.
+    fn ended(&self) -> io::Result<()> {
+        self.fault.map_or(Ok(()), |(fault, kind)| Err(io::Error::new(kind, fault)))
+    }
+
     /// When to look again, whatever comes.
     fn next_deadline(&self) -> Option<u64> {
         match self.phase {
@@ -189,6 +211,13 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             }
             Phase::Closing(until_us) | Phase::Lingering(until_us) => Some(until_us),
         }
+    }
+}
+
+/// Remembers the error that a connection ends with.
+fn note_fault(place: &mut Option<(Fault, io::ErrorKind)>, event: Event<'_>, kind: io::ErrorKind) {
+    if let Event::Closed(fault) = event {
+        *place = Some((fault, kind));
     }
 }
 
@@ -220,7 +249,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Future for Driver<W, H> {
             match (polled, this.phase) {
                 (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing(until_us()),
                 (Poll::Ready(Ok(())), Phase::Closing(_)) => this.phase = Phase::Lingering(until_us()),
-                (Poll::Ready(result), _) => return Poll::Ready(result),
+                (Poll::Ready(result), _) => return Poll::Ready(result.and_then(|()| this.ended())),
                 (Poll::Pending, _) => {
                     let deadline_us = this.next_deadline();
                     if this.timer.poll(context, deadline_us).is_pending() {

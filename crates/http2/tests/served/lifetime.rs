@@ -23,7 +23,8 @@ async fn a_silent_client_is_told_and_cut() {
     near.read_to_end(&mut said).await.expect("closed in order");
     assert_eq!(begun.elapsed().as_secs(), 10);
     assert!(said.ends_with(b"the preface and the first settings take too long"));
-    server.await.expect("no panic").expect("an end in order");
+    let error = server.await.expect("no panic").expect_err("cut");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert_eq!(begun.elapsed().as_secs(), 11, "a second for the peer to read our last words");
 }
 

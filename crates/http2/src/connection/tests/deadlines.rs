@@ -126,6 +126,36 @@ fn a_handler_may_take_its_time() {
 }
 
 #[test]
+fn a_peer_with_a_stream_is_asked_for_a_sign_of_life() {
+    let mut client = Client::with(Limits::default());
+    let asked_after_us = Limits::default().keep_alive_us;
+    client.get(1);
+    client.wait(asked_after_us - 1);
+    client.send_frame(kind::PING, flag::ACK, 0, b"whatever");
+    assert_eq!(client.wait(asked_after_us - 1), NONE);
+    assert_eq!(client.frames(), NONE, "it was heard of meanwhile");
+    client.wait(1);
+    assert_eq!(client.frames(), ["PING are you?"]);
+    client.send_frame(kind::PING, flag::ACK, 0, b"are you?");
+    assert_eq!(client.wait(asked_after_us - 1), NONE);
+    assert_eq!(client.frames(), NONE);
+    assert_eq!(client.wait(1), NONE);
+    assert_eq!(client.frames(), ["PING are you?"]);
+    let events = client.wait(asked_after_us);
+    client.assert_closes(&events, ErrorCode::NO_ERROR);
+}
+
+#[test]
+fn a_peer_without_a_stream_is_not_asked() {
+    let mut client = Client::with(Limits::default());
+    client.get(1);
+    client.answer(b"x");
+    client.frames();
+    assert_eq!(client.wait(Limits::default().idle_us - 1), NONE);
+    assert_eq!(client.frames(), NONE);
+}
+
+#[test]
 fn a_connection_without_streams_ends_in_peace() {
     let mut client = Client::new();
     let idle_us = Limits::default().idle_us;

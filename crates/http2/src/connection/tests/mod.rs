@@ -33,9 +33,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// After preface and settings of both sides.
+    /// After preface and settings of both sides. It may be silent for as long as it likes.
     pub(super) fn new() -> Self {
-        Self::with(Limits::default())
+        Self::with(Limits { keep_alive_us: u64::MAX, ..Limits::default() })
     }
 
     pub(super) fn with(limits: Limits) -> Self {
