@@ -8,7 +8,6 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, Uri, Version};
-use hyper::body::Incoming;
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
 use super::methods::route_of;
@@ -43,7 +42,7 @@ pub(crate) async fn handle(
     context: Arc<Context>,
     activity: Arc<Activity>,
     peer: Arc<Peer>,
-    request: Request<Incoming>,
+    request: Request<Inbound>,
 ) -> Response<Body> {
     let (arrived, body) = Arrived::new(context, &activity, peer, request);
     let route = route_of(arrived.head.uri.path());
@@ -54,7 +53,7 @@ pub(crate) async fn handle(
     context.acts.begin(async move { respond(&arrived, route, body).await }).outcome().await
 }
 
-async fn respond(arrived: &Arrived, route: Option<usize>, body: Incoming) -> Response<Body> {
+async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Response<Body> {
     let Arrived { context, peer, in_flight, head, request_id, .. } = arrived;
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
@@ -130,7 +129,7 @@ async fn answer(
     head: &Parts,
     by: &mut By<'_>,
     route: Option<usize>,
-    body: Incoming,
+    body: Inbound,
 ) -> Result<Response<Body>, ApiError> {
     let path = head.uri.path();
     let (Some(route), Some((input, output))) = (route.map(|at| &ROUTES[at]), schema().call(path)) else {

@@ -7,9 +7,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValu
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
-use hyper::body::Incoming;
 
-use super::body::Body;
+use super::body::{Body, Inbound};
 use super::connection::Activity;
 use super::context::Context;
 use super::in_flight::InFlight;
@@ -48,10 +47,10 @@ impl Arrived {
         context: Arc<Context>,
         activity: &Arc<Activity>,
         peer: Arc<Peer>,
-        request: Request<Incoming>,
-    ) -> (Arrived, Incoming) {
+        request: Request<Inbound>,
+    ) -> (Arrived, Inbound) {
         let started = Instant::now();
-        let in_flight = InFlight::enter(&context, activity, request.version() == Version::HTTP_2);
+        let in_flight = InFlight::enter(&context, activity);
         let (head, body) = request.into_parts();
         let request_id = request_id(&head.headers, &context);
         (Arrived { context, peer, in_flight, head, request_id, started }, body)

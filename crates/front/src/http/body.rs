@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context as Waker, Poll};
+use std::task::{Context as Waker, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,17 +14,19 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use sluice_engine::Error;
+use sluice_http2::adapter::{BodyError, RequestBody};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::errors::ApiError;
 use super::in_flight::InFlight;
-use super::options::PIECE_BYTES;
 
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;
 /// Memory that is set aside at once for an announced body, in bytes; the rest follows as it comes.
 const BODY_RESERVE_BYTES: usize = 1 << 20;
+/// Pieces of answers up to this size are not kept until they are written.
+const COPIED_BYTES: usize = 1 << 10;
 /// How much of a refused body is read and dropped, so that the client gets to read the answer.
 const DRAIN_BYTES_MAX: usize = 32 << 20;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
@@ -99,20 +101,42 @@ impl Drop for Upload<'_> {
 /// The body of a request: on its way, or there already, from a protocol that has read it.
 #[derive(Debug)]
 pub(crate) enum Inbound {
-    Coming(Incoming),
+    Http1(Incoming),
+    Http2(RequestBody),
     There(Bytes),
+}
+
+/// Why the body of a request ends before its end.
+#[derive(Debug)]
+pub(crate) enum InboundError {
+    Http1(hyper::Error),
+    Http2(BodyError),
+}
+
+impl fmt::Display for InboundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InboundError::Http1(error) => error.fmt(f),
+            InboundError::Http2(error) => error.fmt(f),
+        }
+    }
 }
 
 impl http_body::Body for Inbound {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = InboundError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         waker: &mut Waker<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, InboundError>>> {
         match &mut *self {
-            Inbound::Coming(incoming) => Pin::new(incoming).poll_frame(waker),
+            Inbound::Http1(body) => Pin::new(body)
+                .poll_frame(waker)
+                .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http1))),
+            Inbound::Http2(body) => Pin::new(body)
+                .poll_frame(waker)
+                .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http2))),
             Inbound::There(bytes) if bytes.is_empty() => Poll::Ready(None),
             Inbound::There(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
         }
@@ -120,7 +144,8 @@ impl http_body::Body for Inbound {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Inbound::Coming(incoming) => incoming.is_end_stream(),
+            Inbound::Http1(body) => body.is_end_stream(),
+            Inbound::Http2(body) => body.is_end_stream(),
             Inbound::There(bytes) => bytes.is_empty(),
         }
     }
@@ -317,11 +342,6 @@ impl Body {
     pub(crate) fn keep(&mut self, in_flight: Arc<InFlight>) {
         if let Content::Full(bytes) = &self.content {
             in_flight.share.charge(bytes.len());
-            if let Some(progress) = &in_flight.progress
-                && !bytes.is_empty()
-            {
-                progress.offered(0);
-            }
         }
         self.in_flight = Some(in_flight);
     }
@@ -351,44 +371,30 @@ impl http_body::Body for Body {
         waker: &mut Waker<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let Body { content, trailers, in_flight } = &mut *self;
-        let progress = in_flight.as_ref().and_then(|in_flight| in_flight.progress.as_ref());
         let bytes = match content {
             Content::Full(bytes) if bytes.is_empty() => {
                 return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
             }
-            // Over HTTP/1.1 all at once: the connection knows how many of its bytes were taken.
-            Content::Full(bytes) if progress.is_none() => std::mem::take(bytes),
-            Content::Full(bytes) => bytes.split_to(bytes.len().min(PIECE_BYTES)),
-            Content::Stream(stream) => match stream.poll_recv(waker) {
-                Poll::Ready(Some(Ok(bytes))) => bytes,
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
-                Poll::Ready(None) => {
-                    return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
-                }
-                Poll::Pending => {
-                    if let Some(progress) = progress {
-                        progress.ran_dry();
-                    }
-                    return Poll::Pending;
-                }
+            Content::Full(bytes) => std::mem::take(bytes),
+            Content::Stream(stream) => match ready!(stream.poll_recv(waker)) {
+                Some(Ok(bytes)) => bytes,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers)))),
             },
-            Content::Other(body) => match body.as_mut().poll_frame(waker) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+            Content::Other(body) => match ready!(body.as_mut().poll_frame(waker)) {
+                Some(Ok(frame)) => match frame.into_data() {
                     Ok(bytes) => bytes,
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
-                Poll::Ready(other) => return Poll::Ready(other),
-                Poll::Pending => {
-                    if let Some(progress) = progress {
-                        progress.ran_dry();
-                    }
-                    return Poll::Pending;
-                }
+                other => return Poll::Ready(other),
             },
         };
         let bytes = match in_flight {
-            None => bytes,
-            Some(in_flight) => Bytes::from_owner(Piece::new(bytes, Arc::clone(in_flight))),
+            // Few bytes are copied by the connection, and are not worth watching.
+            Some(in_flight) if bytes.len() > COPIED_BYTES => {
+                Bytes::from_owner(Piece { bytes, _in_flight: Arc::clone(in_flight) })
+            }
+            _ => bytes,
         };
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
@@ -408,29 +414,13 @@ impl http_body::Body for Body {
 /// A piece of an answer, on its way to the client.
 struct Piece {
     bytes: Bytes,
-    in_flight: Arc<InFlight>,
-}
-
-impl Piece {
-    fn new(bytes: Bytes, in_flight: Arc<InFlight>) -> Piece {
-        if let Some(progress) = &in_flight.progress {
-            progress.offered(1);
-        }
-        Piece { bytes, in_flight }
-    }
+    /// Until the connection has written the piece.
+    _in_flight: Arc<InFlight>,
 }
 
 impl AsRef<[u8]> for Piece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        if let Some(progress) = &self.in_flight.progress {
-            progress.taken();
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::acts::Acts;
 use super::answers::Answers;
 use super::body::BodyBudget;
 use super::compression::Compressor;
+use super::connection::http2_limits;
 use super::metrics::HttpMetrics;
 use super::options::{BodyLimits, HttpOptions};
 
@@ -23,6 +24,7 @@ pub(crate) struct Context {
     pub(crate) body_budget: BodyBudget,
     pub(crate) answers: Arc<Answers>,
     pub(crate) compressor: Compressor,
+    pub(crate) http2_limits: Arc<sluice_http2::Limits>,
     pub(crate) acts: Acts,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started_at_ms: u64,
@@ -38,6 +40,7 @@ impl Context {
         Context {
             body_limits: BodyLimits::new(node.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
+            http2_limits: Arc::new(http2_limits(&options)),
             answers: Arc::new(Answers::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),

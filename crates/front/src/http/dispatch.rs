@@ -6,7 +6,6 @@ use http::header::{ALLOW, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
@@ -34,7 +33,7 @@ pub(crate) async fn handle(
     context: Arc<Context>,
     activity: Arc<Activity>,
     peer: Arc<Peer>,
-    request: Request<Incoming>,
+    request: Request<Inbound>,
 ) -> Response<Body> {
     if grpc::is_call(request.headers()) {
         return grpc::handle(context, activity, peer, request).await;
@@ -54,14 +53,14 @@ impl Arrived {
         find(&self.head.method, self.head.uri.path())
     }
 
-    async fn answer(&self, found: Found<'_>, body: Incoming) -> Response<Body> {
+    async fn answer(&self, found: Found<'_>, body: Inbound) -> Response<Body> {
         let Arrived { context, peer, in_flight, head, request_id, .. } = self;
         let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
         let mut caller = Caller::Nobody;
         let result = match begin(context, head, in_flight, peer, &found, &mut caller) {
             Ok(()) => {
                 let asked = Asked { context, in_flight, head, caller: &caller, peer };
-                asked.answer(found, Inbound::Coming(body)).await
+                asked.answer(found, body).await
             }
             Err(error) => Err(error),
         };

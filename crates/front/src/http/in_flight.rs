@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::answers::Share;
 use super::connection::Activity;
 use super::context::Context;
-use super::progress::Progress;
 
 /// Counts as one request, of the server and of its connection, until it is dropped.
 #[derive(Debug)]
@@ -16,18 +15,15 @@ pub(crate) struct InFlight {
     pub(crate) rank: usize,
     /// Memory for its answer.
     pub(crate) share: Arc<Share>,
-    /// Whether the client takes the answer; only over HTTP/2.
-    pub(crate) progress: Option<Arc<Progress>>,
 }
 
 impl InFlight {
-    pub(crate) fn enter(context: &Arc<Context>, activity: &Arc<Activity>, http2: bool) -> Arc<InFlight> {
+    pub(crate) fn enter(context: &Arc<Context>, activity: &Arc<Activity>) -> Arc<InFlight> {
         let rank = context.request_began();
         activity.request_began();
         Arc::new(InFlight {
             rank,
             share: Arc::new(Share::new(&context.answers, activity)),
-            progress: http2.then(|| activity.watch_answer()),
             context: Arc::clone(context),
             activity: Arc::clone(activity),
         })

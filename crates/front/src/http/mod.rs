@@ -1,10 +1,10 @@
 //! The HTTP API: HTTP/1.1 and HTTP/2, over TLS or in clear text, JSON in and out, as `docs/api.md` describes it.
 //!
-//! The way of a request: `server` accepts, `connection` watches the bytes for idle and slow clients, `dispatch` finds the
+//! The way of a request: `server` accepts, `connection` speaks HTTP/1.1 or HTTP/2 and ends who is idle or slow, `dispatch` finds the
 //! route in the one table of `routes`, asks by `permit` whether the caller may, and calls its handler (`send`, `receive`,
 //! `settle`, `raw`, `events`, `queues`, `messages`, `dead`, `namespaces`, `admin`, `tokens`, `prometheus`), which reads the body within the
 //! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
-//! `progress` tells whether they are, `in_flight` holds both. `arrived` is what a request carries along; `acts` finishes those that
+//! `in_flight` holds them. `arrived` is what a request carries along; `acts` finishes those that
 //! are administrative though their callers are gone. `errors` turns errors into answers, `compression` makes some of them smaller,
 //! `openapi` describes it all.
 //!
@@ -45,7 +45,6 @@ mod namespaces;
 mod openapi;
 mod options;
 pub(crate) mod permit;
-mod progress;
 mod prometheus;
 mod query;
 mod queue_defaults;

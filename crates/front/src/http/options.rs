@@ -92,8 +92,6 @@ impl Default for HttpOptions {
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Most header fields of a request.
 pub(crate) const HEAD_FIELDS_MAX: usize = 100;
-/// Bytes of an answer that HTTP/2 gets at once, one frame: taking them is progress.
-pub(crate) const PIECE_BYTES: usize = 16 << 10;
 /// Bytes that the system keeps of an answer before it takes more: with its usual buffers of megabytes, a slow client
 /// could not be told from one that does not read at all.
 pub(crate) const SEND_BUFFER_BYTES: u32 = 128 << 10;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -75,12 +76,16 @@ pub(crate) async fn request(
     collect(sender.send_request(request).await.unwrap()).await
 }
 
+async fn connect_http2(address: SocketAddr) -> SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
 /// Requests over one HTTP/2 connection, all at once.
 pub(crate) async fn requests_http2(address: SocketAddr, requests: &[(&str, &str, &str)]) -> Vec<Answer> {
-    let stream = TcpStream::connect(address).await.unwrap();
-    let (sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
+    let sender = connect_http2(address).await;
     let mut answers = Vec::new();
     for (method, path, body) in requests {
         let mut sender = sender.clone();
@@ -103,12 +108,8 @@ pub(crate) async fn request_http2(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Answer {
-    let stream = TcpStream::connect(address).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
     let request = build(format!("http://{address}{path}"), method, headers, body);
-    collect(sender.send_request(request).await.unwrap()).await
+    collect(connect_http2(address).await.send_request(request).await.unwrap()).await
 }
 
 /// A task that ends with its owner, as a client that goes away does.

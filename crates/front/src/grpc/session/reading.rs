@@ -13,7 +13,6 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use prost::Message as _;
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
@@ -34,7 +33,7 @@ use crate::access::{Caller, Denied, Peer, Right};
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
-use crate::http::body::{Body, allowance};
+use crate::http::body::{Body, Inbound, allowance};
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::json::{Fault, Read};
@@ -57,7 +56,7 @@ pub(in crate::grpc) fn open(
     context: &Arc<Context>,
     peer: &Arc<Peer>,
     head: &Parts,
-    incoming: Incoming,
+    incoming: Inbound,
 ) -> Response<Body> {
     let outbox = Outbox::new();
     let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
@@ -67,7 +66,7 @@ pub(in crate::grpc) fn open(
     response
 }
 
-async fn run(context: Arc<Context>, who: Who, incoming: Incoming, outbox: Arc<Outbox>) {
+async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Outbox>) {
     let (end, ended) = watch::channel(false);
     let mut consumers = JoinSet::new();
     let mut session = Session {
@@ -137,7 +136,7 @@ impl Drop for Session<'_> {
 
 impl Session<'_> {
     /// Reads until the client has closed its side, and answers all that it has sent.
-    async fn serve(&mut self, mut incoming: Incoming) -> Result<(), ApiError> {
+    async fn serve(&mut self, mut incoming: Inbound) -> Result<(), ApiError> {
         let opened = Instant::now();
         let mut frame_since = opened;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
@@ -450,7 +449,7 @@ fn not_attached(consumer: u32) -> ApiError {
 }
 
 /// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.
-async fn next_piece(incoming: &mut Incoming, outbox: &Outbox) -> Option<Result<Bytes, ApiError>> {
+async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<Bytes, ApiError>> {
     outbox.may_answer().await;
     while !incoming.is_end_stream() {
         match incoming.frame().await? {

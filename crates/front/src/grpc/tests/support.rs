@@ -100,9 +100,11 @@ impl Client {
     }
 
     fn request(&self, path: &str) -> http::request::Builder {
-        let request = Request::post(format!("http://{}{path}", self.address))
-            .header("content-type", "application/grpc")
-            .header("te", "trailers");
+        let request = Request::post(format!("http://{}{path}", self.address));
+        self.authorize(request.header("content-type", "application/grpc").header("te", "trailers"))
+    }
+
+    fn authorize(&self, request: http::request::Builder) -> http::request::Builder {
         if self.token.is_empty() {
             return request;
         }
@@ -112,11 +114,9 @@ impl Client {
     /// Makes a token, over HTTP.
     pub(crate) async fn make_token(&mut self, name: &str, scope: &str) -> String {
         let body = serde_json::json!({"name": name, "scopes": [scope]}).to_string();
-        let request = Request::post(format!("http://{}/v1/tokens", self.address))
-            .header("content-type", "application/json")
-            .header("authorization", format!("Bearer {}", self.token))
-            .body(Full::new(body.into()))
-            .unwrap();
+        let request = Request::post(format!("http://{}/v1/tokens", self.address));
+        let request = self.authorize(request.header("content-type", "application/json"));
+        let request = request.body(Full::new(body.into())).unwrap();
         let response = self.connection.send_request(request).await.unwrap();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let made: Value = serde_json::from_slice(&body).unwrap();
@@ -125,8 +125,8 @@ impl Client {
 
     /// Asks for something over HTTP.
     pub(crate) async fn get(&mut self, path: &str) -> Value {
-        let request = Request::get(format!("http://{}{path}", self.address))
-            .header("authorization", format!("Bearer {}", self.token))
+        let request = self
+            .authorize(Request::get(format!("http://{}{path}", self.address)))
             .body(Full::default())
             .unwrap();
         let response = self.connection.send_request(request).await.unwrap();

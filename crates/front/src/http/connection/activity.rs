@@ -1,20 +1,19 @@
-//! What a connection does, seen from its bytes: enough to end those that are idle or slow.
+//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are idle or slow.
 //!
-//! Neither the detection of the protocol version nor HTTP/2 has deadlines of its own in hyper, and its header deadline
-//! for HTTP/1.1 is also that of an idle connection. So the deadlines are kept here, for both versions alike.
+//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes nothing. So the
+//! deadlines are kept here.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Waker, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::answers::Budget;
-use super::options::HttpOptions;
-use super::progress::Progress;
+use crate::http::answers::Budget;
+use crate::http::options::HttpOptions;
 
 /// Never: no such moment is marked.
 const NEVER: u64 = u64::MAX;
@@ -30,13 +29,8 @@ pub(crate) struct Activity {
     head_since_ms: AtomicU64,
     /// Since when the client does not take what we write, in ms after `opened`.
     write_since_ms: AtomicU64,
-    /// Whether it speaks HTTP/2, where bytes between requests need not be the head of one.
-    http2: AtomicBool,
-    read_any: AtomicBool,
     /// Memory that its answers take.
     pub(crate) answers: Budget,
-    /// Answers on their way, where each is watched for itself; those that are over are dropped now and then.
-    watched: Mutex<Vec<Weak<Progress>>>,
 }
 
 /// What is to become of a connection.
@@ -59,10 +53,7 @@ impl Activity {
             idle_since_ms: AtomicU64::new(0),
             head_since_ms: AtomicU64::new(NEVER),
             write_since_ms: AtomicU64::new(NEVER),
-            http2: AtomicBool::new(false),
-            read_any: AtomicBool::new(false),
             answers: Budget::new(answers_bytes_max),
-            watched: Mutex::new(Vec::new()),
         }
     }
 
@@ -78,33 +69,13 @@ impl Activity {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Watches an answer until it is dropped.
-    pub(crate) fn watch_answer(&self) -> Arc<Progress> {
-        let progress = Arc::new(Progress::default());
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if watched.len() == watched.capacity() {
-            watched.retain(|answer| answer.strong_count() > 0);
-        }
-        watched.push(Arc::downgrade(&progress));
-        progress
-    }
-
-    /// How long the client has taken nothing of what it could take, at most.
-    fn stuck(&self, now_ms: u64) -> Duration {
-        let write_since_ms = self.write_since_ms.load(Ordering::Relaxed);
-        let bytes = Duration::from_millis(now_ms.saturating_sub(write_since_ms));
-        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let answers = watched.iter().filter_map(|answer| answer.upgrade()?.stuck_since());
-        answers.map(|since| since.elapsed()).fold(bytes, Duration::max)
-    }
-
     /// Judges the connection as of now.
     pub(crate) fn verdict(&self, options: &HttpOptions) -> Verdict {
         let now_ms = self.elapsed_ms();
         let left = |since_ms: u64, timeout: Duration| {
             timeout.saturating_sub(Duration::from_millis(now_ms.saturating_sub(since_ms)))
         };
-        let mut keep = options.write_timeout.saturating_sub(self.stuck(now_ms));
+        let mut keep = left(self.write_since_ms.load(Ordering::Relaxed), options.write_timeout);
         if keep.is_zero() {
             return Verdict::Cut("it does not read what we write");
         }
@@ -112,7 +83,7 @@ impl Activity {
             return Verdict::Keep(keep.min(options.head_timeout));
         }
         let head_since_ms = self.head_since_ms.load(Ordering::Relaxed);
-        if head_since_ms != NEVER && !self.http2.load(Ordering::Relaxed) {
+        if head_since_ms != NEVER {
             let head = left(head_since_ms, options.head_timeout);
             if head.is_zero() {
                 return Verdict::Cut("the head of its request came too slowly");
@@ -130,9 +101,6 @@ impl Activity {
     fn bytes_read(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
-        }
-        if !self.read_any.swap(true, Ordering::Relaxed) && bytes.starts_with(b"PRI ") {
-            self.http2.store(true, Ordering::Relaxed);
         }
         if self.in_flight.load(Ordering::Relaxed) == 0 && self.head_since_ms.load(Ordering::Relaxed) == NEVER
         {
@@ -236,14 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_drips_is_cut_but_not_http2() {
-        for (bytes, cut) in [(&b"GET"[..], true), (b"PRI * HTTP/2.0", false)] {
-            let activity = Activity::new(0);
-            activity.bytes_read(bytes);
-            sleep(25);
-            activity.bytes_read(b" ");
-            assert_eq!(matches!(activity.verdict(&options()), Verdict::Cut(_)), cut);
-        }
+    fn a_head_that_drips_is_cut() {
+        let activity = Activity::new(0);
+        activity.bytes_read(b"GET");
+        sleep(25);
+        activity.bytes_read(b" ");
+        assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
     }
 
     #[test]
@@ -260,26 +226,5 @@ mod tests {
         assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
         activity.wrote(&Poll::Ready(Ok(1)));
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
-    }
-
-    #[test]
-    fn each_answer_over_http2_counts_for_itself() {
-        let activity = Activity::new(0);
-        activity.request_began();
-        let (stuck, moving) = (activity.watch_answer(), activity.watch_answer());
-        stuck.offered(1);
-        for _ in 0..5 {
-            sleep(10);
-            moving.offered(1);
-            moving.taken();
-            activity.wrote(&Poll::Ready(Ok(1)));
-        }
-        assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
-        drop(stuck);
-        assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
-        for _ in 0..1_000 {
-            activity.watch_answer();
-        }
-        assert!(activity.watched.lock().unwrap().len() < 10);
     }
 }

@@ -1,0 +1,184 @@
+//! The life of a connection: its handshake, the version of HTTP that it speaks, and its end.
+//!
+//! | module | |
+//! |---|---|
+//! | `preface` | which version a client speaks that does not say so in its handshake |
+//! | `http1` | HTTP/1.1, by hyper |
+//! | `http2` | HTTP/2, by `sluice-http2` |
+//! | `activity` | what a connection does: which are idle, which are slow |
+
+mod activity;
+mod http1;
+mod http2;
+mod preface;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sluice_http2::drive::{Plain, Tls as TlsWire};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_rustls::server::TlsStream;
+
+pub(crate) use activity::Activity;
+use activity::Verdict;
+pub(super) use http2::limits as http2_limits;
+use preface::{Version, version_of};
+
+use super::context::Context;
+use super::options::{HttpOptions, SEND_BUFFER_BYTES};
+use crate::access::{Peer, Slot};
+use crate::tls::{HandshakeFailure, client_certificate};
+
+/// How long a connection that was told to close may still stay.
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
+
+/// Serves a connection until it ends. `stopping` turns true when the server stops.
+pub(super) async fn serve(
+    context: Arc<Context>,
+    stream: TcpStream,
+    slot: Slot,
+    stopping: watch::Receiver<bool>,
+) {
+    context.metrics.connections.fetch_add(1, Ordering::Relaxed);
+    let _open = OpenConnection::new(&context);
+    // A small answer must not wait for the next one; if that fails it is only slower.
+    let _ = stream.set_nodelay(true);
+    // Only if the system allows; without it, slow clients are judged more coarsely.
+    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_BUFFER_BYTES);
+    let Some(tls) = &context.options.tls else {
+        let peer = Peer::new(&context.options.access, slot, None);
+        return Served::new(&context, peer, stopping).in_clear_text(stream).await;
+    };
+    match tls.accept(stream).await {
+        Ok(stream) => {
+            let certificate = client_certificate(&stream).map(AsRef::as_ref);
+            let peer = Peer::new(&context.options.access, slot, certificate);
+            Served::new(&context, peer, stopping).over_tls(stream).await;
+        }
+        Err(failure) => {
+            // Who only looks whether the port is open, as balancers do, has failed nothing.
+            if !matches!(failure, HandshakeFailure::Gone) {
+                // Banned or not, this connection is over.
+                let _ = slot.failed();
+            }
+            context.metrics.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!("connection ended: {failure}");
+        }
+    }
+}
+
+/// A connection that has done its handshake.
+struct Served<'c> {
+    context: &'c Arc<Context>,
+    peer: Arc<Peer>,
+    activity: Arc<Activity>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl<'c> Served<'c> {
+    fn new(context: &'c Arc<Context>, peer: Peer, stopping: watch::Receiver<bool>) -> Served<'c> {
+        let activity = Arc::new(Activity::new(context.options.connection_answers_bytes_max));
+        Served { context, peer: Arc::new(peer), activity, stopping }
+    }
+
+    /// ALPN has chosen the version; without it, it is HTTP/1.1 (RFC 9113 §3.2).
+    async fn over_tls(self, stream: TlsStream<TcpStream>) {
+        if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return self.speak_http1(stream).await;
+        }
+        let (stream, tls) = stream.into_inner();
+        let wire = TlsWire::new(stream, tls, &self.context.http2_limits);
+        self.speak_http2(wire).await;
+    }
+
+    /// The first bytes tell the version (RFC 9113 §3.3).
+    async fn in_clear_text(mut self, stream: TcpStream) {
+        let options = &self.context.options;
+        let begun = tokio::select! {
+            biased;
+            _ = self.stopping.wait_for(|stopping| *stopping) => return,
+            begun = version_of(stream, options.idle_timeout, options.head_timeout) => begun,
+        };
+        match begun {
+            Ok((Version::Http1, stream)) => self.speak_http1(stream).await,
+            Ok((Version::Http2, stream)) => self.speak_http2(Plain::new(stream)).await,
+            Err(error) => ended(self.context, Err(error)),
+        }
+    }
+
+    /// Lets a conversation go on until it ends, or has to.
+    async fn converse(self, mut conversation: impl Conversation) {
+        let Served { context, peer, mut stopping, .. } = self;
+        let (mut closing, mut turned_away) = (false, false);
+        let mut look_after = Duration::ZERO;
+        loop {
+            tokio::select! {
+                // First, so that an answer that the stop brings about says `connection: close`.
+                biased;
+                _ = stopping.wait_for(|stopping| *stopping), if !closing => {
+                    closing = true;
+                    conversation.shut_down();
+                }
+                () = peer.turned_away(), if !turned_away => {
+                    (closing, turned_away, look_after) = (true, true, CLOSE_GRACE);
+                    conversation.shut_down();
+                }
+                end = &mut conversation => return ended(context, end),
+                () = sleep(look_after) => match conversation.verdict(&context.options) {
+                    // Its last answers had their time, and a session or requests without end get no more.
+                    _ if turned_away => return,
+                    Verdict::Keep(next) => look_after = next,
+                    Verdict::Close if !closing => {
+                        closing = true;
+                        look_after = CLOSE_GRACE;
+                        conversation.shut_down();
+                    }
+                    Verdict::Close => return,
+                    Verdict::Cut(reason) => {
+                        return ended(context, Err(io::Error::new(io::ErrorKind::TimedOut, reason)));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Counts and logs a connection that did not end in order.
+fn ended(context: &Context, end: io::Result<()>) {
+    let Err(error) = end else { return };
+    if error.kind() == io::ErrorKind::TimedOut {
+        context.metrics.connections_cut.fetch_add(1, Ordering::Relaxed);
+    }
+    tracing::debug!("connection ended: {error}");
+}
+
+/// A connection and its protocol: a future that ends when the connection has. One that fails with
+/// [`io::ErrorKind::TimedOut`] was cut.
+trait Conversation: Future<Output = io::Result<()>> + Unpin {
+    /// Begins an end in order: what is asked already is answered.
+    fn shut_down(&mut self);
+
+    /// How it is to go on, as of now.
+    fn verdict(&self, options: &HttpOptions) -> Verdict;
+}
+
+/// Counts an open connection while it lives.
+struct OpenConnection<'c>(&'c Context);
+
+impl<'c> OpenConnection<'c> {
+    fn new(context: &'c Context) -> OpenConnection<'c> {
+        context.connections.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(context)
+    }
+}
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
