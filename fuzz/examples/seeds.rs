@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::BytesMut;
+use prost::Message as _;
 use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
@@ -11,6 +13,10 @@ use sluice_fuzz::image;
 use sluice_http2::frame::{FrameHeader, flag, kind};
 use sluice_http2::hpack::Encoder;
 use sluice_journal::Batch;
+use sluice_proto::framing::frame;
+use sluice_proto::v1;
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::{ClientFrame, Message, SendMany, SettleMany};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
@@ -24,6 +30,7 @@ fn main() {
     http2_sessions(&corpus);
     config(&corpus);
     access(&corpus);
+    grpc(&corpus);
 }
 
 struct Corpus(PathBuf);
@@ -81,7 +88,7 @@ fn moving() -> Vec<Vec<u8>> {
     ];
     let receipts = receipts(&records);
     let settlements = [Settlement::Ack, Settlement::Nack { delay_ms: None }, Settlement::Reject];
-    let item = |(receipt, settlement): (&Receipt, Settlement)| SettleItem { receipt: *receipt, settlement, error: "no" };
+    let item = |(receipt, settlement): (&Receipt, Settlement)| SettleItem { receipt: *receipt, settlement, error: "no", result: None };
     let items: Vec<_> = receipts.iter().zip(settlements).map(item).collect();
     let extended: Vec<_> = receipts.iter().map(|receipt| (*receipt, 60_000)).collect();
     records.push(body(0, &Command::Extend { namespace: NAMESPACE, items: &extended }));
@@ -309,4 +316,56 @@ fn access(corpus: &Corpus) {
         corpus.write("access_policy", name, text.as_bytes());
     }
     // Those of access_certificate were made once with `sluice cert client`: new ones would differ each time.
+}
+
+fn grpc(corpus: &Corpus) {
+    let receipt = "00000080000g0000000g000100000001";
+    let plain = Message { payload: "plain".into(), ..Message::default() };
+    let header = v1::Header { name: "a".into(), value: "b".into() };
+    let rich = Message {
+        payload: "rich".into(),
+        content_type: "text/plain".into(),
+        headers: vec![header],
+        tags: vec!["red".into()],
+        priority: Some(3),
+        delay_ms: Some(5),
+        ordering_key: "customer".into(),
+        max_attempts: Some(2),
+        ttl_ms: Some(60_000),
+        ..Message::default()
+    };
+    let send = SendMany { queue: "jobs".into(), messages: vec![plain.clone(), rich], idempotency_key: "key".into() };
+    let nack = v1::Settlement {
+        receipt: receipt.into(),
+        outcome: "nack".into(),
+        error: Some("why".into()),
+        delay_ms: Some(5),
+        ..v1::Settlement::default()
+    };
+    let settle = SettleMany { items: vec![nack], acks: vec![receipt.into(), "forged".into()] };
+    let extension = v1::Extension { receipt: receipt.into(), lease_ms: Some(1_000), ..v1::Extension::default() };
+    let attach = v1::Attach { consumer: 1, queues: vec!["jobs".into()], credit: 8, ..v1::Attach::default() };
+    let session = [
+        Frame::Open(v1::Open { namespace: "shop".into() }),
+        Frame::Attach(attach),
+        Frame::Send(SendMany { messages: vec![plain], ..send.clone() }),
+        Frame::Send(send.clone()),
+        Frame::Settle(settle.clone()),
+        Frame::Extend(v1::ExtendMany { items: vec![extension] }),
+        Frame::Credit(v1::SetCredit { consumer: 1, credit: 0 }),
+        Frame::Detach(v1::Detach { consumer: 1, grace_ms: Some(100) }),
+        Frame::Ping(v1::Ping {}),
+    ];
+    // The first byte chooses frames, the second how long the pieces are in which they come.
+    for (name, piece) in [("session", 0xff), ("session-in-pieces", 6)] {
+        let mut bytes = BytesMut::from(&[0, piece][..]);
+        for (number, told) in (1..).zip(session.clone()) {
+            frame(&ClientFrame { number, frame: Some(told) }, &mut bytes);
+        }
+        corpus.write("grpc_frames", name, &bytes);
+    }
+    // Messages of calls have the same shapes; the byte before one chooses the call.
+    for (which, message) in [(0u8, send.encode_to_vec()), (2, settle.encode_to_vec())] {
+        corpus.write("grpc_frames", &format!("call-{which:02}"), &[&[1, which], &message[..]].concat());
+    }
 }

@@ -5,6 +5,9 @@
 #[allow(dead_code, unused_imports)]
 #[path = "../../crates/sluice/src/config/mod.rs"]
 mod config;
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/sluice/src/root_keys/mod.rs"]
+mod root_keys;
 
 use std::collections::BTreeMap;
 use std::path::Path;
