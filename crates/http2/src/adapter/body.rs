@@ -124,6 +124,8 @@ struct State {
     error: Option<BodyError>,
     /// Bytes that were read, and not yet given back.
     consumed: usize,
+    /// The client sends nothing until it is told to go on (RFC 9110 §10.1.1).
+    withheld: bool,
     reader: Option<Waker>,
 }
 
@@ -151,12 +153,14 @@ impl State {
 }
 
 impl Shared {
-    pub(super) fn new(connection: Waker) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), connection })
+    /// `withheld`: the client waits to be told to go on.
+    pub(super) fn new(connection: Waker, withheld: bool) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State { withheld, ..State::default() }), connection })
     }
 
     pub(super) fn push(&self, piece: &[u8], end: bool) {
         self.change(|state| {
+            state.withheld = false;
             if piece.len() < SMALL_BYTES {
                 state.small.extend_from_slice(piece);
             } else {
@@ -188,6 +192,14 @@ impl Shared {
     /// Bytes that were read since the last call.
     pub(super) fn take_consumed(&self) -> usize {
         std::mem::take(&mut self.lock().consumed)
+    }
+
+    /// Whether the client is to be told to go on: once, when the service waits for what the client withholds.
+    pub(super) fn take_invitation(&self) -> bool {
+        let mut state = self.lock();
+        let invited = state.withheld && state.reader.is_some();
+        state.withheld &= !invited;
+        invited
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -223,6 +235,10 @@ impl Shared {
             return Poll::Ready(None);
         }
         state.reader = Some(context.waker().clone());
+        if state.withheld {
+            drop(state);
+            self.connection.wake_by_ref();
+        }
         Poll::Pending
     }
 
@@ -238,7 +254,7 @@ mod tests {
 
     #[test]
     fn small_pieces_become_one_and_keep_their_place() {
-        let shared = Shared::new(Waker::noop().clone());
+        let shared = Shared::new(Waker::noop().clone(), false);
         for piece in [&b"ab"[..], b"", b"c", &[b'x'; SMALL_BYTES], b"d", b"e"] {
             shared.push(piece, false);
         }
@@ -255,5 +271,21 @@ mod tests {
         assert!(!shared.is_over());
         shared.push(b"", true);
         assert!(shared.is_over());
+    }
+
+    #[test]
+    fn a_client_that_waits_is_told_to_go_on_once_the_service_waits_for_it() {
+        let mut context = Context::from_waker(Waker::noop());
+        let shared = Shared::new(Waker::noop().clone(), true);
+        assert!(!shared.take_invitation(), "nobody asks for the body");
+        assert!(shared.poll_frame(&mut context).is_pending());
+        assert!(shared.take_invitation());
+        assert!(!shared.take_invitation(), "once");
+
+        let impatient = Shared::new(Waker::noop().clone(), true);
+        impatient.push(b"a", false);
+        assert!(impatient.poll_frame(&mut context).is_ready());
+        assert!(impatient.poll_frame(&mut context).is_pending());
+        assert!(!impatient.take_invitation(), "it has not waited");
     }
 }

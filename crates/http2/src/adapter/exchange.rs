@@ -22,6 +22,8 @@ pub(super) struct Exchange<F, B> {
     /// Until the service gets it.
     head: Option<Request<()>>,
     is_head_request: bool,
+    /// Whether the client may still wait for 100 (Continue) before it sends its body.
+    expects_continue: bool,
     incoming: Incoming,
     call: Pin<Box<Option<F>>>,
     response: Pin<Box<Option<B>>>,
@@ -43,6 +45,7 @@ impl<F, B> Exchange<F, B> {
             waker: wakes.waker(slot),
             head: None,
             is_head_request: false,
+            expects_continue: false,
             incoming: Incoming::Nothing,
             call: Box::pin(None),
             response: Box::pin(None),
@@ -59,6 +62,9 @@ impl<F, B> Exchange<F, B> {
         debug_assert!(self.stream.is_none());
         self.stream = Some(stream);
         self.is_head_request = head.method() == Method::HEAD;
+        let expects = head.headers().get(header::EXPECT);
+        self.expects_continue =
+            expects.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         self.head = Some(head);
         self.incoming = if end { Incoming::Over(Bytes::new()) } else { Incoming::Nothing };
     }
@@ -78,7 +84,7 @@ impl<F, B> Exchange<F, B> {
     /// The body, from now on streamed.
     fn shared(&mut self) -> &Arc<Shared> {
         if !matches!(self.incoming, Incoming::Streamed(_)) {
-            self.incoming = Incoming::Streamed(Shared::new(self.waker.clone()));
+            self.incoming = Incoming::Streamed(Shared::new(self.waker.clone(), self.expects_continue));
         }
         match &self.incoming {
             Incoming::Streamed(shared) => shared,
@@ -136,6 +142,11 @@ where
         let progress = self.go_on(connection, stream, date, &mut Context::from_waker(&waker));
         self.waker = waker;
         if let Incoming::Streamed(shared) = &self.incoming {
+            if self.expects_continue && shared.take_invitation() {
+                self.expects_continue = false;
+                // Not once the response has begun.
+                let _ = connection.inform(stream, 100, []);
+            }
             connection.consumed(stream, shared.take_consumed());
         }
         match progress {
