@@ -1,61 +1,103 @@
-//! A server to try the stack with, and to let conformance tests loose on: `serve [ADDR]` (default 127.0.0.1:8080), in clear text
-//! with prior knowledge. `/echo` gives back the body of the request as it comes; other paths give a line of text, once the request
-//! is whole.
+//! A server to try the stack with, and to let conformance tests and clients of others loose on:
+//!
+//!     serve [ADDR [CERTIFICATE KEY [PAGE]]]
+//!
+//! On ADDR (default 127.0.0.1:8080), in clear text with prior knowledge, or over TLS with the certificate and its key from PEM
+//! files. It does what `tests/service` says, and gives the file PAGE to browsers, as `/page`.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response};
-use http_body_util::{BodyExt, Either, Full};
-use sluice_http2::adapter::{Adapter, BodyError, RequestBody};
-use sluice_http2::drive::{Driver, Plain};
+use http_body_util::{BodyExt, Full};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use service::{AnyBody, Error, TestService};
+use sluice_http2::adapter::{Adapter, RequestBody};
+use sluice_http2::drive::{Driver, Plain, Tls, Wire};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::{Connection, Limits};
 use tokio::net::{TcpListener, TcpStream};
 
+#[path = "../tests/service/mod.rs"]
+mod service;
+
+/// The service of the tests, with a page for browsers.
 #[derive(Clone)]
-struct Echo;
+struct Pages {
+    others: TestService,
+    page: Bytes,
+}
 
-impl tower_service::Service<Request<RequestBody>> for Echo {
-    type Response = Response<Either<RequestBody, Full<Bytes>>>;
-    type Error = BodyError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BodyError>> + Send>>;
+impl tower_service::Service<Request<RequestBody>> for Pages {
+    type Response = Response<AnyBody>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
-        Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.others.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        Box::pin(async {
-            if request.uri().path() == "/echo" {
-                return Ok(Response::new(Either::Left(request.into_body())));
-            }
-            request.into_body().collect().await?;
-            Ok(Response::new(Either::Right(Full::new(Bytes::from_static(b"Hello from Sluice.\n")))))
-        })
+        if request.uri().path() != "/page" {
+            return self.others.call(request);
+        }
+        let mut response =
+            Response::new(Full::new(self.page.clone()).map_err(|never| match never {}).boxed());
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        Box::pin(async { Ok(response) })
     }
 }
 
-async fn serve(io: TcpStream, limits: Arc<Limits>) {
-    let adapter = Adapter::new(Echo, &limits);
-    let _ = io.set_nodelay(true);
-    let make = |now_us| Connection::new(limits, EmitMode::Auto, now_us);
-    if let Err(error) = Driver::new(Plain::new(io), adapter, make).await {
+fn tls(certificate: &str, key: &str) -> Result<Arc<ServerConfig>, Error> {
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<_, _>>()?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(Arc::new(config))
+}
+
+async fn serve(io: TcpStream, tls: Option<Arc<ServerConfig>>, limits: Arc<Limits>, service: Pages) {
+    let served = match tls.map(rustls::ServerConnection::new) {
+        None => drive(Plain::new(io), limits, service).await,
+        Some(Ok(tls)) => drive(Tls::new(io, tls, &limits), limits, service).await,
+        Some(Err(error)) => Err(io::Error::other(error)),
+    };
+    if let Err(error) = served {
         eprintln!("a connection has failed: {error}");
     }
 }
 
+async fn drive<W: Wire + Unpin>(wire: W, limits: Arc<Limits>, service: Pages) -> io::Result<()> {
+    let adapter = Adapter::new(service, &limits);
+    Driver::new(wire, adapter, |now_us| Connection::new(limits, EmitMode::Auto, now_us)).await
+}
+
 #[tokio::main]
-async fn main() -> std::io::Result<()> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".into());
-    let listener = TcpListener::bind(&address).await?;
+async fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |at: usize| arguments.get(at).map(String::as_str);
+    let tls = match (argument(1), argument(2)) {
+        (Some(certificate), Some(key)) => Some(tls(certificate, key)?),
+        _ => None,
+    };
+    let page = argument(3).map(std::fs::read).transpose()?.unwrap_or_default().into();
+    let service = Pages { others: TestService, page };
+    let listener = TcpListener::bind(argument(0).unwrap_or("127.0.0.1:8080")).await?;
     println!("listening on {}", listener.local_addr()?);
     let limits = Arc::new(Limits::default());
     loop {
         let (io, _) = listener.accept().await?;
-        tokio::spawn(serve(io, limits.clone()));
+        let _ = io.set_nodelay(true);
+        tokio::spawn(serve(io, tls.clone(), limits.clone(), service.clone()));
     }
 }

@@ -45,7 +45,7 @@ fn random_request(seed: u64) -> http::Request<AnyBody> {
     let size = random.pick(&[0, 1, 100, 1_024, 16_384, 70_000]);
     let path = match random.below(10) {
         0 | 1 => "/echo".to_string(),
-        2 => "/length".to_string(),
+        2 => "/upload".to_string(),
         3 => format!("/size/{size}"),
         4 => format!("/pieces/{}", size % 7),
         5 => "/trailers".to_string(),

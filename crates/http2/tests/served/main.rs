@@ -4,4 +4,6 @@ mod differential;
 mod interop;
 mod lifetime;
 mod records;
+#[path = "../service/mod.rs"]
+mod service;
 mod support;

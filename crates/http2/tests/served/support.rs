@@ -1,103 +1,23 @@
 //! A server on this stack, and hyper's client at its other end.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body::{Body, Frame};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Empty, Full};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
-use sluice_http2::adapter::{Adapter, RequestBody};
+use sluice_http2::adapter::Adapter;
 use sluice_http2::drive::{Driver, Plain, Tls, Wire};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::{Connection, Limits};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
-pub(crate) type AnyBody = BoxBody<Bytes, Error>;
-
-/// The byte at each place of a body that the test service makes.
-pub(crate) fn pattern(bytes: usize) -> Bytes {
-    (0..bytes).map(|at| (at / 251 + at) as u8).collect()
-}
-
-/// What the servers of all tests do, on this stack and on hyper's:
-/// - `/echo` gives back the body as it comes, and its trailers;
-/// - `/length` tells how long the body was;
-/// - `/size/N` gives N bytes, in one piece; `/pieces/N` gives N pieces of 8 KiB;
-/// - `/trailers` gives a body and trailers;
-/// - `/head` tells what the head of the request was;
-/// - `/status/N` gives an empty answer;
-/// - `/fails` breaks off in the middle of its body.
-pub(crate) async fn serve_test<B>(request: Request<B>) -> Result<Response<AnyBody>, Error>
-where
-    B: Body<Data = Bytes> + Send + Sync + 'static,
-    B::Error: Into<Error>,
-{
-    let path = request.uri().path().to_string();
-    let (route, argument) = path[1..].split_once('/').unwrap_or((&path[1..], ""));
-    let number = || argument.parse::<usize>().map_err(Error::from);
-    let text = |text: String| Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed();
-    let stream = |frames: Vec<Result<Frame<Bytes>, Error>>| {
-        StreamBody::new(futures_util::stream::iter(frames)).boxed()
-    };
-    Ok(Response::new(match route {
-        "echo" => request.into_body().map_err(Into::into).boxed(),
-        "length" => {
-            text(request.into_body().collect().await.map_err(Into::into)?.to_bytes().len().to_string())
-        }
-        "size" => Full::new(pattern(number()?)).map_err(|never| match never {}).boxed(),
-        "pieces" => stream((0..number()?).map(|_| Ok(Frame::data(pattern(8 << 10)))).collect()),
-        "trailers" => {
-            let mut trailers = HeaderMap::new();
-            trailers.insert("grpc-status", "0".parse()?);
-            stream(vec![Ok(Frame::data(Bytes::from_static(b"body"))), Ok(Frame::trailers(trailers))])
-        }
-        "head" => text(tell_head(&request)),
-        "status" => {
-            let status = StatusCode::from_u16(number()? as u16)?;
-            let body = Empty::new().map_err(|never| match never {}).boxed();
-            return Ok(Response::builder().status(status).body(body)?);
-        }
-        "fails" => stream(vec![Ok(Frame::data(Bytes::from_static(b"half"))), Err("on purpose".into())]),
-        _ => {
-            let response = Response::builder().status(StatusCode::NOT_FOUND);
-            return Ok(response.body(text(format!("there is no {path}")))?);
-        }
-    }))
-}
-
-fn tell_head<B>(request: &Request<B>) -> String {
-    let mut fields: Vec<String> =
-        request.headers().iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-    fields.sort();
-    format!("{} {} {}", request.method(), request.uri(), fields.join(" "))
-}
-
-/// The test service for this stack.
-#[derive(Clone)]
-pub(crate) struct TestService;
-
-impl tower_service::Service<Request<RequestBody>> for TestService {
-    type Response = Response<AnyBody>;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<AnyBody>, Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        Box::pin(serve_test(request))
-    }
-}
+pub(crate) use super::service::{AnyBody, Error, TestService, pattern, serve_test};
 
 pub(crate) type TestDriver<W> = Driver<W, Adapter<TestService, AnyBody>>;
 
