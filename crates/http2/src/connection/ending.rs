@@ -97,12 +97,16 @@ impl Connection {
         }
     }
 
-    /// Whether everything has been said: the transport is to be closed.
-    pub fn is_done(&self) -> bool {
-        let over = match self.phase {
+    /// Whether nothing happens any more, but that what is left is written.
+    pub fn is_over(&self) -> bool {
+        match self.phase {
             Phase::Closed => true,
             _ => self.streams.is_empty() && (self.peer_leaves || self.drain == Drain::Final),
-        };
-        over && self.output.ready.is_empty() && self.output.plan.is_empty()
+        }
+    }
+
+    /// Whether everything has been said: the transport is to be closed.
+    pub fn is_done(&self) -> bool {
+        self.is_over() && self.output.ready.is_empty() && self.output.plan.is_empty()
     }
 }

@@ -6,7 +6,7 @@
 //!    ([`Connection::consumed`]);
 //! 3. writes what is planned ([`Connection::plan`], [`Connection::wrote`]);
 //! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come;
-//! 5. ends when [`Connection::is_done`].
+//! 5. ends when [`Connection::is_done`], or when [`Connection::is_over`] and nothing can be written.
 //!
 //! Times are microseconds since some moment that is the same for all calls.
 //!

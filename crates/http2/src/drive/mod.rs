@@ -114,7 +114,8 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             }
             let pending = written?.is_pending();
             self.watch_stall(pending, now_us)?;
-            if self.connection.is_done() && !pending {
+            if self.connection.is_over() && !pending {
+                // All is said; or cannot be, as the wire takes nothing before the end of its handshake.
                 return Poll::Ready(Ok(()));
             }
             let mut again =

@@ -13,7 +13,8 @@ pub trait Wire {
     /// Reads into `bytes`, and says how many: 0 once the peer has closed.
     fn poll_read(&mut self, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes what the connection plans, until it plans nothing more and all is written.
+    /// Writes what the connection plans, until it plans nothing more and all is written. Ready with something left: nothing can be
+    /// written before more has come in, as in the middle of a handshake.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,

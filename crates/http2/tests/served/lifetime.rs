@@ -4,10 +4,10 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use sluice_http2::drive::{Plain, Wire};
+use sluice_http2::drive::{Plain, Tls, Wire};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::{Connection, Limits};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
 
 use super::support::*;
@@ -26,6 +26,42 @@ async fn a_silent_client_is_told_and_cut() {
     let error = server.await.expect("no panic").expect_err("cut");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert_eq!(begun.elapsed().as_secs(), 11, "a second for the peer to read our last words");
+}
+
+/// A server over TLS whose client is still to begin.
+fn before_handshake(far: DuplexStream) -> TestDriver<Tls<DuplexStream>> {
+    let Transport::Tls(config, _) = Transport::tls() else { panic!("TLS") };
+    let tls = rustls::ServerConnection::new(config).expect("a configuration");
+    let limits = Limits::default();
+    driver(Tls::new(far, tls, &limits), limits, EmitMode::Auto)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_does_not_end_is_cut() {
+    // Nothing at all, and the beginning of a ClientHello.
+    for hello in [&b""[..], b"\x16\x03\x01\x02\0\x01\0"] {
+        let (mut near, far) = duplex(1 << 16);
+        let begun = Instant::now();
+        let server = tokio::spawn(before_handshake(far));
+        near.write_all(hello).await.expect("open");
+        near.read_to_end(&mut Vec::new()).await.expect("closed in order");
+        assert_eq!(begun.elapsed().as_secs(), 10);
+        // The client stays, and says nothing.
+        let error = server.await.expect("no panic").expect_err("cut");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed().as_secs(), 11);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graceful_end_does_not_wait_for_a_handshake() {
+    let (near, far) = duplex(1 << 16);
+    let begun = Instant::now();
+    let mut server = before_handshake(far);
+    server.shut_down();
+    server.await.expect("an end in order");
+    assert!(begun.elapsed().as_secs() <= 2, "{:?}", begun.elapsed());
+    drop(near);
 }
 
 #[tokio::test(start_paused = true)]
