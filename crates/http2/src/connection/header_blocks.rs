@@ -105,7 +105,7 @@ impl Connection {
             return self.on_request(id, too_large);
         }
         match self.streams.how_ended(id) {
-            Some(Ended::ByUs) => self.guard.count(Costly::LateFrame, self.now_us).map(|()| None),
+            Some(Ended::ByUs) => self.count_answer(Costly::LateFrame).map(|()| None),
             Some(Ended::ByPeer) => {
                 Err(Fault::connection(ErrorCode::STREAM_CLOSED, "HEADERS on a stream that has ended"))
             }
@@ -148,7 +148,7 @@ impl Connection {
         if self.drain == Drain::Final {
             // The peer knows from GOAWAY that nothing is done for it (RFC 9113 §6.8).
             self.streams.remember(id, Ended::ByUs);
-            return self.guard.count(Costly::LateFrame, self.now_us).map(|()| None);
+            return self.count_answer(Costly::LateFrame).map(|()| None);
         }
         if self.streams.len() >= self.limits.streams as usize {
             return Err(Fault::stream(id, ErrorCode::REFUSED_STREAM, "more streams are open than allowed"));

@@ -139,7 +139,7 @@ impl Connection {
             queued: 0,
             crowded: false,
             roomy: Vec::new(),
-            guard: Guard::new(&limits, now_us),
+            guard: Guard::new(&limits),
             deadlines: Deadlines::new(&limits, now_us),
             now_us,
             limits,

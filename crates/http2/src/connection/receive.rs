@@ -162,11 +162,16 @@ impl Connection {
             let what = "a frame on a stream that nobody has opened";
             return Err(Fault::connection(ErrorCode::PROTOCOL_ERROR, what));
         }
-        self.guard.count(Costly::LateFrame, self.now_us)?;
+        self.count_answer(Costly::LateFrame)?;
         if may_come_late || self.streams.how_ended(id) == Some(Ended::ByUs) {
             return Ok(());
         }
         Err(Fault::stream(id, ErrorCode::STREAM_CLOSED, "a frame on a stream that has ended"))
+    }
+
+    /// Counts what clients in good faith send in answer to what they get.
+    pub(super) fn count_answer(&mut self, what: Costly) -> Result<(), Fault> {
+        self.guard.count_answer(what, self.output.sent.answers(), self.now_us)
     }
 
     /// RST_STREAM (RFC 9113 §6.4).
@@ -205,7 +210,7 @@ impl Connection {
             self.finish_drain();
             return Ok(());
         }
-        self.guard.count(Costly::Ping, self.now_us)?;
+        self.count_answer(Costly::Ping)?;
         if !ack {
             write::ping(&mut self.output.ready, true, payload);
         }

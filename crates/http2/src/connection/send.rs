@@ -135,9 +135,9 @@ impl Connection {
             return;
         }
         let stream = &mut self.streams[slot];
-        let (id, bytes) = (stream.id, piece.len() as i64);
-        stream.send_window -= bytes;
-        self.output.send_window -= bytes;
+        let id = stream.id;
+        stream.send_window -= piece.len() as i64;
+        self.output.note_data(piece.len());
         let flags = if end { flag::END_STREAM } else { 0 };
         write::header(&mut self.output.ready, piece.len(), kind::DATA, flags, id);
         self.output.ready.extend_from_slice(piece);

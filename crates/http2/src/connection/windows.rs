@@ -73,10 +73,8 @@ impl Connection {
 
     /// WINDOW_UPDATE (RFC 9113 §6.9, §6.9.1).
     pub(super) fn on_window_update(&mut self, id: u32, increment: u32) -> Result<(), Fault> {
-        if increment < SMALL_WINDOW_BYTES {
-            self.guard.count(Costly::SmallWindow, self.now_us)?;
-        }
         if id == 0 {
+            self.count_small_window(increment, self.output.send_window)?;
             self.output.send_window += i64::from(increment);
             if self.output.send_window > MAX_31_BITS.into() {
                 return Err(Fault::connection(
@@ -87,6 +85,7 @@ impl Connection {
             return Ok(());
         }
         let Some(slot) = self.streams.slot(id) else { return self.on_late_frame(id, true) };
+        self.count_small_window(increment, self.streams[slot].send_window)?;
         let stream = &mut self.streams[slot];
         stream.send_window += i64::from(increment);
         if stream.send_window > MAX_31_BITS.into() {
@@ -94,6 +93,18 @@ impl Connection {
         }
         self.schedule(slot);
         Ok(())
+    }
+
+    /// Counts an `increment` to a `window` if it is small. One that is all there is to send in makes us send frames as small as
+    /// itself (CVE-2019-9511), and so is not paid for by them; added to a window that is open, it says only what the peer has read.
+    fn count_small_window(&mut self, increment: u32, window: i64) -> Result<(), Fault> {
+        if increment >= SMALL_WINDOW_BYTES {
+            Ok(())
+        } else if window < SMALL_WINDOW_BYTES.into() {
+            self.guard.count(Costly::SmallWindow, self.now_us)
+        } else {
+            self.count_answer(Costly::SmallUpdate)
+        }
     }
 
     /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113 §6.9.2).

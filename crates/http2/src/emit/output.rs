@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{Plan, Schedule};
 use crate::connection::{Sending, Stream, Streams};
 use crate::frame::{FrameHeader, PAYLOAD_BYTES_MAX, flag, kind, write};
+use crate::limits;
 
 /// How payloads go into a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -29,12 +30,27 @@ pub(crate) struct Output {
     pub(crate) schedule: Schedule,
     /// What the connection's window still allows.
     pub(crate) send_window: i64,
+    pub(crate) sent: SentData,
     /// Pieces up to this size are copied.
     copy_bytes: usize,
     by_frame: bool,
     plan_bytes: usize,
     /// Bytes that the current plan may have.
     room: usize,
+}
+
+/// All DATA that has gone out.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct SentData {
+    frames: u64,
+    pub(crate) bytes: u64,
+}
+
+impl SentData {
+    /// How many frames of one kind a client may send in answer to all this.
+    pub(crate) fn answers(self) -> u64 {
+        self.frames * limits::ANSWERS_PER_FRAME + self.bytes / limits::ANSWER_BYTES
+    }
 }
 
 /// How much of a stream's queue a frame has taken.
@@ -61,6 +77,7 @@ impl Output {
             plan: Plan::default(),
             schedule: Schedule::new(),
             send_window: 65_535,
+            sent: SentData::default(),
             copy_bytes,
             by_frame: mode == EmitMode::Naive,
             plan_bytes: plan_bytes as usize,
@@ -95,11 +112,11 @@ impl Output {
         let stream = &mut streams[slot];
         let window = self.send_window.min(stream.send_window).max(0) as usize;
         let bytes = stream.queued.min(window).min(PAYLOAD_BYTES_MAX as usize).min(room - FrameHeader::BYTES);
-        self.send_window -= bytes as i64;
         stream.send_window -= bytes as i64;
         let is_last =
             bytes == stream.queued && stream.sending == Sending::Ending && stream.trailers.is_empty();
         self.frame(stream, bytes, is_last);
+        self.note_data(bytes);
 
         if !stream.is_sendable() {
             self.schedule.remove(streams, slot);
@@ -108,6 +125,13 @@ impl Output {
         }
         let drained = if streams[slot].queued == 0 { Drained::All } else { Drained::Some };
         Some((slot, drained, bytes))
+    }
+
+    /// Notes that a DATA frame goes out.
+    pub(crate) fn note_data(&mut self, bytes: usize) {
+        self.send_window -= bytes as i64;
+        self.sent.frames += 1;
+        self.sent.bytes += bytes as u64;
     }
 
     /// One DATA frame of the first `bytes` of a stream's queue.

@@ -81,6 +81,34 @@ fn cve_2019_9512_ping_flood() {
 }
 
 #[test]
+fn pings_and_windows_in_answer_to_data_are_never_too_many() {
+    // gRPC's clients measure the bandwidth: DATA, and at once a WINDOW_UPDATE for it and a PING.
+    let mut client = Client::new();
+    let mut probe = frame(kind::WINDOW_UPDATE, 0, 0, &5_u32.to_be_bytes());
+    probe.extend(frame(kind::PING, 0, 0, &[0; 8]));
+    for call in 0..20_000 {
+        client.get(1 + 2 * call);
+        client.answer(b"12345");
+        client.frames();
+        assert_eq!(client.send(&probe), NONE, "call {call}");
+    }
+    // The same on a stream of events.
+    client.get(100_001);
+    let stream = *client.streams.last().expect("a stream");
+    client.connection.respond(stream, 200, None, [], false).expect("open");
+    for event in 0..20_000 {
+        client.connection.send_body(stream, bytes::Bytes::from_static(b"event"), false).expect("open");
+        client.frames();
+        assert_eq!(client.send(&probe), NONE, "event {event}");
+        assert_eq!(client.open_window(100_001, 5), NONE, "event {event}");
+    }
+    // It has been paid for: those that follow without any data are not.
+    let ping = frame(kind::PING, 0, 0, &[0; 8]);
+    let events: Vec<_> = (0..1_000).flat_map(|_| client.send(&ping)).collect();
+    client.assert_closes(&events, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
 fn cve_2019_9515_settings_flood() {
     // The first settings of the connection count as well.
     let limits = Limits { settings: Allowance { burst: 11, per_second: 1 }, ..Limits::default() };
@@ -105,13 +133,58 @@ fn cve_2019_9513_priorities_and_other_frames_that_change_nothing() {
 
 #[test]
 fn cve_2019_9517_windows_that_open_by_little() {
-    let limits = || Limits { small_windows: FEW, ..Limits::default() };
+    let limits = || Limits { small_updates: FEW, ..Limits::default() };
     assert_counted(limits(), |client, _| client.open_window(0, 1));
     assert_counted(limits(), |client, _| client.open_window(1, 1_023));
-    assert_counted(limits(), |client, time| client.send_settings(&[Setting::InitialWindowSize(time)]));
     let mut client = Client::with(limits());
     for _ in 0..1_000 {
         assert_eq!(client.open_window(0, 1_024), NONE);
+    }
+    let limits = || Limits { small_windows: FEW, ..Limits::default() };
+    assert_counted(limits(), |client, time| client.send_settings(&[Setting::InitialWindowSize(time)]));
+}
+
+#[test]
+fn cve_2019_9511_data_that_dribbles_pays_for_nothing() {
+    let mut client = Client::with(Limits { small_windows: FEW, ..Limits::default() });
+    client.send_settings(&[Setting::InitialWindowSize(0)]);
+    client.get(1);
+    client.answer(&[0; 1_000]);
+    client.frames();
+    for _ in 0..9 {
+        assert_eq!(client.open_window(1, 1), NONE);
+        assert_eq!(client.frames(), ["DATA 1 1"]);
+    }
+    let events = client.open_window(1, 1);
+    client.assert_closes(&events, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
+fn rfc9113_5_1_windows_that_open_after_the_end_are_never_too_many() {
+    // Go's clients open the stream's window by what they have read, in steps of 4 KiB, and that when the stream may have ended.
+    let mut client = Client::new();
+    for stream in (0..10_000).map(|call| 1 + 2 * call) {
+        client.get(stream);
+        client.answer(&[0; 16 << 10]);
+        client.frames();
+        for _ in 0..4 {
+            assert_eq!(client.open_window(stream, 4 << 10), NONE, "stream {stream}");
+        }
+        assert_eq!(client.open_window(0, 16 << 10), NONE);
+    }
+}
+
+#[test]
+fn rfc9113_5_1_what_was_on_its_way_may_be_a_window_in_small_frames() {
+    let mut client = Client::new();
+    for stream in [1, 3, 5, 7] {
+        client.post(stream);
+        client.answer(b"too early");
+    }
+    for time in 0..10_485 {
+        for stream in [1, 3, 5, 7] {
+            assert_eq!(client.data(stream, &[0; 25], false), NONE, "message {time}");
+        }
     }
 }
 
