@@ -83,7 +83,8 @@ pub struct Limits {
     pub frame_us: u64,
     /// How long the acknowledgement of our SETTINGS may take.
     pub settings_ack_us: u64,
-    /// How long a body of a stated length may make no progress (4 KiB, or its end) although its window is open.
+    /// How long a body of a stated length may make no progress (4 KiB, or its end) although all that came of it is consumed, and
+    /// the connection's window is open.
     pub body_stall_us: u64,
     /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it on a stream, or on the connection.
     pub read_stall_us: u64,
@@ -185,7 +186,7 @@ impl Limits {
 
 impl Limits {
     /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
-    /// service: its futures, and one piece of each body that it makes. With the default limits some 9 MiB; a connection without
+    /// service: its futures, what it has read of bodies, and one piece of each body that it makes. With the default limits some 9 MiB; a connection without
     /// streams takes less than 100 KiB.
     pub fn connection_bytes_max(&self) -> u64 {
         // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.

@@ -210,11 +210,15 @@ impl Connection {
         let mut any_could = false;
         while let Some(slot) = self.streams.next_live(from) {
             from = slot + 1;
-            let stream = &self.streams[slot];
-            // Only a body whose end is known is known to be late. With a closed window it is not the peer who waits.
-            let receives = stream.receiving && stream.body_left.is_some() && stream.unconsumed == 0;
+            let stream = &mut self.streams[slot];
+            // Only a body whose end is known is known to be late.
+            let receives = stream.receiving && stream.body_left.is_some();
+            if stream.unconsumed > 0 || !self.receive.is_open() {
+                // It is not the peer who has to go on. Once it is, it has all its time.
+                stream.receive_progress.restart(self.now_us);
+            }
             let sends = stream.queued > 0;
-            any_could |= sends || (stream.receiving && stream.body_left.is_some());
+            any_could |= sends || receives;
             let received_us = stream.receive_progress.since_us + self.limits.body_stall_us;
             let sent_us = stream.send_progress.since_us + self.limits.read_stall_us;
             if (receives && received_us <= self.now_us) || (sends && sent_us <= self.now_us) {

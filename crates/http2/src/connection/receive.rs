@@ -108,7 +108,7 @@ impl Connection {
         flow_bytes: u32,
         end: bool,
     ) -> Result<Option<Event<'a>>, Fault> {
-        self.receive.take(flow_bytes)?;
+        self.receive.take(flow_bytes, &mut self.output.ready)?;
         if data.is_empty() && !end {
             self.guard.count(Costly::EmptyFrame, self.now_us)?;
         }

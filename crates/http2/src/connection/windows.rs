@@ -1,13 +1,13 @@
 //! Flow control (RFC 9113 §5.2, §6.9).
 //!
-//! What the peer sends is given back as credit when it is consumed, in steps of half a window. What is sent to the peer
-//! keeps within the windows that it opens.
+//! What the peer sends is given back as credit when it is consumed, in steps of half a window, or sooner if little is left. What is
+//! sent to the peer keeps within the windows that it opens.
 
 use super::guard::Costly;
 use super::{Connection, StreamKey};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{MAX_31_BITS, write};
-use crate::limits::SMALL_WINDOW_BYTES;
+use crate::limits::{PROGRESS_BYTES, SMALL_WINDOW_BYTES};
 
 /// Every window's size before anybody has said otherwise (RFC 9113 §6.9.2).
 pub(super) const FIRST_WINDOW_BYTES: u32 = 65_535;
@@ -27,9 +27,10 @@ impl ReceiveWindow {
     }
 
     /// Takes bytes off.
-    pub(super) fn take(&mut self, bytes: u32) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, bytes: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
         self.left -= i64::from(bytes);
         if self.left >= 0 {
+            self.give(0, out);
             return Ok(());
         }
         Err(Fault::connection(
@@ -38,14 +39,20 @@ impl ReceiveWindow {
         ))
     }
 
-    /// Gives bytes back, at once or with later ones.
+    /// Gives bytes back: with later ones, but at once if that doubles what is left. Streams whose bytes are not consumed may hold all
+    /// the rest, and must not keep the others from going on.
     pub(super) fn give(&mut self, bytes: u32, out: &mut Vec<u8>) {
         self.owed += bytes;
-        if self.owed >= self.size / 2 {
+        if self.owed > 0 && (self.owed >= self.size / 2 || i64::from(self.owed) >= self.left) {
             write::window_update(out, 0, self.owed);
             self.left += i64::from(self.owed);
             self.owed = 0;
         }
+    }
+
+    /// Whether the peer could make progress, as far as all streams together are concerned.
+    pub(super) fn is_open(&self) -> bool {
+        self.left >= PROGRESS_BYTES.into()
     }
 }
 

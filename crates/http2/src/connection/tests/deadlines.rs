@@ -97,6 +97,37 @@ fn a_body_that_we_do_not_consume_is_not_late() {
 }
 
 #[test]
+fn a_body_has_all_its_time_once_we_have_consumed_what_came() {
+    let mut client = Client::new();
+    client.headers(1, 0, &and(POST, &[("content-length", "100000")]));
+    client.data(1, &[0; 10_000], false);
+    assert_eq!(client.wait(40 * SECOND_US), NONE);
+    let stream = client.streams[0];
+    client.connection.consumed(stream, 10_000);
+    assert_eq!(client.wait(29 * SECOND_US), NONE);
+    assert_eq!(client.wait(2 * SECOND_US), ["reset 1 CANCEL"]);
+}
+
+#[test]
+fn a_body_that_has_no_window_because_of_others_is_not_late() {
+    let limits = Limits {
+        stream_receive_bytes: 65_535,
+        connection_receive_bytes: 65_535,
+        keep_alive_us: u64::MAX,
+        ..Limits::default()
+    };
+    let mut client = Client::with(limits);
+    client.headers(1, 0, &and(POST, &[("content-length", "100000")]));
+    client.post(3);
+    (0..4).for_each(|_| drop(client.data(3, &[0; 16_000], false)));
+    assert_eq!(client.wait(100 * SECOND_US), NONE);
+    let holder = client.streams[1];
+    client.connection.consumed(holder, 64_000);
+    assert_eq!(client.wait(29 * SECOND_US), NONE);
+    assert_eq!(client.wait(2 * SECOND_US), ["reset 1 CANCEL"]);
+}
+
+#[test]
 fn a_response_that_is_not_taken() {
     let mut client = Client::new();
     client.send_settings(&[Setting::InitialWindowSize(10_000)]);

@@ -22,11 +22,45 @@ fn rfc9113_5_2_credit_is_given_back_when_bytes_are_consumed() {
     client.connection.consumed(stream, 16_000);
     assert_eq!(client.frames(), ["WINDOW_UPDATE 1 48000"]);
     client.data(1, &[0; 16_000], false);
+    assert_eq!(client.frames(), ["WINDOW_UPDATE 0 48000"], "more than what is left");
     client.connection.consumed(stream, 16_000);
-    assert_eq!(client.frames(), ["WINDOW_UPDATE 0 64000"]);
     // More than was received is not given back.
     client.connection.consumed(stream, 1_000_000);
     assert_eq!(client.frames(), NONE);
+}
+
+/// Sends a window's worth of a body.
+fn fill_window(client: &mut Client, stream: u32) {
+    for _ in 0..16 {
+        assert_eq!(client.data(stream, &[0; 16 << 10], false), [format!("data {stream} 16384")]);
+    }
+}
+
+#[test]
+fn the_connections_credit_is_not_withheld_while_others_hold_the_rest() {
+    let mut client = Client::new();
+    for stream in [1, 3, 5, 7] {
+        client.post(stream);
+        fill_window(&mut client, stream);
+    }
+    let last = client.streams[3];
+    client.connection.consumed(last, 1 << 20);
+    assert_eq!(client.frames(), ["WINDOW_UPDATE 0 262144", "WINDOW_UPDATE 7 262144"]);
+}
+
+#[test]
+fn credit_that_is_withheld_is_given_once_little_is_left() {
+    let mut client = Client::new();
+    client.post(1);
+    fill_window(&mut client, 1);
+    let first = client.streams[0];
+    client.connection.consumed(first, 1 << 20);
+    assert_eq!(client.frames(), ["WINDOW_UPDATE 1 262144"]);
+    for stream in [3, 5, 7] {
+        client.post(stream);
+        fill_window(&mut client, stream);
+    }
+    assert_eq!(client.frames(), ["WINDOW_UPDATE 0 262144"]);
 }
 
 #[test]
