@@ -53,6 +53,11 @@ impl RequestBody {
         Self(if bytes.is_empty() { Inner::Empty } else { Inner::Whole(bytes) })
     }
 
+    /// Bytes that were there with the head.
+    pub(super) fn whole_bytes(&self) -> usize {
+        if let Inner::Whole(bytes) = &self.0 { bytes.len() } else { 0 }
+    }
+
     pub(super) fn streamed(shared: Arc<Shared>, bytes_left: Option<u64>) -> Self {
         Self(Inner::Streamed { shared, bytes_left })
     }
@@ -106,6 +111,15 @@ impl Body for RequestBody {
     }
 }
 
+impl Drop for RequestBody {
+    /// What nobody reads any more must not keep the windows closed for as long as the response takes.
+    fn drop(&mut self) {
+        if let Inner::Streamed { shared, .. } = &self.0 {
+            shared.abandon();
+        }
+    }
+}
+
 /// What connection and service share of a body. Its size is bounded by the stream's window.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -124,6 +138,8 @@ struct State {
     error: Option<BodyError>,
     /// Bytes that were read, and not yet given back.
     consumed: usize,
+    /// Nobody reads it any more: what comes counts as consumed.
+    abandoned: bool,
     /// The client sends nothing until it is told to go on (RFC 9110 §10.1.1).
     withheld: bool,
     reader: Option<Waker>,
@@ -159,16 +175,38 @@ impl Shared {
     }
 
     pub(super) fn push(&self, piece: &[u8], end: bool) {
-        self.change(|state| {
+        let abandoned = self.change(|state| {
             state.withheld = false;
-            if piece.len() < SMALL_BYTES {
+            if state.abandoned {
+                state.consumed += piece.len();
+            } else if piece.len() < SMALL_BYTES {
                 state.small.extend_from_slice(piece);
             } else {
                 state.finish_small();
                 state.pieces.push_back(Bytes::copy_from_slice(piece));
             }
             state.end = end;
+            state.abandoned
         });
+        if abandoned {
+            self.connection.wake_by_ref();
+        }
+    }
+
+    /// Lets go of what is here and of what is to come.
+    fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        let pieces = std::mem::take(&mut state.pieces);
+        let small = std::mem::take(&mut state.small);
+        let bytes = small.len() + pieces.iter().map(Bytes::len).sum::<usize>();
+        state.consumed += bytes;
+        let reader = state.reader.take();
+        drop(state);
+        drop(reader);
+        if bytes > 0 {
+            self.connection.wake_by_ref();
+        }
     }
 
     pub(super) fn finish(&self, trailers: Option<HeaderMap>) {
@@ -202,14 +240,15 @@ impl Shared {
         invited
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
-        change(&mut state);
+        let result = change(&mut state);
         let reader = state.reader.take();
         drop(state);
         if let Some(reader) = reader {
             reader.wake();
         }
+        result
     }
 
     fn is_over(&self) -> bool {

@@ -102,6 +102,8 @@ where
                 Poll::Ready(Ok(())) => {
                     let exchange = &mut self.exchanges[stream.slot()];
                     if let Some(request) = exchange.take_request() {
+                        // What came whole is the service's from now on.
+                        connection.consumed(stream, request.body().whole_bytes());
                         exchange.start(self.service.call(request));
                         self.wakes.set(stream.slot());
                     }

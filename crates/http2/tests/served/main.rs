@@ -1,5 +1,6 @@
 //! The stack as a client sees it, through driver and adapter.
 
+mod credit;
 mod differential;
 mod interop;
 mod lifetime;

@@ -8,7 +8,9 @@
 //! - `/trailers` gives a body and trailers;
 //! - `/head` tells what the head of the request was;
 //! - `/status/N` gives an empty answer, at once: of the body of the request nothing is read;
-//! - `/fails` breaks off in the middle of its body.
+//! - `/fails` breaks off in the middle of its body;
+//! - `/hold` reads the body and never answers;
+//! - `/ignore` does not read it, and answers with a body that never ends.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -68,6 +70,14 @@ where
             let status = StatusCode::from_u16(number()? as u16)?;
             let body = Empty::new().map_err(|never| match never {}).boxed();
             return Ok(Response::builder().status(status).body(body)?);
+        }
+        "hold" => {
+            request.into_body().collect().await.map_err(Into::into)?;
+            std::future::pending().await
+        }
+        "ignore" => {
+            drop(request);
+            StreamBody::new(futures_util::stream::pending()).boxed()
         }
         "fails" => frames(vec![Ok(Frame::data(Bytes::from_static(b"half"))), Err("on purpose".into())]),
         _ => {
