@@ -10,7 +10,7 @@ use crate::connection::{Connection, Event, StreamKey};
 use crate::emit::EmitMode;
 use crate::error::ErrorCode;
 use crate::frame::{Frame, FrameHeader, MAX_31_BITS, PAYLOAD_BYTES_MAX, PREFACE, write};
-use crate::hpack::{Decoder, HeaderArena};
+use crate::hpack::{Decoder, Field, HeaderArena};
 use crate::limits::Limits;
 
 /// Plays a session.
@@ -123,10 +123,10 @@ impl Session {
             let connection = &mut self.connection;
             let over = match step % 8 {
                 0 => {
-                    connection.respond(stream, 200, None, [(&b"x"[..], &[b'y'; 64][..])], end).is_ok() && end
+                    connection.respond(stream, 200, None, [Field::new("x", &[b'y'; 64])], end).is_ok() && end
                 }
                 1 | 2 => connection.send_body(stream, Bytes::from(vec![0; bytes]), end).is_ok() && end,
-                3 => connection.send_trailers(stream, [(&b"t"[..], &b"v"[..])]).is_ok(),
+                3 => connection.send_trailers(stream, [Field::new("t", "v")]).is_ok(),
                 4 => {
                     connection.reset(stream, ErrorCode::CANCEL);
                     true

@@ -195,7 +195,7 @@ impl Limits {
         let bodies = 2 * u64::from(self.connection_receive_bytes) + u64::from(self.connection_send_bytes);
         let blocks = 2 * u64::from(self.header_block_bytes) + 4 * u64::from(self.decoder_table_bytes);
         let output = 4 * (u64::from(self.backlog_bytes) + u64::from(self.plan_bytes));
-        let places = u64::from(self.streams) * 2_048;
+        let places = u64::from(self.streams) * 4_096;
         heads + bodies + blocks + output + places + 2 * u64::from(self.encrypt_ahead_bytes) + (128 << 10)
     }
 }

@@ -1,6 +1,6 @@
 //! Heads, from and to the types of `http`.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,6 +8,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
 
 use crate::connection::RequestHead;
+use crate::hpack::{Encoded, Field};
 
 /// The protocol of an extended CONNECT (RFC 8441 §4), such as `websocket`: an extension of the request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,31 +94,75 @@ where
     Ok(map)
 }
 
-/// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2).
-pub(super) fn to_wire(map: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
-    map.iter()
+/// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2), and what is sensitive as a secret.
+pub(super) fn to_wire<'a>(
+    fields: impl IntoIterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+) -> impl Iterator<Item = Field<'a>> {
+    fields
+        .into_iter()
         .filter(|(name, _)| {
             !matches!(
                 name.as_str(),
                 "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade"
             )
         })
-        .map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
+        .map(|(name, value)| Field {
+            name: name.as_str().as_bytes(),
+            value: value.as_bytes(),
+            is_secret: value.is_sensitive(),
+        })
+}
+
+/// `content-length`, with a place for its digits.
+pub(super) fn content_length(bytes: u64, digits: &mut [u8; 20]) -> Field<'_> {
+    Field::new("content-length", decimal(bytes, digits))
+}
+
+/// A number in decimal.
+fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[start..];
+        }
+    }
 }
 
 /// The `date` field, written once a second.
 #[derive(Debug, Default)]
 pub(super) struct Date {
-    text: String,
-    written: Option<Instant>,
+    /// With the time at which it was written.
+    written: Option<(Encoded, u64)>,
 }
 
 impl Date {
-    pub(super) fn text(&mut self) -> &str {
-        if self.written.is_none_or(|written| written.elapsed() >= Duration::from_secs(1)) {
-            self.text = httpdate::fmt_http_date(SystemTime::now());
-            self.written = Some(Instant::now());
+    pub(super) fn field(&mut self, now_us: u64) -> &Encoded {
+        let is_old = |since_us: u64| now_us.saturating_sub(since_us) >= 1_000_000;
+        if self.written.as_ref().is_none_or(|(_, since_us)| is_old(*since_us)) {
+            let text = httpdate::fmt_http_date(SystemTime::now());
+            self.written = Some((Encoded::new([Field::new("date", &text)]), now_us));
         }
-        &self.text
+        &self.written.as_ref().expect("written just now, or before").0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9113 §8.2.2, RFC 7541 §7.1.3.
+    #[test]
+    fn fields_of_connections_are_left_out_and_sensitive_ones_are_secret() {
+        let mut map = HeaderMap::new();
+        let mut receipt = HeaderValue::from_static("0123");
+        receipt.set_sensitive(true);
+        map.insert("x-receipt", receipt);
+        map.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        map.insert(header::ETAG, HeaderValue::from_static("\"1\""));
+        let fields: Vec<_> = to_wire(&map).collect();
+        assert_eq!(fields, [Field::new("x-receipt", "0123").secret(), Field::new("etag", "\"1\"")]);
     }
 }

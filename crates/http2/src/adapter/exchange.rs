@@ -11,12 +11,13 @@ use http_body::Body;
 
 use super::body::{RequestBody, Shared};
 use super::convert::{self, Date};
+use super::direct::{DirectPlace, DirectResponse};
 use super::wakes::Wakes;
-use crate::connection::{Connection, SendError, StreamKey};
+use crate::connection::{Connection, RequestHead, SendError, StreamKey};
 use crate::error::ErrorCode;
 
 /// The place of one stream, used for one after the other.
-pub(super) struct Exchange<F, B> {
+pub(super) struct Exchange<F, B, C> {
     stream: Option<StreamKey>,
     waker: Waker,
     /// Until the service gets it.
@@ -27,6 +28,8 @@ pub(super) struct Exchange<F, B> {
     incoming: Incoming,
     call: Pin<Box<Option<F>>>,
     response: Pin<Box<Option<B>>>,
+    /// A call that is answered without the service, in the place of all that.
+    pub(super) direct: DirectPlace<C>,
 }
 
 /// The body of the request, as far as it came.
@@ -38,7 +41,7 @@ enum Incoming {
     Streamed(Arc<Shared>),
 }
 
-impl<F, B> Exchange<F, B> {
+impl<F, B, C> Exchange<F, B, C> {
     pub(super) fn new(wakes: &Arc<Wakes>, slot: usize) -> Self {
         Self {
             stream: None,
@@ -49,6 +52,7 @@ impl<F, B> Exchange<F, B> {
             incoming: Incoming::Nothing,
             call: Box::pin(None),
             response: Box::pin(None),
+            direct: DirectPlace::new(),
         }
     }
 
@@ -67,6 +71,13 @@ impl<F, B> Exchange<F, B> {
             expects.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         self.head = Some(head);
         self.incoming = if end { Incoming::Over(Bytes::new()) } else { Incoming::Nothing };
+    }
+
+    /// A request has come that may be for a direct call.
+    pub(super) fn begin_direct(&mut self, stream: StreamKey, head: RequestHead<'_>) {
+        debug_assert!(self.stream.is_none());
+        self.stream = Some(stream);
+        self.is_head_request = head.method() == b"HEAD";
     }
 
     pub(super) fn on_data(&mut self, data: &[u8], end: bool) {
@@ -116,30 +127,37 @@ impl<F, B> Exchange<F, B> {
         self.head = None;
         self.call.set(None);
         self.response.set(None);
+        self.direct.clear();
         if let Incoming::Streamed(shared) = std::mem::replace(&mut self.incoming, Incoming::Nothing) {
             shared.fail(code.unwrap_or(ErrorCode::NO_ERROR));
         }
     }
 }
 
-impl<F, B> Drop for Exchange<F, B> {
+impl<F, B, C> Drop for Exchange<F, B, C> {
     /// The body of a request may live longer, in a task of its own.
     fn drop(&mut self) {
         self.end(Some(ErrorCode::CANCEL));
     }
 }
 
-impl<F, B, E> Exchange<F, B>
+impl<F, B, E, C> Exchange<F, B, C>
 where
     F: Future<Output = Result<Response<B>, E>>,
     B: Body,
+    C: Future<Output = DirectResponse>,
 {
     /// Goes on as far as possible now.
     pub(super) fn poll(&mut self, connection: &mut Connection, date: &mut Date) {
         let Some(stream) = self.stream else { return };
         // Lent out, since cloning it costs more than this.
         let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
-        let progress = self.go_on(connection, stream, date, &mut Context::from_waker(&waker));
+        let mut context = Context::from_waker(&waker);
+        let progress = if self.direct.is_called() {
+            self.go_on_directly(connection, stream, date, &mut context)
+        } else {
+            self.go_on(connection, stream, date, &mut context)
+        };
         self.waker = waker;
         if let Incoming::Streamed(shared) = &self.incoming {
             if self.expects_continue && shared.take_invitation() {
@@ -157,6 +175,30 @@ where
                 self.end(Some(ErrorCode::INTERNAL_ERROR));
             }
         }
+    }
+
+    /// Sends the response of a direct call, if it is there.
+    fn go_on_directly(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamKey,
+        date: &mut Date,
+        context: &mut Context<'_>,
+    ) -> Result<Step, Failed> {
+        let Poll::Ready(response) = self.direct.poll(context) else { return Ok(Step::Waits) };
+        let DirectResponse { status, constant, fields, body } = response;
+        let no_body = has_no_body(status);
+        let end = self.is_head_request || no_body || body.is_empty();
+        let mut digits = [0; 20];
+        let length =
+            (!no_body && !body.is_empty()).then(|| convert::content_length(body.len() as u64, &mut digits));
+        let constant = constant.into_iter().chain([date.field(connection.now_us())]);
+        let fields = convert::to_wire(fields.iter().map(|(name, value)| (name, value))).chain(length);
+        connection.respond(stream, status.as_u16(), constant, fields, end)?;
+        if !end {
+            connection.send_body(stream, body, true)?;
+        }
+        Ok(Step::Over)
     }
 
     fn go_on(
@@ -188,15 +230,15 @@ where
         date: &mut Date,
     ) -> Result<Step, Failed> {
         let (head, body) = response.into_parts();
-        let no_body = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let no_body = has_no_body(head.status);
         let end = self.is_head_request || no_body || body.is_end_stream();
-        let date = (!head.headers.contains_key(header::DATE)).then(|| (&b"date"[..], date.text().as_bytes()));
+        let date = (!head.headers.contains_key(header::DATE)).then(|| date.field(connection.now_us()));
         let mut digits = [0; 20];
         let has_length = no_body || head.headers.contains_key(header::CONTENT_LENGTH);
         let length = body.size_hint().exact().filter(|&bytes| !has_length && (bytes > 0 || !end));
-        let length = length.map(|bytes| (&b"content-length"[..], decimal(bytes, &mut digits)));
-        let fields = convert::to_wire(&head.headers).chain(length).chain(date);
-        connection.respond(stream, head.status.as_u16(), None, fields, end)?;
+        let length = length.map(|bytes| convert::content_length(bytes, &mut digits));
+        let fields = convert::to_wire(&head.headers).chain(length);
+        connection.respond(stream, head.status.as_u16(), date, fields, end)?;
         if end {
             return Ok(Step::Over);
         }
@@ -238,6 +280,11 @@ where
     }
 }
 
+/// Whether responses of this status never have a body (RFC 9110 §15.3.5, §15.4.5).
+fn has_no_body(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
 /// How far a response is.
 enum Step {
     /// There may be more to send at once.
@@ -252,18 +299,5 @@ struct Failed;
 impl From<SendError> for Failed {
     fn from(_: SendError) -> Self {
         Self
-    }
-}
-
-/// A number in decimal.
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut start = digits.len();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[start..];
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection.
+//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection, and beside it [direct calls](Direct) that do without
+//! those types.
 //!
 //! Calls run in the connection's own task, each in a place of its own that is used again; which of them can go on, a bit says
 //! that their wakers set. A call whose stream has ended is dropped.
@@ -7,11 +8,13 @@
 //! |---|---|
 //! | `body` | the body of a request |
 //! | `convert` | heads, from and to the types of `http` |
+//! | `direct` | calls without the types of `http` |
 //! | `exchange` | one call: its request's body, its future, its response |
 //! | `wakes` | which calls can go on |
 
 mod body;
 mod convert;
+mod direct;
 mod exchange;
 mod wakes;
 
@@ -26,20 +29,26 @@ use tower_service::Service;
 use crate::connection::{Connection, Event, StreamKey};
 use crate::drive::Handler;
 use crate::error::ErrorCode;
+use crate::hpack::Field;
 use crate::limits::Limits;
 pub use body::{BodyError, RequestBody};
 pub use convert::Protocol;
+pub use direct::{Direct, DirectResponse};
 use exchange::Exchange;
 use wakes::Wakes;
 
-/// Answers the requests of a connection with a service.
-pub struct Adapter<S, B>
+/// Answers the requests of a connection with a service, and some of them with direct calls.
+pub struct Adapter<S, B, D = ()>
 where
     S: Service<Request<RequestBody>, Response = Response<B>>,
+    D: Direct,
 {
     service: S,
+    direct: D,
     /// By slot of the stream.
-    exchanges: Vec<Exchange<S::Future, B>>,
+    exchanges: Vec<Exchange<S::Future, B, D::Call>>,
+    /// Bytes of bodies that are collected for direct calls.
+    held: usize,
     /// Streams whose requests the service has not got yet, in order.
     waiting: VecDeque<StreamKey>,
     wakes: Arc<Wakes>,
@@ -53,42 +62,64 @@ where
 {
     /// For a connection with these limits.
     pub fn new(service: S, limits: &Limits) -> Self {
+        Self::with_direct(service, (), limits)
+    }
+}
+
+impl<S, B, D> Adapter<S, B, D>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    B: http_body::Body,
+    D: Direct,
+{
+    /// For a connection with these limits; `direct` is asked before the service.
+    pub fn with_direct(service: S, direct: D, limits: &Limits) -> Self {
         Self {
             service,
+            direct,
             exchanges: Vec::new(),
+            held: 0,
             waiting: VecDeque::new(),
             wakes: Arc::new(Wakes::new(limits.streams as usize)),
             heads: convert::Heads::default(),
         }
     }
 
-    fn on_request(&mut self, connection: &mut Connection, stream: StreamKey, end: bool) {
-        let slot = stream.slot();
-        while self.exchanges.len() <= slot {
-            self.exchanges.push(Exchange::new(&self.wakes, self.exchanges.len()));
-        }
-        match self.heads.request(connection.request()) {
+    /// Begins a request for the service, if its head is one of `http`.
+    fn begin(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamKey,
+        head: Result<Request<()>, convert::NotHttp>,
+        end: bool,
+    ) {
+        match head {
             Ok(head) => {
-                self.exchanges[slot].begin(stream, head, end);
+                self.exchanges[stream.slot()].begin(stream, head, end);
                 self.waiting.push_back(stream);
             }
             Err(convert::NotHttp) => {
                 // Right for HTTP/2, but not what the types of `http` can tell.
-                let _ = connection.respond(stream, 400, None, [(&b"content-length"[..], &b"0"[..])], true);
+                let _ = connection.respond(stream, 400, None, [Field::new("content-length", "0")], true);
             }
         }
     }
 
-    fn exchange(&mut self, stream: StreamKey) -> Option<&mut Exchange<S::Future, B>> {
+    fn exchange(&mut self, stream: StreamKey) -> Option<&mut Exchange<S::Future, B, D::Call>> {
         self.exchanges.get_mut(stream.slot()).filter(|exchange| exchange.stream() == Some(stream))
     }
-}
 
-impl<S, B> Adapter<S, B>
-where
-    S: Service<Request<RequestBody>, Response = Response<B>>,
-    B: http_body::Body,
-{
+    /// Whether the body of a stream is collected for a direct call.
+    fn is_collecting(&mut self, stream: StreamKey) -> bool {
+        self.exchange(stream).is_some_and(|exchange| exchange.direct.is_collecting())
+    }
+
+    /// Lets go of what is in a slot.
+    fn end(&mut self, slot: usize, code: ErrorCode) {
+        let exchange = &mut self.exchanges[slot];
+        self.held -= exchange.direct.held();
+        exchange.end(Some(code));
+    }
     /// Hands requests to the service, as long as it takes them.
     fn start_calls(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
         while let Some(&stream) = self.waiting.front() {
@@ -114,33 +145,56 @@ where
     }
 }
 
-impl<S, B> Handler for Adapter<S, B>
+impl<S, B, D> Adapter<S, B, D>
 where
     S: Service<Request<RequestBody>, Response = Response<B>>,
     S::Future: Future<Output = Result<Response<B>, S::Error>>,
     B: http_body::Body,
+    D: Direct,
+{
+    fn on_request(&mut self, connection: &mut Connection, stream: StreamKey, end: bool) {
+        while self.exchanges.len() <= stream.slot() {
+            self.exchanges.push(Exchange::new(&self.wakes, self.exchanges.len()));
+        }
+        if !self.begin_direct(connection, stream, end) {
+            let head = self.heads.request(connection.request());
+            self.begin(connection, stream, head, end);
+        }
+    }
+}
+
+impl<S, B, D> Handler for Adapter<S, B, D>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    S::Future: Future<Output = Result<Response<B>, S::Error>>,
+    B: http_body::Body,
+    D: Direct,
 {
     fn on_event(&mut self, connection: &mut Connection, event: Event<'_>) {
         match event {
             Event::Request { stream, end } => self.on_request(connection, stream, end),
+            Event::Data { stream, data, end } if self.is_collecting(stream) => {
+                self.collect(connection, stream, data, end);
+            }
             Event::Data { stream, data, end } => match self.exchange(stream) {
                 Some(exchange) => exchange.on_data(data, end),
                 None => connection.consumed(stream, data.len()),
             },
             Event::Trailers { stream } => {
                 let trailers = convert::fields(|| connection.trailers());
+                if self.is_collecting(stream) {
+                    self.hand_over(connection, stream);
+                }
                 if let Some(exchange) = self.exchange(stream) {
                     exchange.on_trailers(trailers.ok());
                 }
             }
             Event::Reset { stream, code } => {
-                if let Some(exchange) = self.exchange(stream) {
-                    exchange.end(Some(code));
+                if self.exchange(stream).is_some() {
+                    self.end(stream.slot(), code);
                 }
             }
-            Event::Closed(fault) => {
-                self.exchanges.iter_mut().for_each(|exchange| exchange.end(Some(fault.code)));
-            }
+            Event::Closed(fault) => (0..self.exchanges.len()).for_each(|slot| self.end(slot, fault.code)),
             Event::GoAway { .. } => {}
         }
     }

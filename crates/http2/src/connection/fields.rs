@@ -1,19 +1,25 @@
 //! Fields kept until they can be encoded: trailers that wait for the body before them.
 
+use crate::hpack::Field;
+
 /// Bytes of a length.
 const LENGTH: usize = size_of::<u32>();
 
 /// Appends a field.
-pub(super) fn push(out: &mut Vec<u8>, (name, value): (&[u8], &[u8])) {
-    for part in [name, value] {
+pub(super) fn push(out: &mut Vec<u8>, field: Field<'_>) {
+    out.push(field.is_secret.into());
+    for part in [field.name, field.value] {
         out.extend_from_slice(&(part.len() as u32).to_ne_bytes());
         out.extend_from_slice(part);
     }
 }
 
 /// The fields that were pushed, in order.
-pub(super) fn iter(mut from: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    std::iter::from_fn(move || Some((take(&mut from)?, take(&mut from)?)))
+pub(super) fn iter(mut from: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    std::iter::from_fn(move || {
+        let is_secret = *from.split_off_first()? != 0;
+        Some(Field { name: take(&mut from)?, value: take(&mut from)?, is_secret })
+    })
 }
 
 fn take<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
@@ -29,7 +35,8 @@ mod tests {
 
     #[test]
     fn fields_come_back_in_order() {
-        let fields: [(&[u8], &[u8]); 3] = [(b"grpc-status", b"0"), (b"empty", b""), (b"x", &[7; 300])];
+        let fields =
+            [Field::new("grpc-status", "0"), Field::new("empty", "").secret(), Field::new("x", &[7u8; 300])];
         let mut out = Vec::new();
         fields.into_iter().for_each(|field| push(&mut out, field));
         assert_eq!(iter(&out).collect::<Vec<_>>(), fields);

@@ -5,7 +5,7 @@ use super::guard::Costly;
 use super::streams::Ended;
 use super::{Connection, Event, request};
 use crate::error::{ErrorCode, Fault};
-use crate::hpack::DecodeError;
+use crate::hpack::{DecodeError, Field};
 
 /// A header block on its way. Its storage is used again.
 #[derive(Debug, Default)]
@@ -200,7 +200,7 @@ impl Connection {
         self.guard.count(Costly::Reset, self.now_us)?;
         let slot = self.open(id, end);
         let stream = self.streams.key(slot);
-        self.respond(stream, 431, None, [(&b"content-length"[..], &b"0"[..])], true)
+        self.respond(stream, 431, None, [Field::new("content-length", "0")], true)
             .expect("the stream was opened just now");
         Ok(None)
     }

@@ -46,6 +46,7 @@ use crate::hpack::{Decoder, Encoder, HeaderArena};
 use crate::limits::Limits;
 
 pub use event::Event;
+pub(crate) use request::KeptHead;
 pub use request::RequestHead;
 pub use send::SendError;
 pub use streams::StreamKey;
@@ -205,7 +206,16 @@ impl Connection {
 
     /// The head of the request that the last event was about.
     pub fn request(&self) -> RequestHead<'_> {
-        RequestHead { fields: &self.fields, pseudo_fields: self.request.pseudo_fields }
+        RequestHead {
+            fields: &self.fields,
+            pseudo_fields: self.request.pseudo_fields,
+            content_length: self.request.content_length,
+        }
+    }
+
+    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last event was about (RFC 9110 §10.1.1).
+    pub(crate) fn expects_continue(&self) -> bool {
+        self.request.expects_continue
     }
 
     /// The trailers that the last event was about.
@@ -226,6 +236,11 @@ impl Connection {
     /// How many streams are open.
     pub fn streams(&self) -> usize {
         self.streams.len()
+    }
+
+    /// The time that was passed last.
+    pub fn now_us(&self) -> u64 {
+        self.now_us
     }
 
     /// The limits that it was made with.

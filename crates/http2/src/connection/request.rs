@@ -14,6 +14,8 @@ pub(super) struct Checked {
     /// What the list counts for (RFC 9113 §10.5.1).
     pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
+    /// Whether the client may wait for 100 before it sends the body (RFC 9110 §10.1.1).
+    pub(super) expects_continue: bool,
     pub(super) priority: Option<Priority>,
 }
 
@@ -22,6 +24,7 @@ pub(super) struct Checked {
 pub struct RequestHead<'a> {
     pub(super) fields: &'a HeaderArena,
     pub(super) pseudo_fields: usize,
+    pub(super) content_length: Option<u64>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -50,6 +53,16 @@ impl<'a> RequestHead<'a> {
         self.pseudo(b":protocol")
     }
 
+    /// What `content-length` says, in bytes.
+    pub fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    /// The value of the first field of this name, which is in lower case.
+    pub fn field(&self, wanted: &[u8]) -> Option<&'a [u8]> {
+        self.fields().find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    }
+
     /// The fields in order, without those that begin with a colon.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.fields.iter().skip(self.pseudo_fields)
@@ -58,6 +71,38 @@ impl<'a> RequestHead<'a> {
     fn pseudo(&self, wanted: &[u8]) -> Option<&'a [u8]> {
         let fields: &'a HeaderArena = self.fields;
         fields.iter().take(self.pseudo_fields).find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    }
+}
+
+/// A head that outlives the next header block, in storage that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct KeptHead {
+    fields: HeaderArena,
+    pseudo_fields: usize,
+    content_length: Option<u64>,
+}
+
+/// Storage that a kept head keeps from one request to the next.
+const KEPT_BYTES: usize = 512;
+const KEPT_FIELDS: usize = 16;
+
+impl KeptHead {
+    pub(crate) fn keep(&mut self, head: RequestHead<'_>) {
+        self.fields.copy_from(head.fields);
+        self.pseudo_fields = head.pseudo_fields;
+        self.content_length = head.content_length;
+    }
+
+    pub(crate) fn head(&self) -> RequestHead<'_> {
+        RequestHead {
+            fields: &self.fields,
+            pseudo_fields: self.pseudo_fields,
+            content_length: self.content_length,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.fields.clear_to(KEPT_BYTES, KEPT_FIELDS);
     }
 }
 
@@ -96,6 +141,7 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
         check_field(name, value)?;
         match name {
             b"content-length" => take_length(&mut checked.content_length, value)?,
+            b"expect" => checked.expects_continue = value.eq_ignore_ascii_case(b"100-continue"),
             b"host" if host.replace(value).is_some() => return Err("there are two host fields"),
             b"priority" => checked.priority = Some(Priority::parse(value)),
             _ => {}

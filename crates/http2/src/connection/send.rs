@@ -9,7 +9,7 @@ use super::{Connection, Sending, StreamKey, fields};
 use crate::emit::{Drained, Plan, header_block};
 use crate::error::ErrorCode;
 use crate::frame::{flag, kind, write};
-use crate::hpack::Encoded;
+use crate::hpack::{Encoded, Field};
 
 /// Why something cannot be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,8 +32,7 @@ impl fmt::Display for SendError {
 impl std::error::Error for SendError {}
 
 impl Connection {
-    /// Sends the head of a response: `status`, then `constant` fields, then `fields`, whose names are in lower case. `end`: there
-    /// is no body.
+    /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`: there is no body.
     ///
     /// # Errors
     /// The stream has ended, or has a head already.
@@ -41,8 +40,8 @@ impl Connection {
         &mut self,
         stream: StreamKey,
         status: u16,
-        constant: Option<&Encoded>,
-        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        constant: impl IntoIterator<Item = &'a Encoded>,
+        fields: impl IntoIterator<Item = Field<'a>>,
         end: bool,
     ) -> Result<(), SendError> {
         let slot = self.sending(stream, Sending::Idle)?;
@@ -63,7 +62,7 @@ impl Connection {
         &mut self,
         stream: StreamKey,
         status: u16,
-        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        fields: impl IntoIterator<Item = Field<'a>>,
     ) -> Result<(), SendError> {
         self.sending(stream, Sending::Idle)?;
         if !(100..200).contains(&status) || status == 101 {
@@ -77,17 +76,15 @@ impl Connection {
         &mut self,
         id: u32,
         status: u16,
-        constant: Option<&Encoded>,
-        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        constant: impl IntoIterator<Item = &'a Encoded>,
+        fields: impl IntoIterator<Item = Field<'a>>,
         end: bool,
     ) {
         let encoder = &mut self.encoder;
         header_block(&mut self.output.ready, id, end, |out| {
             let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
-            encoder.encode([(&b":status"[..], &digits[..])], out);
-            if let Some(constant) = constant {
-                encoder.append_static(constant, out);
-            }
+            encoder.encode([Field::new(":status", &digits)], out);
+            constant.into_iter().for_each(|set| encoder.append_static(set, out));
             encoder.encode(fields, out);
         });
     }
@@ -153,7 +150,7 @@ impl Connection {
     pub fn send_trailers<'a>(
         &mut self,
         stream: StreamKey,
-        trailers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+        trailers: impl IntoIterator<Item = Field<'a>>,
     ) -> Result<(), SendError> {
         let slot = self.sending(stream, Sending::Open)?;
         let entry = &mut self.streams[slot];

@@ -28,10 +28,22 @@ impl HeaderArena {
 
     /// Forgets the fields, and keeps the storage unless it is unusually large.
     pub fn clear(&mut self) {
+        self.clear_to(KEPT_BYTES, KEPT_FIELDS);
+    }
+
+    /// Takes over the fields of another arena.
+    pub(crate) fn copy_from(&mut self, other: &HeaderArena) {
+        self.clear();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.fields.extend_from_slice(&other.fields);
+    }
+
+    /// Forgets the fields, and keeps at most so much of the storage.
+    pub(crate) fn clear_to(&mut self, bytes: usize, fields: usize) {
         self.bytes.clear();
         self.fields.clear();
-        self.bytes.shrink_to(KEPT_BYTES);
-        self.fields.shrink_to(KEPT_FIELDS);
+        self.bytes.shrink_to(bytes);
+        self.fields.shrink_to(fields);
     }
 
     /// How many fields there are.

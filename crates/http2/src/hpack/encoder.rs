@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 
 use super::dynamic_table::DynamicTable;
 use super::static_table::{self, Indexing, Row};
-use super::{DEFAULT_TABLE_BYTES, field_bytes, huffman, integer};
+use super::{DEFAULT_TABLE_BYTES, Field, field_bytes, huffman, integer};
 
 /// Most bytes that the encoder uses of a larger table that the peer offers: it is memory of this side.
 const TABLE_BYTES_MAX: u32 = DEFAULT_TABLE_BYTES;
@@ -70,25 +70,21 @@ impl Encoder {
         self.table.set_max_bytes(bytes as usize);
     }
 
-    /// Appends fields to a block. A block may be made by several calls, of this and of the other two; a change of the table's
-    /// size must not come between them. Names have to be in lower case, as HTTP/2 wants them (RFC 9113 §8.2).
-    pub fn encode<'a>(&mut self, headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, out: &mut Vec<u8>) {
+    /// Appends fields to a block. A block may be made by several calls, of this and of the other; a change of the table's size
+    /// must not come between them.
+    pub fn encode<'a, F>(&mut self, fields: impl IntoIterator<Item = F>, out: &mut Vec<u8>)
+    where
+        F: Into<Field<'a>>,
+    {
         self.tell_sizes(out);
-        for (name, value) in headers {
-            self.field(name, value, out);
-        }
-    }
-
-    /// Appends fields that are secret although their names do not tell: nobody on the way may put them into a table (§6.2.3).
-    pub fn encode_secret<'a>(
-        &mut self,
-        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-        out: &mut Vec<u8>,
-    ) {
-        self.tell_sizes(out);
-        for (name, value) in headers {
-            let known = static_table::find_name(name).map(|(first, _)| first);
-            literal(Literal::NeverIndexed, known, name, value, out);
+        for field in fields {
+            let Field { name, value, is_secret } = field.into();
+            if is_secret {
+                let known = static_table::find_name(name).map(|(first, _)| first);
+                literal(Literal::NeverIndexed, known, name, value, out);
+            } else {
+                self.field(name, value, out);
+            }
         }
     }
 
@@ -155,15 +151,17 @@ impl Encoder {
 
 impl Encoded {
     /// Encodes fields whose names and values are the same in many blocks.
-    pub fn new<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Encoded {
+    pub fn new<'a, F: Into<Field<'a>>>(fields: impl IntoIterator<Item = F>) -> Encoded {
         let mut out = Vec::new();
-        for (name, value) in headers {
+        for Field { name, value, is_secret } in fields.into_iter().map(Into::into) {
             let known = static_table::find_name(name);
-            if let Some(index) = known.and_then(|(first, _)| static_table::find_value(first, value)) {
+            let in_table = known.and_then(|(first, _)| static_table::find_value(first, value));
+            if let Some(index) = in_table.filter(|_| !is_secret) {
                 indexed(index, &mut out);
                 continue;
             }
             let kind = match known {
+                _ if is_secret => Literal::NeverIndexed,
                 Some((_, row)) if indexing(row, value) == Indexing::Never => Literal::NeverIndexed,
                 _ => Literal::Plain,
             };

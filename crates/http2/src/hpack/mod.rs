@@ -6,6 +6,7 @@
 //! | `decoder` | header blocks to fields, with the rules that keep both tables in step |
 //! | `arena` | where the fields of one block are put |
 //! | `encoder` | fields to header blocks, and what is worth a place in the table |
+//! | `field` | what the encoder is given |
 //! | `dynamic_table` | the fields that were sent before, oldest evicted first (§2.3.2, §4) |
 //! | `static_table` | the 61 fields that everybody knows (Appendix A) |
 //! | `huffman`, `integer` | the two primitives (§5) |
@@ -14,6 +15,7 @@ mod arena;
 mod decoder;
 mod dynamic_table;
 mod encoder;
+mod field;
 mod huffman;
 mod integer;
 mod static_table;
@@ -23,6 +25,7 @@ mod tests;
 pub use arena::HeaderArena;
 pub use decoder::{DecodeError, Decoder, Malformed};
 pub use encoder::{Encoded, Encoder};
+pub use field::Field;
 
 /// Bytes of a dynamic table before either side has said otherwise (`SETTINGS_HEADER_TABLE_SIZE`, RFC 9113 §6.5.2).
 pub const DEFAULT_TABLE_BYTES: u32 = 4_096;

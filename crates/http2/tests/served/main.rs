@@ -2,6 +2,7 @@
 
 mod credit;
 mod differential;
+mod direct;
 mod interop;
 mod lifetime;
 mod records;

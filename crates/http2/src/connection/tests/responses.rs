@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::super::SendError;
 use super::*;
-use crate::hpack::Encoded;
+use crate::hpack::{Encoded, Field};
 
 /// A client whose windows are large.
 fn eager(mode: EmitMode, limits: Limits) -> Client {
@@ -22,11 +22,11 @@ fn rfc9113_8_1_interim_responses_trailers_and_constant_fields() {
     client.get(1);
     let stream = client.streams[0];
     let connection = &mut client.connection;
-    connection.inform(stream, 103, [(&b"link"[..], &b"</x>"[..])]).expect("open");
+    connection.inform(stream, 103, [Field::new("link", "</x>")]).expect("open");
     let constant = Encoded::new([(&b"content-type"[..], &b"text/plain"[..])]);
-    connection.respond(stream, 200, Some(&constant), [(&b"etag"[..], &b"\"1\""[..])], false).expect("open");
+    connection.respond(stream, 200, Some(&constant), [Field::new("etag", "\"1\"")], false).expect("open");
     connection.send_body(stream, Bytes::from_static(b"body"), false).expect("open");
-    connection.send_trailers(stream, [(&b"grpc-status"[..], &b"0"[..])]).expect("open");
+    connection.send_trailers(stream, [Field::new("grpc-status", "0")]).expect("open");
     assert_eq!(
         client.frames(),
         [
@@ -47,7 +47,7 @@ fn trailers_wait_for_the_body_before_them() {
     let stream = client.streams[0];
     client.connection.respond(stream, 200, None, [], false).expect("open");
     client.connection.send_body(stream, Bytes::from_static(b"0123456789"), false).expect("open");
-    client.connection.send_trailers(stream, [(&b"x"[..], &b"y"[..])]).expect("open");
+    client.connection.send_trailers(stream, [Field::new("x", "y")]).expect("open");
     assert_eq!(client.frames(), ["HEADERS 1 :status=200", "DATA 1 5"]);
     client.open_window(1, 5);
     assert_eq!(client.frames(), ["DATA 1 5", "HEADERS 1 x=y end"]);
@@ -89,7 +89,7 @@ fn rfc9113_4_2_large_heads_are_continued() {
     client.get(1);
     let stream = client.streams[0];
     let value = "~".repeat(40_000);
-    client.connection.respond(stream, 200, None, [(&b"x"[..], value.as_bytes())], true).expect("open");
+    client.connection.respond(stream, 200, None, [Field::new("x", &value)], true).expect("open");
     let frames = client.frames();
     assert_eq!(frames[..2], ["HEADERS 1 16384...", "CONTINUATION 1 16384"]);
     assert!(frames[2].starts_with("CONTINUATION 1 ") && frames[2].ends_with(" end"), "{}", frames[2]);

@@ -1,0 +1,210 @@
+//! Calls that are answered without the types of `http`.
+
+use std::future::{Future, Pending};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use tower_service::Service;
+
+use super::{Adapter, RequestBody};
+use crate::connection::{Connection, KeptHead, RequestHead, StreamKey};
+use crate::hpack::Encoded;
+
+/// Answers some requests from what came on the wire: the few kinds of calls that come by the hundred thousand. In the steady state neither
+/// such a request nor its response takes anything from the allocator, besides what the call itself takes.
+///
+/// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call), what has trailers or waits for 100
+/// (Continue), and bodies that are larger than allowed.
+pub trait Direct {
+    /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before it does.
+    type Call: Future<Output = DirectResponse>;
+
+    /// Whether a request with this head may be one to answer, and how large its body may be then, in bytes. A body may not be larger than half
+    /// of [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) in any case.
+    fn takes(&mut self, head: RequestHead<'_>) -> Option<usize>;
+
+    /// Begins the call of a request that was taken and is there as a whole. `None`: the service is to answer it.
+    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Self::Call>;
+}
+
+/// The response of a direct call. `date` and `content-length` are added to it; a body is left out where HTTP has none, as for HEAD.
+#[derive(Clone, Debug, Default)]
+pub struct DirectResponse {
+    /// The status; not one of an interim response.
+    pub status: StatusCode,
+    /// The fields that all such responses have.
+    pub constant: Option<&'static Encoded>,
+    /// Further fields. What is [sensitive](HeaderValue::is_sensitive), no table on the way may keep.
+    pub fields: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Takes no request: all go to the service.
+impl Direct for () {
+    type Call = Pending<DirectResponse>;
+
+    fn takes(&mut self, _: RequestHead<'_>) -> Option<usize> {
+        None
+    }
+
+    fn call(&mut self, _: RequestHead<'_>, _: &[u8]) -> Option<Self::Call> {
+        None
+    }
+}
+
+/// What the place of a stream holds of a direct call: the request until it is whole, then the call.
+pub(super) struct DirectPlace<C> {
+    head: KeptHead,
+    body: Vec<u8>,
+    /// How large the body may be, while it is collected.
+    bytes_max: Option<usize>,
+    call: Pin<Box<Option<C>>>,
+}
+
+/// Storage for bodies that a place keeps from one request to the next.
+const KEPT_BYTES: usize = 1_024;
+
+impl<C> DirectPlace<C> {
+    pub(super) fn new() -> Self {
+        Self { head: KeptHead::default(), body: Vec::new(), bytes_max: None, call: Box::pin(None) }
+    }
+
+    pub(super) fn is_collecting(&self) -> bool {
+        self.bytes_max.is_some()
+    }
+
+    pub(super) fn is_called(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Bytes of the body that are held.
+    pub(super) fn held(&self) -> usize {
+        self.body.len()
+    }
+
+    fn collect(&mut self, head: RequestHead<'_>, bytes_max: usize) {
+        self.head.keep(head);
+        self.bytes_max = Some(bytes_max);
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes_max.is_some_and(|max| self.body.len() + bytes <= max)
+    }
+
+    /// Ends collecting, for a call.
+    fn start(&mut self, call: C) {
+        self.clear();
+        self.call.set(Some(call));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.call.set(None);
+        self.bytes_max = None;
+        self.head.clear();
+        self.body.clear();
+        self.body.shrink_to(KEPT_BYTES);
+    }
+}
+
+impl<C: Future<Output = DirectResponse>> DirectPlace<C> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<DirectResponse> {
+        match self.call.as_mut().as_pin_mut() {
+            Some(call) => call.poll(context),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<S, B, D> Adapter<S, B, D>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+    S::Future: Future<Output = Result<Response<B>, S::Error>>,
+    B: http_body::Body,
+    D: Direct,
+{
+    /// Begins a request that may be for a direct call. False: it is the service's.
+    pub(super) fn begin_direct(&mut self, connection: &mut Connection, stream: StreamKey, end: bool) -> bool {
+        let head = connection.request();
+        let Some(bytes_max) = self.direct.takes(head) else { return false };
+        let exchange = &mut self.exchanges[stream.slot()];
+        if end {
+            let Some(call) = self.direct.call(head, &[]) else { return false };
+            exchange.begin_direct(stream, head);
+            exchange.direct.start(call);
+            exchange.poll(connection, &mut self.heads.date);
+            return true;
+        }
+        // Only the service tells clients to go on.
+        if connection.expects_continue() {
+            return false;
+        }
+        // Nothing is given back before the body is whole, so more than that might never come.
+        let bytes_max = bytes_max.min(connection.limits().stream_receive_bytes as usize / 2);
+        if head.content_length().is_some_and(|bytes| bytes > bytes_max as u64) {
+            return false;
+        }
+        exchange.begin_direct(stream, head);
+        exchange.direct.collect(head, bytes_max);
+        true
+    }
+
+    /// Takes a piece of a body that is being collected.
+    pub(super) fn collect(&mut self, connection: &mut Connection, stream: StreamKey, data: &[u8], end: bool) {
+        let place = &mut self.exchanges[stream.slot()].direct;
+        let fits = place.has_room(data.len());
+        if fits && end && self.call_direct(connection, stream, data) {
+            return;
+        }
+        // So that what is collected never takes all of the connection's window.
+        let held_max = connection.limits().connection_receive_bytes as usize / 2;
+        if fits && !end && self.held + data.len() <= held_max {
+            self.held += data.len();
+            self.exchanges[stream.slot()].direct.body.extend_from_slice(data);
+            return;
+        }
+        self.hand_over(connection, stream);
+        match self.exchange(stream) {
+            Some(exchange) => exchange.on_data(data, end),
+            None => connection.consumed(stream, data.len()),
+        }
+    }
+
+    /// Calls with a request whose last piece is here. False: declined, and all is as before.
+    fn call_direct(&mut self, connection: &mut Connection, stream: StreamKey, last: &[u8]) -> bool {
+        let exchange = &mut self.exchanges[stream.slot()];
+        let place = &mut exchange.direct;
+        let before = place.held();
+        let whole = if before == 0 {
+            last
+        } else {
+            place.body.extend_from_slice(last);
+            &place.body
+        };
+        let Some(call) = self.direct.call(place.head.head(), whole) else {
+            place.body.truncate(before);
+            return false;
+        };
+        connection.consumed(stream, whole.len());
+        self.held -= before;
+        place.start(call);
+        exchange.poll(connection, &mut self.heads.date);
+        true
+    }
+
+    /// Gives a request that was being collected to the service, with what is there of its body.
+    pub(super) fn hand_over(&mut self, connection: &mut Connection, stream: StreamKey) {
+        let exchange = &mut self.exchanges[stream.slot()];
+        let body = std::mem::take(&mut exchange.direct.body);
+        self.held -= body.len();
+        let head = self.heads.request(exchange.direct.head.head());
+        exchange.end(None);
+        self.begin(connection, stream, head, false);
+        match self.exchange(stream) {
+            Some(exchange) if !body.is_empty() => exchange.on_data(&body, false),
+            _ => {}
+        }
+    }
+}
