@@ -2,20 +2,35 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED};
+use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LAST_MODIFIED, SERVER};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use sluice_http2::adapter::{Direct, DirectResponse};
+use sluice_http2::connection::RequestHead;
+use sluice_http2::hpack::{Encoded, Field};
 
 /// Paths, and how large their bodies are, in bytes.
 pub(super) const BODIES: [(&str, usize); 6] =
     [("/3b", 3), ("/100b", 100), ("/1k", 1 << 10), ("/4k", 4 << 10), ("/16k", 16 << 10), ("/64k", 64 << 10)];
 
-/// The service of both stacks.
+/// What servers of files say, besides the date and the length.
+const FIELDS: [(HeaderName, &str); 5] = [
+    (SERVER, "sluice"),
+    (CONTENT_TYPE, "text/plain"),
+    (LAST_MODIFIED, "Sat, 01 Nov 2025 12:00:00 GMT"),
+    (ETAG, "\"6905f5c0-4000\""),
+    (ACCEPT_RANGES, "bytes"),
+];
+
+static CONSTANT: LazyLock<Encoded> =
+    LazyLock::new(|| Encoded::new(FIELDS.iter().map(|(name, value)| Field::new(name.as_str(), *value))));
+
+/// The service of both stacks, and the direct calls of ours.
 #[derive(Clone, Debug)]
 pub(super) struct Files(Arc<Shared>);
 
@@ -39,20 +54,22 @@ impl Files {
 
     pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         self.0.served.fetch_add(1, Ordering::Relaxed);
-        let path = request.uri().path();
-        let Some(at) = BODIES.iter().position(|(name, _)| *name == path) else {
+        let Some(body) = self.body(request.uri().path().as_bytes()) else {
             let mut response =
                 Response::new(Full::new(Bytes::from_static(b"one of /3b /100b /1k /4k /16k /64k\n")));
             *response.status_mut() = StatusCode::NOT_FOUND;
             return response;
         };
-        let mut response = Response::new(Full::new(self.0.bodies[at].clone()));
+        let mut response = Response::new(Full::new(body.clone()));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        headers.insert(LAST_MODIFIED, HeaderValue::from_static("Sat, 01 Nov 2025 12:00:00 GMT"));
-        headers.insert(ETAG, HeaderValue::from_static("\"6905f5c0-4000\""));
-        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        for (name, value) in FIELDS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         response
+    }
+
+    fn body(&self, path: &[u8]) -> Option<&Bytes> {
+        BODIES.iter().zip(&self.0.bodies).find(|((name, _), _)| name.as_bytes() == path).map(|(_, body)| body)
     }
 }
 
@@ -67,5 +84,19 @@ impl<B> tower_service::Service<Request<B>> for Files {
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         ready(Ok(self.answer(&request)))
+    }
+}
+
+impl Direct for Files {
+    type Call = Ready<DirectResponse>;
+
+    fn takes(&mut self, head: RequestHead<'_>) -> Option<usize> {
+        (head.method() == b"GET").then_some(0)
+    }
+
+    fn call(&mut self, head: RequestHead<'_>, _: &[u8]) -> Option<Self::Call> {
+        let body = self.body(head.path()?)?.clone();
+        self.0.served.fetch_add(1, Ordering::Relaxed);
+        Some(ready(DirectResponse { constant: Some(&CONSTANT), body, ..DirectResponse::default() }))
     }
 }

@@ -22,7 +22,7 @@ use super::process;
 use super::report::Report;
 use crate::cli::{self, Out};
 use files::{BODIES, Files};
-use serve::Stack;
+use serve::{Ours, Stack, tls_allocations};
 
 /// Serves bodies over HTTP/2 from one thread, for load generators, until it is interrupted.
 #[derive(clap::Args, Debug)]
@@ -36,6 +36,9 @@ pub(crate) struct WireArgs {
     /// How our stack puts payloads into what it writes; `naive` writes each frame by itself.
     #[arg(long, value_enum, default_value_t = Emit::Auto)]
     emit: Emit,
+    /// How our stack hands requests over: as what came on the wire, or by the types of `http`.
+    #[arg(long, value_enum, default_value_t = Through::Direct)]
+    through: Through,
     /// The certificate; without it, one is made.
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
@@ -67,6 +70,12 @@ enum Emit {
     Naive,
 }
 
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Through {
+    Direct,
+    Http,
+}
+
 impl From<Emit> for EmitMode {
     fn from(emit: Emit) -> EmitMode {
         match emit {
@@ -89,7 +98,11 @@ async fn serve(args: &WireArgs) -> Result<Report, String> {
         (false, None) => Some(tls::of_its_own(args.cipher)?),
     };
     let stack = match args.stack {
-        StackKind::Ours => Stack::Ours(args.emit.into(), Arc::new(Limits::default())),
+        StackKind::Ours => Stack::Ours(Ours {
+            mode: args.emit.into(),
+            limits: Arc::new(Limits::default()),
+            through_http: args.through == Through::Http,
+        }),
         StackKind::Hyper => Stack::Hyper,
     };
     let cannot_listen = |error| format!("cannot listen on {}: {error}", args.listen);
@@ -129,7 +142,10 @@ fn report(args: &WireArgs, files: &Files, cpu: Duration, allocations: u64) -> Re
     report.figure("requests", served as f64);
     report.figure("cpu_us_per_request", each(cpu.as_secs_f64() * 1e6));
     if args.allocations {
-        report.figure("allocations_per_request", each(allocations as f64));
+        // hyper's cannot be told from those of its TLS.
+        let of_tls = tls_allocations();
+        report.figure("allocations_per_request", each((allocations - of_tls) as f64));
+        report.figure("tls_allocations_per_request", each(of_tls as f64));
     }
     report
 }

@@ -4,12 +4,15 @@ use std::convert::Infallible;
 use std::future::ready;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ServerConfig;
+use sluice_alloc_count::counts;
 use sluice_http2::adapter::Adapter;
-use sluice_http2::drive::{Driver, Plain, Tls, Wire};
+use sluice_http2::drive::{Driver, Handler, Plain, Tls, Wire};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::{Connection, Limits};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,8 +24,17 @@ use super::files::Files;
 /// What serves a connection.
 #[derive(Clone)]
 pub(super) enum Stack {
-    Ours(EmitMode, Arc<Limits>),
+    Ours(Ours),
     Hyper,
+}
+
+/// How our stack serves.
+#[derive(Clone)]
+pub(super) struct Ours {
+    pub(super) mode: EmitMode,
+    pub(super) limits: Arc<Limits>,
+    /// Whether requests go by the types of `http`, rather than by direct calls.
+    pub(super) through_http: bool,
 }
 
 /// Accepts connections until something fails.
@@ -50,19 +62,72 @@ async fn connection(
     files: Files,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     match (stack, tls) {
-        (Stack::Ours(mode, limits), None) => Ok(ours(Plain::new(io), mode, limits, files).await?),
-        (Stack::Ours(mode, limits), Some(config)) => {
-            let tls = rustls::ServerConnection::new(config)?;
-            Ok(ours(Tls::new(io, tls, &limits), mode, limits, files).await?)
+        (Stack::Ours(ours), None) => Ok(ours.serve(Plain::new(io), files).await?),
+        (Stack::Ours(ours), Some(config)) => {
+            let tls = Tls::new(io, rustls::ServerConnection::new(config)?, &ours.limits);
+            Ok(ours.serve(CountedTls(tls), files).await?)
         }
         (Stack::Hyper, None) => Ok(hyper(io, files).await?),
         (Stack::Hyper, Some(config)) => Ok(hyper(TlsAcceptor::from(config).accept(io).await?, files).await?),
     }
 }
 
-async fn ours<W: Wire + Unpin>(wire: W, mode: EmitMode, limits: Arc<Limits>, files: Files) -> io::Result<()> {
-    let adapter = Adapter::new(files, &limits);
-    Driver::new(wire, adapter, |now_us| Connection::new(limits, mode, now_us)).await
+impl Ours {
+    async fn serve<W: Wire + Unpin>(self, wire: W, files: Files) -> io::Result<()> {
+        if self.through_http {
+            let adapter = Adapter::new(files, &self.limits);
+            return self.drive(wire, adapter).await;
+        }
+        let adapter = Adapter::with_direct(files.clone(), files, &self.limits);
+        self.drive(wire, adapter).await
+    }
+
+    async fn drive<W: Wire + Unpin, H: Handler + Unpin>(self, wire: W, handler: H) -> io::Result<()> {
+        Driver::new(wire, handler, |now_us| Connection::new(self.limits, self.mode, now_us)).await
+    }
+}
+
+/// Allocations of all [`CountedTls`], while they are counted.
+static TLS_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Allocations that TLS has made so far, with its handshakes.
+pub(super) fn tls_allocations() -> u64 {
+    TLS_ALLOCATIONS.load(Ordering::Relaxed)
+}
+
+/// TLS, whose allocations are counted apart from those of what is above it: they are rustls'.
+struct CountedTls<W>(W);
+
+impl<W: Wire> CountedTls<W> {
+    fn counted<V>(&mut self, call: impl FnOnce(&mut W) -> V) -> V {
+        let before = counts();
+        let value = call(&mut self.0);
+        TLS_ALLOCATIONS.fetch_add(counts().since(&before).allocations, Ordering::Relaxed);
+        value
+    }
+}
+
+impl<W: Wire> Wire for CountedTls<W> {
+    fn poll_read(&mut self, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.counted(|wire| wire.poll_read(context, bytes))
+    }
+
+    fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        connection: &mut Connection,
+        now_us: u64,
+    ) -> Poll<io::Result<()>> {
+        self.counted(|wire| wire.poll_write(context, connection, now_us))
+    }
+
+    fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_shutdown(context)
+    }
+
+    fn written(&self) -> u64 {
+        self.0.written()
+    }
 }
 
 async fn hyper<T>(io: T, files: Files) -> hyper::Result<()>
@@ -83,6 +148,15 @@ mod tests {
 
     use super::super::files::BODIES;
     use super::*;
+
+    /// Our stack in each way, and hyper's.
+    fn stacks() -> Vec<Stack> {
+        let limits = Arc::new(Limits::default());
+        let ours = |mode, through_http| Stack::Ours(Ours { mode, limits: limits.clone(), through_http });
+        let modes = [EmitMode::Auto, EmitMode::Copy, EmitMode::Gather, EmitMode::Naive];
+        let direct = modes.map(|mode| ours(mode, false));
+        direct.into_iter().chain([ours(EmitMode::Auto, true), Stack::Hyper]).collect()
+    }
 
     /// Requests each body once, and gives the bytes that came on each stream.
     async fn ask(mut io: TcpStream) -> [usize; BODIES.len()] {
@@ -123,9 +197,7 @@ mod tests {
     #[test]
     fn both_stacks_serve_every_body() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let modes = [EmitMode::Auto, EmitMode::Copy, EmitMode::Gather, EmitMode::Naive];
-        let ours = modes.map(|mode| Stack::Ours(mode, Arc::new(Limits::default())));
-        for stack in ours.into_iter().chain([Stack::Hyper]) {
+        for stack in stacks() {
             let files = Files::new();
             let received = runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
