@@ -14,8 +14,9 @@ use crate::limits::Limits;
 /// Ciphertext that is read at once: a record, and more.
 const READ_BYTES: usize = 18 << 10;
 
-/// What a record holds.
-const RECORD_BYTES: usize = 16 << 10;
+/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than 16 KiB. For those beyond, mimalloc goes
+/// round in storage that is as large as a core's cache, and each record is copied, encrypted and written from memory that is not in it.
+const RECORD_BYTES: usize = (16 << 10) - RECORD_OVERHEAD;
 
 /// What a record adds to its bytes, at most.
 const RECORD_OVERHEAD: usize = 64;
@@ -52,7 +53,7 @@ impl Flight {
             self.short_left = limits.short_flight_bytes as usize;
         }
         self.last_us = now_us;
-        if self.short_left > 0 { limits.short_record_bytes as usize } else { usize::MAX }
+        if self.short_left > 0 { limits.short_record_bytes as usize } else { RECORD_BYTES }
     }
 
     fn wrote(&mut self, bytes: usize) {
