@@ -86,7 +86,8 @@ pub struct Limits {
     /// How long a body of a stated length may make no progress (4 KiB, or its end) although all that came of it is consumed, and
     /// the connection's window is open.
     pub body_stall_us: u64,
-    /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it on a stream, or on the connection.
+    /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it: on a stream whose window is closed, or of all
+    /// that waits on the connection.
     pub read_stall_us: u64,
     /// How long a peer with open streams may be silent before it is asked for a sign of life (PING), and how long that may take;
     /// `u64::MAX`: it is not asked.

@@ -4,7 +4,7 @@ use super::ending::Drain;
 use super::{Connection, Event};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::write;
-use crate::limits::Limits;
+use crate::limits::{Limits, PROGRESS_BYTES};
 
 const NEVER: u64 = u64::MAX;
 
@@ -31,6 +31,9 @@ pub(super) struct Deadlines {
     watch_us: u64,
     /// When something came in last.
     heard_us: u64,
+    /// When bodies of any streams were last seen to go out, and what had gone out by then.
+    moved_us: u64,
+    moved_bytes: u64,
 }
 
 impl Deadlines {
@@ -45,6 +48,8 @@ impl Deadlines {
             life_us: NEVER,
             watch_us: NEVER,
             heard_us: now_us,
+            moved_us: now_us,
+            moved_bytes: 0,
         }
     }
 
@@ -116,7 +121,7 @@ impl Deadlines {
             ask_us: NEVER,
             life_us: NEVER,
             watch_us: NEVER,
-            heard_us: self.heard_us,
+            ..*self
         };
     }
 
@@ -130,7 +135,7 @@ impl Deadlines {
             ask_us,
             life_us,
             watch_us,
-            heard_us: _,
+            ..
         } = *self;
         let of_all = preface_us.min(input_us).min(settings_ack_us).min(drain_us);
         of_all.min(idle_us).min(ask_us).min(life_us).min(watch_us)
@@ -204,8 +209,19 @@ impl Connection {
         self.deadlines.life_us = self.now_us + self.limits.keep_alive_us;
     }
 
+    /// When bodies last went out: less than the least progress is none, and while the transport is still at the last plan, it is the
+    /// transport's progress that counts.
+    fn bodies_moved_us(&mut self) -> u64 {
+        let bytes = self.output.sent.bytes;
+        if bytes - self.deadlines.moved_bytes >= PROGRESS_BYTES.into() || !self.output.plan.is_empty() {
+            (self.deadlines.moved_us, self.deadlines.moved_bytes) = (self.now_us, bytes);
+        }
+        self.deadlines.moved_us
+    }
+
     /// Ends the first stream that has stalled; when there is none, looks again later, as long as any could.
     fn look_for_stalls(&mut self) -> Option<Event<'static>> {
+        let moved_us = self.bodies_moved_us();
         let mut from = 0;
         let mut any_could = false;
         while let Some(slot) = self.streams.next_live(from) {
@@ -218,6 +234,9 @@ impl Connection {
                 stream.receive_progress.restart(self.now_us);
             }
             let sends = stream.queued > 0;
+            if stream.waits_for_others() && stream.send_progress.since_us < moved_us {
+                stream.send_progress.restart(moved_us);
+            }
             any_could |= sends || receives;
             let received_us = stream.receive_progress.since_us + self.limits.body_stall_us;
             let sent_us = stream.send_progress.since_us + self.limits.read_stall_us;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use crate::emit::{Links, Priority};
+use crate::limits::PROGRESS_BYTES;
 
 /// Names a stream as long as it lives, and nothing afterwards: ids are never used again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -97,7 +98,7 @@ impl Progress {
     /// Notes that `bytes` have moved.
     pub(crate) fn note(&mut self, bytes: u32, now_us: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes >= crate::limits::PROGRESS_BYTES {
+        if self.bytes >= PROGRESS_BYTES {
             self.restart(now_us);
         }
     }
@@ -129,6 +130,11 @@ impl Stream {
     /// Whether the emitter could send something of it now, as far as the stream is concerned.
     pub(crate) fn is_sendable(&self) -> bool {
         self.queued > 0 && self.send_window > 0
+    }
+
+    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's window.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        self.queued > 0 && self.send_window >= self.queued.min(PROGRESS_BYTES as usize) as i64
     }
 
     /// Makes the slot free; what it has allocated is used again, unless it is much.

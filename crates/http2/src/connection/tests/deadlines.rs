@@ -146,6 +146,42 @@ fn a_response_that_is_not_taken() {
     client.assert_resets(1, ErrorCode::CANCEL);
 }
 
+/// Requests an urgent response and one that is not, each larger than any window.
+fn ask_for_two(client: &mut Client) {
+    client.send_settings(&[Setting::InitialWindowSize(1 << 20)]);
+    for (stream, priority) in [(1, "u=1"), (3, "u=3")] {
+        client.headers(stream, flag::END_STREAM, &and(GET, &[("priority", priority)]));
+        client.answer(&[0; 900_000]);
+    }
+    client.frames();
+}
+
+#[test]
+fn a_response_that_waits_for_its_turn_is_not_late() {
+    let mut client = Client::new();
+    ask_for_two(&mut client);
+    for _ in 0..40 {
+        client.open_window(0, 16 << 10);
+        assert_eq!(client.frames(), ["DATA 1 16384"]);
+        assert_eq!(client.wait(SECOND_US), NONE);
+    }
+    // From now on it is: nobody takes anything.
+    assert_eq!(client.wait(28 * SECOND_US), NONE);
+    assert_eq!(client.wait(4 * SECOND_US), ["reset 1 CANCEL", "reset 3 CANCEL"]);
+}
+
+#[test]
+fn responses_that_are_not_taken_because_of_the_connections_window() {
+    let mut client = Client::new();
+    ask_for_two(&mut client);
+    for _ in 0..29 {
+        client.open_window(0, 100);
+        client.frames();
+        assert_eq!(client.wait(SECOND_US), NONE);
+    }
+    assert_eq!(client.wait(3 * SECOND_US), ["reset 1 CANCEL", "reset 3 CANCEL"]);
+}
+
 #[test]
 fn a_handler_may_take_its_time() {
     let mut client = Client::new();
