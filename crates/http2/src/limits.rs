@@ -43,7 +43,8 @@ pub struct Limits {
     pub connection_receive_bytes: u32,
     /// Bytes of a response that wait to be sent, of one stream, after which its producer has to wait.
     pub stream_send_bytes: u32,
-    /// The same of all streams together.
+    /// The same of all streams together. Half as much again is kept for small pieces of streams that have nothing else queued and
+    /// an open window, so that others which the client does not read cannot silence them.
     pub connection_send_bytes: u32,
     /// Bytes of answers and heads of responses that wait to be written, after which nothing more is read.
     pub backlog_bytes: u32,
@@ -193,7 +194,8 @@ impl Limits {
         // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
         let heads = 4 * u64::from(self.connection_header_bytes) + 5 * u64::from(self.header_list_bytes);
         // Small pieces lie in buffers that double as they grow.
-        let bodies = 2 * u64::from(self.connection_receive_bytes) + u64::from(self.connection_send_bytes);
+        let sent = u64::from(self.connection_send_bytes);
+        let bodies = 2 * u64::from(self.connection_receive_bytes) + sent + sent / 2;
         let blocks = 2 * u64::from(self.header_block_bytes) + 4 * u64::from(self.decoder_table_bytes);
         let output = 4 * (u64::from(self.backlog_bytes) + u64::from(self.plan_bytes));
         let places = u64::from(self.streams) * 4_096;

@@ -127,15 +127,7 @@ impl Deadlines {
 
     fn first(&self) -> u64 {
         let Self {
-            preface_us,
-            input_us,
-            settings_ack_us,
-            drain_us,
-            idle_us,
-            ask_us,
-            life_us,
-            watch_us,
-            ..
+            preface_us, input_us, settings_ack_us, drain_us, idle_us, ask_us, life_us, watch_us, ..
         } = *self;
         let of_all = preface_us.min(input_us).min(settings_ack_us).min(drain_us);
         of_all.min(idle_us).min(ask_us).min(life_us).min(watch_us)

@@ -104,8 +104,8 @@ pub struct Connection {
     head_bytes: u32,
     /// Bytes of bodies that wait to be sent, of all streams.
     queued: usize,
-    /// Whether a producer was told to wait because all streams together have too much.
-    crowded: bool,
+    /// While producers wait because all streams together have too much: how much that has to be for them to go on.
+    relieve_at: Option<usize>,
     /// Streams whose producers wait for room that there is now.
     roomy: Vec<StreamKey>,
     guard: Guard,
@@ -138,7 +138,7 @@ impl Connection {
             output,
             head_bytes: 0,
             queued: 0,
-            crowded: false,
+            relieve_at: None,
             roomy: Vec::new(),
             guard: Guard::new(&limits),
             deadlines: Deadlines::new(&limits, now_us),

@@ -168,12 +168,25 @@ impl Connection {
     /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the stream once there is room.
     pub fn send_room(&mut self, stream: StreamKey) -> usize {
         let Some(slot) = self.streams.live(stream) else { return 0 };
-        let stream = &mut self.streams[slot];
-        let of_stream = (self.limits.stream_send_bytes as usize).saturating_sub(stream.queued);
+        let of_stream = (self.limits.stream_send_bytes as usize).saturating_sub(self.streams[slot].queued);
         let of_all = (self.limits.connection_send_bytes as usize).saturating_sub(self.queued);
-        self.crowded |= of_all == 0;
-        stream.wants_room = of_stream.min(of_all) == 0;
-        of_stream.min(of_all)
+        let room = if of_all == 0 { self.reserved_room(slot) } else { of_stream.min(of_all) };
+        self.streams[slot].wants_room = room == 0;
+        room
+    }
+
+    /// The room of a stream although all streams together have too much. Those whose windows are closed must not silence the others:
+    /// who has nothing queued and could send gets a little of a reserve, half as large as what all may have.
+    #[cold]
+    fn reserved_room(&mut self, slot: u32) -> usize {
+        let of_all = self.limits.connection_send_bytes as usize;
+        let could_send = self.streams[slot].could_send();
+        if could_send && self.queued < of_all + of_all / 2 {
+            return self.output.inline_bytes_max().max(1);
+        }
+        let level = if could_send { of_all } else { of_all / 2 };
+        self.relieve_at = self.relieve_at.max(Some(level));
+        0
     }
 
     /// A stream that had no room, and has some now.
@@ -197,9 +210,10 @@ impl Connection {
                 self.streams[slot].send_progress.note(bytes as u32, self.now_us);
                 self.after_frame(slot, drained);
             }
-            if self.crowded && self.queued <= self.limits.connection_send_bytes as usize / 2 {
-                self.relieve();
-            }
+        }
+        // What was queued may have gone with its streams, so that there is nothing to plan.
+        if self.relieve_at.is_some_and(|level| self.queued <= level) {
+            self.relieve();
         }
         &self.output.plan
     }
@@ -217,7 +231,7 @@ impl Connection {
     /// There is room again for all streams together.
     #[cold]
     fn relieve(&mut self) {
-        self.crowded = false;
+        self.relieve_at = None;
         let mut from = 0;
         while let Some(slot) = self.streams.next_live(from) {
             from = slot + 1;
@@ -226,9 +240,13 @@ impl Connection {
     }
 
     /// Notes that the producer of a stream can go on, if it waits and there is room.
-    fn tell_room(&mut self, slot: u32) {
+    pub(super) fn tell_room(&mut self, slot: u32) {
         let stream = &mut self.streams[slot];
-        if stream.wants_room && !self.crowded && stream.queued <= self.limits.stream_send_bytes as usize / 2 {
+        let has_room = match self.relieve_at {
+            None => stream.queued <= self.limits.stream_send_bytes as usize / 2,
+            Some(_) => stream.could_send(),
+        };
+        if stream.wants_room && has_room {
             stream.wants_room = false;
             self.roomy.push(self.streams.key(slot));
         }

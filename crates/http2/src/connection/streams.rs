@@ -132,6 +132,11 @@ impl Stream {
         self.queued > 0 && self.send_window > 0
     }
 
+    /// Whether a small piece would go out at once, as far as the stream is concerned.
+    pub(crate) fn could_send(&self) -> bool {
+        self.queued == 0 && self.send_window > 0
+    }
+
     /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's window.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.queued > 0 && self.send_window >= self.queued.min(PROGRESS_BYTES as usize) as i64

@@ -98,7 +98,7 @@ impl Connection {
         if stream.send_window > MAX_31_BITS.into() {
             return Err(Fault::stream(id, ErrorCode::FLOW_CONTROL_ERROR, "the stream's window overflows"));
         }
-        self.schedule(slot);
+        self.window_changed(slot);
         Ok(())
     }
 
@@ -133,9 +133,17 @@ impl Connection {
                     "SETTINGS_INITIAL_WINDOW_SIZE makes a stream's window overflow",
                 ));
             }
-            self.schedule(slot);
+            self.window_changed(slot);
         }
         Ok(())
+    }
+
+    /// The window of a stream has changed: puts it where it belongs, and lets its producer go on if that alone was missing.
+    fn window_changed(&mut self, slot: u32) {
+        self.schedule(slot);
+        if self.relieve_at.is_some() {
+            self.tell_room(slot);
+        }
     }
 
     /// Puts a stream where it belongs: among those that can send, or not.

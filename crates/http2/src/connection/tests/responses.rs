@@ -220,8 +220,8 @@ fn all_producers_wait_while_all_streams_have_too_much_together() {
         client.connection.respond(stream, 200, None, [], false).expect("open");
     }
     for stream in [first, second] {
-        assert!(client.connection.send_room(stream) >= 5_000);
-        client.connection.send_body(stream, Bytes::from(vec![0; 9_000]), false).expect("open");
+        assert!(client.connection.send_room(stream) >= 3_000);
+        client.connection.send_body(stream, Bytes::from(vec![0; 12_000]), false).expect("open");
     }
     assert_eq!(client.connection.send_room(third), 0);
     client.connection.reset(first, ErrorCode::CANCEL);
@@ -241,4 +241,81 @@ fn nothing_is_read_while_answers_pile_up() {
     assert_eq!(pings, 1_024_u32.div_ceil(17));
     client.plan();
     assert!(client.connection.wants_input());
+}
+
+/// Sixteen responses that the client does not take, with all that may be queued.
+fn crowd(client: &mut Client) {
+    client.send_settings(&[Setting::InitialWindowSize(0)]);
+    for stream in (0..16).map(|index| 1 + 2 * index) {
+        client.get(stream);
+        client.answer(&[0; 64 << 10]);
+    }
+    client.frames();
+}
+
+/// One more, of whose response the head is sent.
+fn begin(client: &mut Client, id: u32) -> StreamKey {
+    client.get(id);
+    let stream = *client.streams.last().expect("a stream");
+    client.connection.respond(stream, 200, None, [], false).expect("open");
+    client.frames();
+    stream
+}
+
+#[test]
+fn room_that_resets_make_is_told() {
+    let mut client = Client::new();
+    crowd(&mut client);
+    let stream = begin(&mut client, 33);
+    assert_eq!(client.connection.send_room(stream), 0);
+    for stuck in (0..16).map(|index| 1 + 2 * index) {
+        client.send_frame(kind::RST_STREAM, 0, stuck, b"\0\0\0\x08");
+    }
+    assert_eq!(client.plan(), b"", "there is nothing to write");
+    assert_eq!(client.connection.take_roomy(), Some(stream));
+    assert!(client.connection.send_room(stream) > 0);
+}
+
+#[test]
+fn streams_that_are_not_read_do_not_silence_the_others() {
+    let mut client = Client::new();
+    crowd(&mut client);
+    let stream = begin(&mut client, 33);
+    assert_eq!(client.connection.send_room(stream), 0, "its window is closed");
+    client.open_window(33, 100);
+    assert_eq!(client.connection.take_roomy(), Some(stream));
+    assert!(client.connection.send_room(stream) > 0);
+    client.connection.send_body(stream, Bytes::from_static(b"abc"), false).expect("open");
+    assert_eq!(client.frames(), ["DATA 33 3"]);
+    // More than goes at once.
+    client.connection.send_body(stream, Bytes::from(vec![0; 2_000]), false).expect("open");
+    assert_eq!(client.frames(), ["DATA 33 97"]);
+    assert_eq!(client.connection.send_room(stream), 0);
+    client.open_window(33, 10_000);
+    assert_eq!(client.frames(), ["DATA 33 1903"]);
+    assert_eq!(client.connection.take_roomy(), Some(stream));
+}
+
+#[test]
+fn the_reserve_of_small_pieces_ends() {
+    let mut client = Client::new();
+    crowd(&mut client);
+    let mut streams = Vec::new();
+    let refused = loop {
+        let id = 33 + 2 * streams.len() as u32;
+        let stream = begin(&mut client, id);
+        client.open_window(id, 1 << 20);
+        if client.connection.send_room(stream) == 0 {
+            break stream;
+        }
+        // Large pieces, and soon the connection's window is closed.
+        client.connection.send_body(stream, Bytes::from(vec![0; 64 << 10]), false).expect("open");
+        client.frames();
+        streams.push(stream);
+    };
+    assert_eq!(streams.len(), 1 + 8, "the connection's window, and half of 1 MiB");
+    assert_eq!(client.connection.take_roomy(), None);
+    client.open_window(0, 1 << 20);
+    client.frames();
+    assert_eq!(client.connection.take_roomy(), Some(refused));
 }
