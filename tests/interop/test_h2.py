@@ -205,7 +205,8 @@ def test_a_tunnel(connect):
     for stream in tunnels:
         connection.until(lambda: connection.answers[stream].status)
         assert connection.answers[stream].status == 200
-        assert "content-length" not in connection.answers[stream].headers
+        headers = connection.answers[stream].headers
+        assert headers["protocol"] == "websocket" and "content-length" not in headers
     for number in range(20):
         for stream in tunnels:
             before = len(connection.answers[stream].body)

@@ -8,4 +8,7 @@ mod lifetime;
 mod records;
 #[path = "../service/mod.rs"]
 mod service;
+mod simulated;
+mod splits;
 mod support;
+mod tunnels;

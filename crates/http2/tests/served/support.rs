@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use sluice_http2::adapter::Adapter;
@@ -65,11 +65,22 @@ impl Transport {
         mode: EmitMode,
         chop: Option<u64>,
     ) -> SendRequest<AnyBody> {
+        self.connect_by(&Builder::new(TokioExecutor::new()), pipe_bytes, mode, chop).await
+    }
+
+    /// The same, with a client of these settings.
+    pub(crate) async fn connect_by(
+        &self,
+        builder: &Builder<TokioExecutor>,
+        pipe_bytes: usize,
+        mode: EmitMode,
+        chop: Option<u64>,
+    ) -> SendRequest<AnyBody> {
         let (near, far) = duplex(pipe_bytes);
         match self {
             Self::Plain => {
                 serve_chopped(far, chop, |io| driver(Plain::new(io), Limits::default(), mode));
-                client(near).await
+                client_of(builder, near).await
             }
             Self::Tls(server, config) => {
                 let tls = rustls::ServerConnection::new(server.clone()).expect("a configuration");
@@ -77,7 +88,7 @@ impl Transport {
                 serve_chopped(far, chop, |io| driver(Tls::new(io, tls, &limits), limits.clone(), mode));
                 let name = ServerName::try_from("localhost").expect("a name");
                 let io = tokio_rustls::TlsConnector::from(config.clone()).connect(name, near).await;
-                client(io.expect("a handshake")).await
+                client_of(builder, io.expect("a handshake")).await
             }
         }
     }
@@ -101,7 +112,14 @@ pub(crate) async fn client<T>(io: T) -> SendRequest<AnyBody>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(io)).await.expect("a handshake");
+    client_of(&Builder::new(TokioExecutor::new()), io).await
+}
+
+pub(crate) async fn client_of<T>(builder: &Builder<TokioExecutor>, io: T) -> SendRequest<AnyBody>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = builder.handshake(TokioIo::new(io)).await.expect("a handshake");
     tokio::spawn(async move {
         let _ = connection.await;
     });

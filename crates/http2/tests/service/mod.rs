@@ -1,11 +1,12 @@
 //! What the servers of all tests do: on this stack and on hyper's, in process and for clients of others (`examples/serve`).
 //!
 //! - `/` says hello, once the request is whole;
-//! - `/echo` gives back the body as it comes, and its trailers; so does every CONNECT;
+//! - `/echo` gives back the body as it comes, and its trailers; so does every CONNECT, which tells its `protocol`, too;
 //! - `/upload` tells how long the body was, whether it was the [`pattern`], and its trailers; `/sip` does so, and reads slowly;
 //! - `/size/N` gives N bytes of the pattern, in one piece;
 //! - `/pieces/N` gives N pieces of 8 KiB, each filled with its number, a millisecond apart;
 //! - `/trailers` gives a body and trailers;
+//! - `/fields/N` gives N fields of a KiB each;
 //! - `/head` tells what the head of the request was;
 //! - `/status/N` gives an empty answer, at once: of the body of the request nothing is read;
 //! - `/fails` breaks off in the middle of its body;
@@ -18,11 +19,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
-use sluice_http2::adapter::RequestBody;
+use sluice_http2::adapter::{Protocol, RequestBody};
 
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type AnyBody = BoxBody<Bytes, Error>;
@@ -50,7 +52,7 @@ where
     let (route, argument) = place.split_once('/').unwrap_or((place, ""));
     let number = || argument.parse::<usize>().map_err(Error::from);
     Ok(Response::new(match route {
-        _ if request.method() == Method::CONNECT => request.into_body().map_err(Into::into).boxed(),
+        _ if request.method() == Method::CONNECT => return Ok(tunnel(request)),
         "" => {
             request.into_body().collect().await.map_err(Into::into)?;
             text("Hello from Sluice.\n".into())
@@ -64,6 +66,14 @@ where
             let mut trailers = HeaderMap::new();
             trailers.insert("grpc-status", "0".parse()?);
             frames(vec![Ok(Frame::data(Bytes::from_static(b"body"))), Ok(Frame::trailers(trailers))])
+        }
+        "fields" => {
+            let mut response = Response::new(text("fields".into()));
+            for number in 0..number()? {
+                let name = HeaderName::try_from(format!("x-{number}"))?;
+                response.headers_mut().insert(name, HeaderValue::try_from("v".repeat(1_024))?);
+            }
+            return Ok(response);
         }
         "head" => text(tell_head(&request)),
         "status" => {
@@ -85,6 +95,19 @@ where
             return Ok(response.body(text(format!("there is no {path}")))?);
         }
     }))
+}
+
+fn tunnel<B>(request: Request<B>) -> Response<AnyBody>
+where
+    B: Body<Data = Bytes> + Send + Sync + 'static,
+    B::Error: Into<Error>,
+{
+    let protocol = request.extensions().get::<Protocol>().map(|protocol| protocol.0.clone());
+    let mut response = Response::new(request.into_body().map_err(Into::into).boxed());
+    if let Some(protocol) = protocol {
+        response.headers_mut().insert("protocol", protocol);
+    }
+    response
 }
 
 fn text(text: String) -> AnyBody {
