@@ -244,10 +244,10 @@ fn http2(corpus: &Corpus) {
 }
 
 fn http2_sessions(corpus: &Corpus) {
-    let mut encoder = Encoder::new();
-    let mut head = |stream: u32, flags: u8, fields: &[(&str, &str)]| {
+    // Each block by itself: a session begins with an empty table.
+    let head = |stream: u32, flags: u8, fields: &[(&str, &str)]| {
         let mut block = Vec::new();
-        encoder.encode(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut block);
+        Encoder::new().encode(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut block);
         http2_frame(kind::HEADERS, flags | flag::END_HEADERS, stream, &block)
     };
     let get = [(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "a"), ("priority", "u=1, i")];
@@ -256,7 +256,11 @@ fn http2_sessions(corpus: &Corpus) {
     let answer: &[u8] = &[192, 1, 193, 100, 194, 100, 230, 255];
     let data = |stream, flags, bytes: &[u8]| http2_frame(kind::DATA, flags, stream, bytes);
     let window = |stream, bytes: u32| http2_frame(kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
-    let sessions: [(&str, Vec<Vec<u8>>); 4] = [
+    let tunnel = [(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "https"), (":path", "/"), (":authority", "a")];
+    let waits = [(":method", "PUT"), (":scheme", "https"), (":path", "/"), (":authority", "a"), ("expect", "100-continue")];
+    let whole = head(1, flag::END_STREAM, &get);
+    let (begin, rest) = whole[9..].split_at(3);
+    let sessions: [(&str, Vec<Vec<u8>>); 8] = [
         ("requests", vec![head(1, flag::END_STREAM, &get), head(3, flag::END_STREAM, &get), window(0, 9_000)]),
         ("body", vec![head(1, 0, &post), data(1, 0, b"abc"), data(1, flag::END_STREAM, b"de")]),
         ("trailers", vec![head(1, 0, &get), data(1, 8, b"\x01a\0"), head(1, flag::END_STREAM, &[("a", "b")])]),
@@ -268,6 +272,26 @@ fn http2_sessions(corpus: &Corpus) {
                 window(1, 50),
                 http2_frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=7"),
                 http2_frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 8]),
+            ],
+        ),
+        ("tunnel", vec![head(1, 0, &tunnel), data(1, 0, b"abc"), data(1, flag::END_STREAM, b"de")]),
+        ("waits", vec![head(1, 0, &waits), data(1, flag::END_STREAM, b"abc")]),
+        (
+            "continued",
+            vec![
+                http2_frame(kind::HEADERS, flag::END_STREAM | flag::PADDED, 1, &[&[2], begin, &[0, 0]].concat()),
+                http2_frame(kind::CONTINUATION, 0, 1, b""),
+                http2_frame(kind::CONTINUATION, flag::END_HEADERS, 1, rest),
+            ],
+        ),
+        (
+            "leaves",
+            vec![
+                http2_frame(kind::PING, 0, 0, b"12345678"),
+                head(3, 0, &post),
+                http2_frame(kind::GOAWAY, 0, 0, &[0; 8]),
+                http2_frame(0xfa, 0xff, 0, b"unknown"),
+                data(3, flag::END_STREAM, b"abcde"),
             ],
         ),
     ];

@@ -122,3 +122,11 @@ fn random_bytes_break_no_rule() {
         session(&bytes);
     }
 }
+
+#[test]
+fn seeds_of_the_fuzzer_break_no_rule() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/http2_session");
+    let seeds = std::fs::read_dir(folder).expect("the corpus").map(|seed| seed.expect("a seed").path());
+    let played = seeds.map(|seed| session(&std::fs::read(seed).expect("a file"))).count();
+    assert!(played >= 8);
+}
