@@ -67,6 +67,20 @@ impl Peer {
     /// # Errors
     /// `unauthenticated` when what was shown is wrong, expired or revoked; `rate_limited`.
     pub fn caller(&self, authorization: Option<&[u8]>, relieves: bool) -> Result<Caller, Denied> {
+        let caller = self.standing(authorization)?;
+        let Caller::Known(identity) = &caller else { return Ok(caller) };
+        if let Some(Err(retry_after_ms)) = identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
+            let message = format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name);
+            return Err(Denied { code: "rate_limited", message, retry_after_ms: Some(retry_after_ms) });
+        }
+        Ok(caller)
+    }
+
+    /// Who it is by now, for what goes on: the same as [`Peer::caller`], but no request, so that no rate counts it.
+    ///
+    /// # Errors
+    /// `unauthenticated`.
+    pub fn standing(&self, authorization: Option<&[u8]>) -> Result<Caller, Denied> {
         if !self.is_asked() {
             return Ok(Caller::Anybody);
         }
@@ -74,13 +88,7 @@ impl Peer {
             let message = "too many have failed to show who they are from this address: the connection ends";
             return Err(Denied::unauthenticated(message));
         }
-        let found = self.find(authorization)?;
-        let Some(identity) = found else { return Ok(Caller::Nobody) };
-        if let Some(Err(retry_after_ms)) = identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
-            let message = format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name);
-            return Err(Denied { code: "rate_limited", message, retry_after_ms: Some(retry_after_ms) });
-        }
-        Ok(Caller::Known(identity))
+        Ok(self.find(authorization)?.map_or(Caller::Nobody, Caller::Known))
     }
 
     /// Notes that this peer was refused: in the log, and against its address if it has not shown who it is.

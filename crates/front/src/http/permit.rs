@@ -70,11 +70,8 @@ impl Standing {
             Some(queue) => Target::Queue(&self.namespace, queue),
             None => Target::Namespace(&self.namespace),
         };
-        match self.peer.caller(self.authorization.as_ref().map(HeaderValue::as_bytes), true) {
-            Ok(caller) => decide(&caller, Right::Observe, Some(&self.namespace), target).is_ok(),
-            // That is no reason to end what goes on.
-            Err(denied) => denied.code == "rate_limited",
-        }
+        let standing = self.peer.standing(self.authorization.as_ref().map(HeaderValue::as_bytes));
+        standing.is_ok_and(|caller| decide(&caller, Right::Observe, Some(&self.namespace), target).is_ok())
     }
 }
 

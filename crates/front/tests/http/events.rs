@@ -8,13 +8,14 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use sluice_front::access::{Access, AccessOptions};
+use sluice_front::access::{Access, AccessOptions, NewToken};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::client::{Bare, build, collect, request};
 use crate::schema;
 use crate::support::{Server, receipt};
+use crate::tls_support::Ca;
 
 /// A stream that is being read. Its connection ends with it.
 struct Watching {
@@ -376,6 +377,38 @@ async fn a_reader_needs_the_right_to_look_for_as_long_as_it_reads() {
     server.call_with("DELETE", "/v1/tokens/watcher", &as_root, b"").await;
     while let Some(block) = reading.try_block().await {
         assert_eq!(block.comment, "still here");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_who_asks_too_often_reads_no_longer_than_it_has_the_right_to() {
+    let rate = "[[rate]]\nidentities = ['watcher']\nrequests_per_s = 1\n";
+    let rule = "[[rule]]\nname = 'look'\nidentities = ['watcher']\nrole = 'observer'\n";
+    let ca = Ca::new();
+    let policy = ca.policy(&[rate, rule].concat());
+    let access = Access::new(AccessOptions { policy: Some(policy), ..AccessOptions::default() }).unwrap();
+    let server = Server::start_with(|http, _| {
+        http.access = access.clone();
+        http.event_pause = Duration::from_millis(50);
+    })
+    .await;
+    let new = NewToken { name: "watcher".to_owned(), scopes: Vec::new(), expires_at_ms: None };
+    let (_, token) = access.token_create(&server.node, new, "test").await.unwrap();
+    let bearer = format!("Bearer {}", token.0);
+    let as_watcher = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let mut reading = watch_over(false, server.address, "/v1/events", &as_watcher).await;
+    reading.block().await;
+    let ask = async || server.call_with("POST", "/v1/ack", &as_watcher, br#"{"receipt":"x"}"#).await.status;
+    while ask().await != 429 {}
+    for _ in 0..5 {
+        assert_eq!(reading.block().await.comment, "still here");
+    }
+    ca.policy(rate);
+    assert!(access.reload().unwrap());
+    let begin = Instant::now();
+    while reading.try_block().await.is_some() {
+        assert!(begin.elapsed() < Duration::from_secs(5), "it still reads");
+        ask().await;
     }
 }
 

@@ -104,7 +104,16 @@ struct Who {
 impl Who {
     /// Who sends the next frame: what was shown may count no more.
     fn caller(&self, relieves: bool) -> Result<Caller, Denied> {
-        self.peer.caller(self.authorization.as_ref().map(HeaderValue::as_bytes), relieves)
+        self.peer.caller(self.authorization(), relieves)
+    }
+
+    /// Who it is while it sends nothing.
+    fn standing(&self) -> Result<Caller, Denied> {
+        self.peer.standing(self.authorization())
+    }
+
+    fn authorization(&self) -> Option<&[u8]> {
+        self.authorization.as_ref().map(HeaderValue::as_bytes)
     }
 }
 
@@ -308,9 +317,8 @@ impl Session<'_> {
     /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may not any more.
     fn still_allowed(&mut self) -> Result<(), ApiError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
-        match self.who.caller(true) {
+        match self.who.standing() {
             Ok(caller) => opened.caller = caller,
-            Err(denied) if denied.code == "rate_limited" => return Ok(()),
             Err(denied) => return Err(self.denied(denied)),
         }
         let asking = opened.asking();
