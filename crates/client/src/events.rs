@@ -1,13 +1,15 @@
 //! Events: what happens to messages, as the server tells it.
 
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::{sleep, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::client::{Client, encoded};
 use crate::error::ClientError;
@@ -86,19 +88,35 @@ pub struct Event {
 pub struct Watch {
     client: Client,
     options: WatchOptions,
+    /// The next stream, on its way.
+    beginning: JoinSet<Result<Download, ClientError>>,
     stream: Option<Download>,
     lines: Lines,
     found: VecDeque<Event>,
-    begun: bool,
+    /// When the last byte came; `None` before there was a stream.
+    heard: Option<Instant>,
 }
 
 impl Watch {
     pub(crate) fn new(client: Client, options: WatchOptions) -> Watch {
-        let lines = Lines::default();
-        Watch { client, options, stream: None, lines, found: VecDeque::new(), begun: false }
+        Watch {
+            client,
+            options,
+            beginning: JoinSet::new(),
+            stream: None,
+            lines: Lines::default(),
+            found: VecDeque::new(),
+            heard: None,
+        }
     }
 
-    /// Waits for the next event. The future may be dropped and made anew: nothing is lost.
+    /// Whether the server has told anything yet: what fails afterwards is worth trying again.
+    pub fn has_begun(&self) -> bool {
+        self.heard.is_some()
+    }
+
+    /// Waits for the next event. The future may be dropped and made anew, as often as one likes: nothing is lost, and what it
+    /// waits for goes on.
     ///
     /// # Errors
     /// What the server says: `queue_not_found`, `invalid_argument` for a type or id that is none, `forbidden`; or that it
@@ -109,12 +127,13 @@ impl Watch {
                 self.options.after = Some(event.event_id.clone());
                 return Ok(event);
             }
-            let Some(stream) = &mut self.stream else {
+            let (Some(stream), Some(heard)) = (&mut self.stream, &mut self.heard) else {
                 self.begin().await?;
                 continue;
             };
-            match timeout(SILENCE_MAX, stream.next()).await {
+            match timeout_at(*heard + SILENCE_MAX, stream.next()).await {
                 Ok(Ok(Some(piece))) => {
+                    *heard = Instant::now();
                     self.lines.push(&piece, &mut self.found)?;
                     if self.found.is_empty() && !self.lines.id.is_empty() {
                         // It may be told where it stands without an event.
@@ -133,13 +152,23 @@ impl Watch {
     }
 
     async fn begin(&mut self) -> Result<(), ClientError> {
-        if self.begun {
-            sleep(PAUSE).await;
+        if self.beginning.is_empty() {
+            let client = self.client.clone();
+            let call = client.call(Method::GET, self.path(), Bytes::new());
+            let pause = if self.has_begun() { PAUSE } else { Duration::ZERO };
+            self.beginning.spawn(async move {
+                sleep(pause).await;
+                client.open_again(&call).await
+            });
         }
-        let call = self.client.call(Method::GET, self.path(), Bytes::new());
-        self.stream = Some(self.client.open_again(&call).await?);
+        match self.beginning.join_next().await {
+            Some(Ok(stream)) => self.stream = Some(stream?),
+            Some(Err(failed)) if failed.is_panic() => resume_unwind(failed.into_panic()),
+            // It ends with the runtime.
+            Some(Err(_)) | None => return Ok(()),
+        }
         self.lines = Lines::default();
-        self.begun = true;
+        self.heard = Some(Instant::now());
         Ok(())
     }
 
@@ -170,9 +199,11 @@ struct Lines {
 }
 
 impl Lines {
+    /// Takes the next bytes. After an error it goes on behind the event that was not understood.
     fn push(&mut self, piece: &[u8], found: &mut VecDeque<Event>) -> Result<(), ClientError> {
         self.unread.extend_from_slice(piece);
         let mut begin = 0;
+        let mut result = Ok(());
         while let Some(length) = self.unread[begin..].iter().position(|byte| *byte == b'\n') {
             let line = &self.unread[begin..begin + length];
             begin += length + 1;
@@ -183,16 +214,20 @@ impl Lines {
             } else if line.is_empty() {
                 self.id.clone_from(&self.next_id);
                 if !self.data.is_empty() {
-                    let event: Event = parse(&std::mem::take(&mut self.data))?;
-                    found.push_back(Event { event_id: self.id.clone(), ..event });
+                    match parse::<Event>(&std::mem::take(&mut self.data)) {
+                        Ok(event) => found.push_back(Event { event_id: self.id.clone(), ..event }),
+                        Err(error) => result = Err(error),
+                    }
                 }
             }
         }
         self.unread.drain(..begin);
         if self.unread.len() + self.data.len() > EVENT_BYTES_MAX {
+            self.unread = Vec::new();
+            self.data = Vec::new();
             return Err(not_understood(format!("an event of more than {EVENT_BYTES_MAX} bytes")));
         }
-        Ok(())
+        result
     }
 }
 
@@ -224,6 +259,16 @@ mod tests {
         assert!(Lines::default().push(b"data: {\"type\":1}\n\n", &mut found).is_err());
         assert!(Lines::default().push(&vec![b'x'; EVENT_BYTES_MAX + 1], &mut found).is_err());
         assert!(found.is_empty());
+    }
+
+    #[test]
+    fn an_event_that_is_not_understood_is_told_once_and_the_others_are_given() {
+        let (mut lines, mut found) = (Lines::default(), VecDeque::new());
+        let text = TEXT.replace("id: 1-9-0-1", "data: {}\n\nid: 1-2-0-0\ndata: {\"type\":\"acked\"}\n");
+        assert!(lines.push(text.as_bytes(), &mut found).is_err());
+        assert!(lines.push(b": still here\n\n", &mut found).is_ok());
+        let kinds: Vec<&str> = found.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(kinds, ["sent", "acked"]);
     }
 
     #[test]

@@ -148,25 +148,23 @@ impl Transport {
             let (status, body) = (parts.status.as_u16(), collected.to_bytes());
             Ok(Answer { status, headers: parts.headers, body, repeated: false })
         };
-        match timeout(call.timeout, work).await {
-            Ok(result) => result,
-            Err(_) => {
-                Err(Failure { kind: TransportKind::Timeout, reason: format!("waited {:?}", call.timeout) })
-            }
-        }
+        timeout(call.timeout, work).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
 
-    /// Sends a request and leaves the body of a successful answer to be read piece by piece.
+    /// Sends a request and leaves the body of a successful answer to be read piece by piece, for as long as that takes.
     pub(crate) async fn download(&self, call: &Call) -> Result<Result<Download, Answer>, Failure> {
-        let (response, connection) = self.send(call).await?;
-        let (parts, body) = response.into_parts();
-        let status = parts.status.as_u16();
-        if parts.status.is_success() {
-            return Ok(Ok(Download { body, _connection: connection, address: self.address.clone() }));
-        }
-        let collected =
-            Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
-        Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes(), repeated: false }))
+        let begin = async {
+            let (response, connection) = self.send(call).await?;
+            let (parts, body) = response.into_parts();
+            let status = parts.status.as_u16();
+            if parts.status.is_success() {
+                return Ok(Ok(Download { body, _connection: connection, address: self.address.clone() }));
+            }
+            let collected =
+                Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
+            Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes(), repeated: false }))
+        };
+        timeout(call.timeout, begin).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
 
     async fn send(&self, call: &Call) -> Result<(Response<Incoming>, Connection), Failure> {
@@ -314,6 +312,10 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Failure {
+    fn late(waited: Duration) -> Failure {
+        Failure { kind: TransportKind::Timeout, reason: format!("waited {waited:?}") }
+    }
+
     fn broken(error: &(dyn std::error::Error + 'static)) -> Failure {
         let mut reason = error.to_string();
         let mut source = error.source();

@@ -1,7 +1,7 @@
 //! `sluice events`.
 
 use clap::Args;
-use sluice_client::{Event, WatchOptions};
+use sluice_client::{ClientError, Event, WatchOptions};
 
 use super::connect::ServerFlags;
 use super::format::{counted, time};
@@ -38,13 +38,32 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
     let EventsArgs { queue, types, pattern, since, max, server } = args;
     let connection = server.connect()?;
     let mut watch = connection.client.watch(WatchOptions { queue, pattern, types, after: since });
-    let mut count = 0;
+    let (mut count, mut unreachable) = (0, false);
     while max.is_none_or(|max| count < max) {
-        let event = watch.next().await.map_err(|e| connection.error(&e))?;
+        let event = match watch.next().await {
+            Ok(event) => event,
+            Err(error) if watch.has_begun() && may_pass(&error) => {
+                // Once in full; it is tried again and again.
+                if !std::mem::replace(&mut unreachable, true) {
+                    connection.error(&error).report(out.json);
+                    out.note("  Trying again until it answers.");
+                }
+                continue;
+            }
+            Err(error) => return Err(connection.error(&error)),
+        };
+        if std::mem::replace(&mut unreachable, false) {
+            out.note(&format!("{} answers again", connection.client.server()));
+        }
         count += 1;
         out.show(&event, line)?;
     }
     Ok(0)
+}
+
+/// Whether the server may be there again later, as after a restart.
+fn may_pass(error: &ClientError) -> bool {
+    error.is_transport() || matches!(error.code(), Some("shutting_down" | "overloaded"))
 }
 
 fn line(event: &Event) -> String {

@@ -1,8 +1,11 @@
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Done, Server};
+use crate::support::{Done, Server, until};
 
 /// Reads events while messages are sent, until it has what it wants.
 fn watch(server: &Server, args: &[&str]) -> Done {
@@ -32,6 +35,31 @@ fn events_are_printed_as_they_happen() {
     let since = events[0]["event_id"].as_str().unwrap();
     let again = server.ok(&["events", "--json", "--since", since, "--max", "2"]);
     assert_eq!(again.lines().collect::<Vec<_>>(), text.lines().skip(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_restart_of_the_server_is_told_and_waited_for() {
+    let mut server = Server::at_one_address();
+    let mut command = server.command(&["events", "--types", "sent"]);
+    let mut watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdout = BufReader::new(watching.stdout.take().unwrap());
+    let (seen, lines) = mpsc::channel();
+    let reading = std::thread::spawn(move || stdout.lines().try_for_each(|line| seen.send(line.unwrap())));
+    let shows = |server: &Server, queue: &str, wanted: &str| {
+        until(wanted, || {
+            server.ok(&["send", queue, "x"]);
+            lines.try_iter().any(|line: String| line.contains(wanted))
+        });
+    };
+    shows(&server, "before", "before");
+    server = server.kill_and_restart_after(Duration::from_secs(1));
+    shows(&server, "after", "gap: events missed, the server was restarted");
+    shows(&server, "after", "after");
+    watching.kill().unwrap();
+    let told = Done::of(watching.wait_with_output().unwrap()).err;
+    assert!(told.contains("Trying again until it answers.") && told.contains("answers again"), "{told}");
+    drop(lines);
+    let _ = reading.join().unwrap();
 }
 
 #[test]

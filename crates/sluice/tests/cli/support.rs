@@ -75,6 +75,12 @@ impl Server {
         Server::at(tempfile::tempdir().unwrap(), args)
     }
 
+    /// One that comes back at the same address when it is restarted.
+    pub(crate) fn at_one_address() -> Server {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        Server::with(&["--listen", &free.to_string()])
+    }
+
     fn at(home: TempDir, args: &[&str]) -> Server {
         let mut command = command(home.path(), &["serve", "--json", "--listen", "127.0.0.1:0"]);
         let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
@@ -88,9 +94,15 @@ impl Server {
     }
 
     /// Kills it at once, and starts it again on the same data.
-    pub(crate) fn kill_and_restart(mut self) -> Server {
+    pub(crate) fn kill_and_restart(self) -> Server {
+        self.kill_and_restart_after(Duration::ZERO)
+    }
+
+    /// The same, with a pause between.
+    pub(crate) fn kill_and_restart_after(mut self, pause: Duration) -> Server {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        std::thread::sleep(pause);
         let home = std::mem::replace(&mut self.home, tempfile::tempdir().unwrap());
         let args = self.args.clone();
         Server::at(home, &args.iter().map(String::as_str).collect::<Vec<_>>())

@@ -172,12 +172,7 @@ fn the_second_signal_ends_commands_and_releases() {
 
 #[test]
 fn it_goes_on_when_the_server_comes_back() {
-    let home = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let data = home.path().join("data");
-    let flags = ["--listen", &port, "--data-dir", data.to_str().unwrap()];
-    // The flags that the server is started with come later and win.
-    let server = Server::with(&flags);
+    let server = Server::at_one_address();
     server.feed(&["send", "q", "--lines"], b"1\n2\n3\n4\n5\n6\n").ok();
     let worker =
         start(&server, &["work", "q", "--until-empty", "--lease", "10s", "--", "sh", "-c", "sleep 0.3; cat"]);
