@@ -1,4 +1,4 @@
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -69,12 +69,15 @@ fn what_was_acknowledged_survives_kill_9() {
             std::thread::sleep(Duration::from_micros(500));
         }
     });
-    std::thread::sleep(Duration::from_millis(400));
+    // The kill is to come in the middle: after the first acknowledgement, and before the last.
+    let mut output = BufReader::new(sending.stdout.take().unwrap());
+    let mut acknowledged = String::new();
+    output.read_line(&mut acknowledged).unwrap();
     server = server.kill_and_restart();
-    let output = sending.wait_with_output().unwrap();
+    output.read_to_string(&mut acknowledged).unwrap();
+    sending.wait().unwrap();
     feeding.join().unwrap();
-    let acknowledged = String::from_utf8(output.stdout).unwrap();
-    assert!(acknowledged.lines().count() > 0, "the kill came too early to show anything");
+    assert!(acknowledged.ends_with('\n'), "{acknowledged:?}");
     let kept: Vec<String> = server
         .json(&["message", "list", "during", "--all"])
         .iter()
