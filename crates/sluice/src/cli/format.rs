@@ -81,6 +81,16 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     line
 }
 
+/// An argument as a shell takes it.
+pub(crate) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
+    if argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
 /// Text that cannot steer the terminal: lines, and nothing else that is not seen.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()

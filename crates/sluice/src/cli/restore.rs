@@ -10,7 +10,7 @@ use sluice_journal::RootKeys;
 
 use crate::root_keys::KeyFlags;
 
-use super::format::size;
+use super::format::{quoted, size};
 use super::progress::Progress;
 use super::{CliError, Out, Result};
 
@@ -54,8 +54,11 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     result?;
     let name = dir.display();
     out.show(&json!({"data_dir": name.to_string(), "bytes": bytes}), |_| {
-        let flag = args.keys.flag();
-        format!("restored {} into {name}\nstart it with: sluice serve --data-dir {name}{flag}\n", size(bytes))
+        let (keys, directory) = (args.keys.flag(), quoted(&name.to_string()));
+        format!(
+            "restored {} into {name}\nstart it with: sluice serve --data-dir {directory}{keys}\n",
+            size(bytes)
+        )
     })?;
     Ok(0)
 }

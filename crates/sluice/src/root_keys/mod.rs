@@ -20,6 +20,7 @@ use sluice_journal::{Encryption, KeyId, RootKey, RootKeys};
 use sluice_node::keys::{KeySource, RotateError};
 use zeroize::Zeroizing;
 
+use crate::cli::format::quoted;
 use crate::config::{Any, SettingValue};
 
 pub(crate) use source::RootKeySource;
@@ -44,8 +45,7 @@ impl KeyFlags {
     pub(crate) fn flag(&self) -> String {
         match &self.key_source {
             None => String::new(),
-            Some(source @ RootKeySource::Command(_)) => format!(" --key-source '{}'", source.show()),
-            Some(source) => format!(" --key-source {}", source.show()),
+            Some(source) => format!(" --key-source {}", quoted(&source.show().to_string())),
         }
     }
 }

@@ -9,7 +9,7 @@ use sluice_engine::query::State;
 use sluice_node::Node;
 
 use super::secured::Secured;
-use crate::cli::format::{counted, size};
+use crate::cli::format::{counted, quoted, size};
 use crate::cli::{Out, Result};
 use crate::config::Loaded;
 use crate::root_keys::Chosen;
@@ -228,10 +228,4 @@ fn program() -> String {
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let path = path.strip_prefix(&here).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest));
     quoted(&path.display().to_string())
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
