@@ -185,16 +185,24 @@ impl Connection {
         Ok(Some(Event::Reset { stream, code }))
     }
 
-    /// SETTINGS (RFC 9113 §6.5): taken over in order, then acknowledged.
+    /// SETTINGS (RFC 9113 §6.5): taken over in order, then acknowledged. The windows of all streams move once, however often the
+    /// frame says so.
     fn on_settings(&mut self, payload: SettingsPayload<'_>) -> Result<(), Fault> {
         self.guard.count(Costly::Settings, self.now_us)?;
+        let mut windows = None;
         for setting in payload.iter() {
             match setting? {
                 Setting::HeaderTableSize(bytes) => self.encoder.set_max_table_size(bytes),
-                Setting::InitialWindowSize(bytes) => self.on_first_window(bytes)?,
+                Setting::InitialWindowSize(bytes) => {
+                    let largest = windows.map_or(bytes, |(_, largest)| bytes.max(largest));
+                    windows = Some((bytes, largest));
+                }
                 // Nothing is pushed, no frame is larger than what every peer takes, and the rest says nothing to a server.
                 _ => {}
             }
+        }
+        if let Some((last, largest)) = windows {
+            self.on_first_window(last, largest)?;
         }
         write::settings_ack(&mut self.output.ready);
         if self.phase == Phase::FirstSettings {

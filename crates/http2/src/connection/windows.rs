@@ -114,10 +114,12 @@ impl Connection {
         }
     }
 
-    /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113 §6.9.2).
-    pub(super) fn on_first_window(&mut self, bytes: u32) -> Result<(), Fault> {
+    /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113 §6.9.2). `largest`: of those
+    /// that it was on the way to `bytes`, in one frame.
+    pub(super) fn on_first_window(&mut self, bytes: u32, largest: u32) -> Result<(), Fault> {
         let change = i64::from(bytes) - self.first_send_window;
-        if change == 0 {
+        let largest_change = i64::from(largest) - self.first_send_window;
+        if change == 0 && largest_change == 0 {
             return Ok(());
         }
         self.guard.count(Costly::SmallWindow, self.now_us)?;
@@ -126,13 +128,13 @@ impl Connection {
         while let Some(slot) = self.streams.next_live(from) {
             from = slot + 1;
             let stream = &mut self.streams[slot];
-            stream.send_window += change;
-            if stream.send_window > MAX_31_BITS.into() {
+            if stream.send_window + largest_change > MAX_31_BITS.into() {
                 return Err(Fault::connection(
                     ErrorCode::FLOW_CONTROL_ERROR,
                     "SETTINGS_INITIAL_WINDOW_SIZE makes a stream's window overflow",
                 ));
             }
+            stream.send_window += change;
             self.window_changed(slot);
         }
         Ok(())

@@ -172,6 +172,25 @@ fn rfc9113_6_9_2_windows_move_with_the_setting_and_may_be_negative() {
 }
 
 #[test]
+fn windows_move_once_a_frame_of_settings() {
+    // Each walk costs more than the 6 bytes of a setting.
+    let few = crate::limits::Allowance { burst: 1, per_second: 1 };
+    let mut client = Client::with(Limits { small_windows: few, ..Limits::default() });
+    client.get(1);
+    let mut settings = [Setting::InitialWindowSize(0), Setting::InitialWindowSize(7)].repeat(1_000);
+    assert_eq!(client.send_settings(&settings), NONE);
+    client.answer(&[0; 10]);
+    assert_eq!(client.frames(), ["SETTINGS ACK", "HEADERS 1 :status=200", "DATA 1 7"]);
+
+    let mut client = Client::new();
+    client.get(1);
+    client.open_window(1, 65_536);
+    settings.insert(1_000, Setting::InitialWindowSize((1 << 31) - 1));
+    let events = client.send_settings(&settings);
+    client.assert_closes(&events, ErrorCode::FLOW_CONTROL_ERROR);
+}
+
+#[test]
 fn rfc9113_6_9_1_windows_that_overflow() {
     let mut client = Client::new();
     let events = client.open_window(0, (1 << 31) - 1);
