@@ -42,7 +42,8 @@ impl Connection {
 
     /// Ends the connection with an error (RFC 9113 §5.4.1).
     pub(super) fn close<'a>(&mut self, fault: Fault) -> Event<'a> {
-        write::go_away(&mut self.output.ready, self.last_stream, fault.code, fault.what);
+        let last = self.last_stream.min(self.last_told);
+        write::go_away(&mut self.output.ready, last, fault.code, fault.what);
         self.phase = Phase::Closed;
         self.deadlines.closed();
         while let Some(slot) = self.streams.next_live(0) {
@@ -93,7 +94,8 @@ impl Connection {
         if self.drain != Drain::Final {
             self.drain = Drain::Final;
             self.deadlines.drained();
-            write::go_away(&mut self.output.ready, self.last_stream, ErrorCode::NO_ERROR, "");
+            self.last_told = self.last_stream;
+            write::go_away(&mut self.output.ready, self.last_told, ErrorCode::NO_ERROR, "");
         }
     }
 

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use crate::emit::{EmitMode, Output};
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{PREFACE, Setting, write};
+use crate::frame::{MAX_31_BITS, PREFACE, Setting, write};
 use crate::hpack::{Decoder, Encoder, HeaderArena};
 use crate::limits::Limits;
 
@@ -84,6 +84,8 @@ pub struct Connection {
     streams: Streams,
     /// The highest stream that the peer has opened.
     last_stream: u32,
+    /// The highest stream that GOAWAY may name: never more than before (RFC 9113 §6.8).
+    last_told: u32,
     receive: ReceiveWindow,
     /// The peer's SETTINGS_INITIAL_WINDOW_SIZE.
     first_send_window: i64,
@@ -127,6 +129,7 @@ impl Connection {
             peer_leaves: false,
             streams: Streams::new(),
             last_stream: 0,
+            last_told: MAX_31_BITS,
             receive: ReceiveWindow::new(limits.connection_receive_bytes),
             first_send_window: windows::FIRST_WINDOW_BYTES.into(),
             decoder: Decoder::new(limits.decoder_table_bytes, limits.header_list_bytes),

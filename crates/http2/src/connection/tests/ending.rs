@@ -26,6 +26,19 @@ fn rfc9113_6_8_goaway_in_two_steps() {
 }
 
 #[test]
+fn rfc9113_6_8_the_last_stream_does_not_grow() {
+    let mut client = Client::new();
+    client.get(1);
+    client.connection.shut_down(client.now_us);
+    client.send_frame(kind::PING, flag::ACK, 0, b"draining");
+    client.frames();
+    assert_eq!(client.get(3), NONE, "it is to be asked elsewhere");
+    let events = client.send_frame(kind::PING, 0, 1, &[0; 8]);
+    assert_eq!(events, ["closed PROTOCOL_ERROR"]);
+    assert_eq!(client.frames(), ["GOAWAY 1 PROTOCOL_ERROR"]);
+}
+
+#[test]
 fn rfc9113_6_8_the_second_step_does_not_wait_for_ever() {
     let mut client = Client::new();
     client.connection.shut_down(client.now_us);
