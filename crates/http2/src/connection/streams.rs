@@ -153,7 +153,7 @@ impl Stream {
     }
 }
 
-/// Streams that have ended of which is remembered how: frames may still come in for them.
+/// Streams that have ended of which is remembered how: frames may still come in for them. Later ones are passed over on all streams.
 const REMEMBERED: usize = 128;
 
 /// All streams.
@@ -165,6 +165,8 @@ pub(crate) struct Streams {
     /// The last that have ended, oldest overwritten first.
     ended: Vec<(u32, Ended)>,
     ended_next: usize,
+    /// The highest of which that is not known any more.
+    forgotten: u32,
 }
 
 impl Streams {
@@ -175,6 +177,7 @@ impl Streams {
             by_id: FxHashMap::default(),
             ended: Vec::new(),
             ended_next: 0,
+            forgotten: 0,
         }
     }
 
@@ -239,17 +242,19 @@ impl Streams {
         if self.ended.len() < REMEMBERED {
             self.ended.push((id, how));
         } else {
-            self.ended[self.ended_next] = (id, how);
+            let (oldest, _) = std::mem::replace(&mut self.ended[self.ended_next], (id, how));
+            self.forgotten = self.forgotten.max(oldest);
             self.ended_next = (self.ended_next + 1) % REMEMBERED;
         }
     }
 
-    /// How `id` has ended, if it was among the last.
+    /// How `id` has ended; nothing, if it never began. One that is not remembered may have been reset here.
     pub(crate) fn how_ended(&self, id: u32) -> Option<Ended> {
         // The last note counts: a stream of the peer may be reset here because of what came after its end.
         let (older, newer) = (&self.ended[..self.ended_next], &self.ended[self.ended_next..]);
         let newest_first = older.iter().rev().chain(newer.iter().rev());
-        newest_first.clone().find(|(ended, _)| *ended == id).map(|&(_, how)| how)
+        let remembered = newest_first.clone().find(|(ended, _)| *ended == id).map(|&(_, how)| how);
+        remembered.or((id <= self.forgotten).then_some(Ended::ByUs))
     }
 
     /// The first slot in which a stream lives, from `slot` on.

@@ -82,6 +82,25 @@ fn rfc9113_5_1_what_was_on_its_way_when_we_reset_is_passed_over() {
 }
 
 #[test]
+fn rfc9113_5_1_what_was_on_its_way_is_passed_over_on_many_streams() {
+    let mut client = Client::new();
+    let ids = || (0..256).map(|index| 1 + 2 * index);
+    for id in ids() {
+        client.post(id);
+    }
+    for stream in client.streams.clone() {
+        client.connection.respond(stream, 503, None, [], true).expect("open");
+    }
+    client.frames();
+    for id in ids() {
+        assert_eq!(client.data(id, b"late", false), NONE);
+        assert_eq!(client.headers(id, flag::END_STREAM, &[("checksum", "1")]), NONE);
+    }
+    assert_eq!(client.frames(), NONE);
+    assert_eq!(client.get(1_001), ["request 1001 GET / end"]);
+}
+
+#[test]
 fn rfc9113_5_1_1_ids_are_odd_and_grow() {
     let mut client = Client::new();
     let events = client.get(2);
