@@ -23,8 +23,8 @@ impl Connection {
     /// Tells the peer what it did wrong, and ends what that ends.
     pub(super) fn fail<'a>(&mut self, fault: Fault) -> Option<Event<'a>> {
         let id = match fault.scope {
-            Scope::Stream(id) if id <= self.last_stream => id,
-            // A stream that is not opened yet cannot be reset (RFC 9113 §5.1).
+            Scope::Stream(id) if id <= self.last_stream && !id.is_multiple_of(2) => id,
+            // A stream that is not opened yet cannot be reset (RFC 9113 §5.1); those with even ids never are.
             _ => return Some(self.close(Fault { scope: Scope::Connection, ..fault })),
         };
         if let Err(fault) = self.guard.count(Costly::Reset, self.now_us) {

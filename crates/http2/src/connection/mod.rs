@@ -80,6 +80,8 @@ pub struct Connection {
     drain: Drain,
     /// Whether the peer has said that it opens no more streams.
     peer_leaves: bool,
+    /// The peer's SETTINGS_NO_RFC7540_PRIORITIES.
+    no_rfc7540_priorities: bool,
 
     streams: Streams,
     /// The highest stream that the peer has opened.
@@ -127,6 +129,7 @@ impl Connection {
             phase: Phase::Preface,
             drain: Drain::No,
             peer_leaves: false,
+            no_rfc7540_priorities: false,
             streams: Streams::new(),
             last_stream: 0,
             last_told: MAX_31_BITS,

@@ -197,6 +197,7 @@ impl Connection {
                     let largest = windows.map_or(bytes, |(_, largest)| bytes.max(largest));
                     windows = Some((bytes, largest));
                 }
+                Setting::NoRfc7540Priorities(on) => self.on_no_rfc7540_priorities(on)?,
                 // Nothing is pushed, no frame is larger than what every peer takes, and the rest says nothing to a server.
                 _ => {}
             }
@@ -209,6 +210,16 @@ impl Connection {
             self.phase = Phase::Open;
             self.deadlines.preface_came(&self.limits, self.now_us);
         }
+        Ok(())
+    }
+
+    /// Those priorities have no meaning here in any case. But what the first SETTINGS said of them stays (RFC 9218 §2.1).
+    fn on_no_rfc7540_priorities(&mut self, on: bool) -> Result<(), Fault> {
+        if self.phase != Phase::FirstSettings && on != self.no_rfc7540_priorities {
+            let what = "SETTINGS_NO_RFC7540_PRIORITIES changes after the first SETTINGS";
+            return Err(Fault::connection(ErrorCode::PROTOCOL_ERROR, what));
+        }
+        self.no_rfc7540_priorities = on;
         Ok(())
     }
 

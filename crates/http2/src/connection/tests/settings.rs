@@ -47,6 +47,18 @@ fn rfc9113_6_5_2_wrong_settings_end_the_connection() {
 }
 
 #[test]
+fn rfc9218_2_1_what_was_said_of_older_priorities_stays() {
+    for (first, then) in [(&[Setting::NoRfc7540Priorities(true)][..], false), (&[], true)] {
+        let mut client = Client::silent(Limits::default(), EmitMode::Auto);
+        client.send(PREFACE);
+        assert_eq!(client.send_settings(first), NONE);
+        assert_eq!(client.send_settings(&[Setting::NoRfc7540Priorities(!then)]), NONE);
+        let events = client.send_settings(&[Setting::NoRfc7540Priorities(then)]);
+        client.assert_closes(&events, ErrorCode::PROTOCOL_ERROR);
+    }
+}
+
+#[test]
 fn rfc7541_4_2_a_smaller_table_is_told_in_the_next_block() {
     let mut client = Client::new();
     client.send_settings(&[Setting::HeaderTableSize(0)]);

@@ -24,6 +24,11 @@ fn rfc9113_5_1_a_stream_that_is_not_open_is_not_reset() {
     let mut client = Client::new();
     let events = client.send_frame(kind::PRIORITY, 0, 9, b"\0");
     client.assert_closes(&events, ErrorCode::FRAME_SIZE_ERROR);
+    // One of the server, which opens none.
+    let mut client = Client::new();
+    client.get(5);
+    let events = client.open_window(2, 0);
+    client.assert_closes(&events, ErrorCode::PROTOCOL_ERROR);
 }
 
 #[test]
