@@ -73,6 +73,9 @@ impl Connection {
         self.receive.give(held, &mut self.output.ready);
         if self.streams.is_empty() {
             self.deadlines.idle(&self.limits, self.now_us);
+            if self.peer_leaves {
+                self.finish_drain();
+            }
         }
     }
 
@@ -89,7 +92,8 @@ impl Connection {
         self.deadlines.drain(&self.limits, self.now_us);
     }
 
-    /// The second step: streams after the last that came are not served.
+    /// The second step: streams after the last that came are not served. It is also said to a peer that leaves by itself, as it may
+    /// have opened some all the same.
     pub(super) fn finish_drain(&mut self) {
         if self.drain != Drain::Final {
             self.drain = Drain::Final;
@@ -103,7 +107,7 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         match self.phase {
             Phase::Closed => true,
-            _ => self.streams.is_empty() && (self.peer_leaves || self.drain == Drain::Final),
+            _ => self.streams.is_empty() && self.drain == Drain::Final,
         }
     }
 

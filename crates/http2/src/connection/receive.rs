@@ -85,6 +85,9 @@ impl Connection {
             Frame::GoAway { code, .. } => {
                 self.guard.count(Costly::IdleFrame, self.now_us)?;
                 self.peer_leaves = true;
+                if self.streams.is_empty() {
+                    self.finish_drain();
+                }
                 return Ok(Some(Event::GoAway { code }));
             }
             Frame::WindowUpdate { stream, increment } => self.on_window_update(stream, increment)?,

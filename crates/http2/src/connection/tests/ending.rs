@@ -56,7 +56,21 @@ fn rfc9113_6_8_a_client_that_leaves_gets_its_answers() {
     assert_eq!(client.send_frame(kind::GOAWAY, 0, 0, &[0; 8]), ["goaway NO_ERROR"]);
     assert!(!client.connection.is_done());
     client.answer(b"bye");
-    assert_eq!(client.frames(), ["HEADERS 1 :status=200", "DATA 1 3 end"]);
+    assert_eq!(client.frames(), ["HEADERS 1 :status=200", "DATA 1 3 end", "GOAWAY 1 NO_ERROR"]);
+    assert!(client.connection.is_done());
+}
+
+#[test]
+fn rfc9113_6_8_a_client_that_leaves_is_told_what_was_served() {
+    let mut client = Client::new();
+    client.get(1);
+    client.answer(b"bye");
+    client.frames();
+    let mut bytes = frame(kind::GOAWAY, 0, 0, &[0; 8]);
+    let block = client.block(GET);
+    bytes.extend(frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, 3, &block));
+    assert_eq!(client.send(&bytes), ["goaway NO_ERROR"]);
+    assert_eq!(client.frames(), ["GOAWAY 1 NO_ERROR"]);
     assert!(client.connection.is_done());
 }
 
