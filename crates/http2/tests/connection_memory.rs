@@ -190,5 +190,5 @@ fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
     let mut hello = PREFACE.to_vec();
     write::settings(&mut hello, &[]);
     let idle = held(hello, true, &limits, Silent);
-    assert!(idle < 100 << 10, "{idle} bytes while idle");
+    assert!(idle < 16 << 10, "{idle} bytes while idle");
 }

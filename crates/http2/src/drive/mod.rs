@@ -84,7 +84,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             connection,
             wire,
             handler,
-            input: Input::new(),
+            input: Input::default(),
             timer,
             phase: Phase::Serving,
             stalled: None,
@@ -106,6 +106,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
                 self.handler.on_event(&mut self.connection, event);
             }
             let reading = self.read(context, now_us)?;
+            self.input.rest();
             self.handler.poll(context, &mut self.connection);
             let written = self.wire.poll_write(context, &mut self.connection, now_us);
             if reading == Reading::Ended {

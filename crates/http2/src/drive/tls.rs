@@ -2,17 +2,15 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use rustls::ServerConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::input::Input;
 use super::wire::{SLICES, Wire, poll_read};
 use crate::connection::Connection;
 use crate::limits::Limits;
-
-/// Ciphertext that is read at once: a record, and more.
-const READ_BYTES: usize = 18 << 10;
 
 /// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than 16 KiB. For those beyond, mimalloc goes
 /// round in storage that is as large as a core's cache, and each record is copied, encrypted and written from memory that is not in it.
@@ -27,9 +25,7 @@ pub struct Tls<T> {
     io: T,
     tls: ServerConnection,
     /// Ciphertext that was read, and what of it rustls has not taken.
-    incoming: Box<[u8]>,
-    start: usize,
-    end: usize,
+    incoming: Input,
     /// About how many bytes of ciphertext wait to be written.
     ahead: usize,
     written: u64,
@@ -69,9 +65,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
         Self {
             io,
             tls,
-            incoming: vec![0; READ_BYTES].into_boxed_slice(),
-            start: 0,
-            end: 0,
+            incoming: Input::default(),
             ahead: 0,
             written: 0,
             flight: Flight { short_left: limits.short_flight_bytes as usize, last_us: 0 },
@@ -81,7 +75,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
 
     /// Lets rustls take what was read. The peer hears of what it did wrong, as far as the transport takes it now.
     fn decrypt(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        self.start += self.tls.read_tls(&mut &self.incoming[self.start..self.end])?;
+        let mut unread = self.incoming.unread();
+        self.tls.read_tls(&mut unread)?;
+        let left = unread.len();
+        self.incoming.keep_last(left);
         match self.tls.process_new_packets() {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -139,9 +136,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire for Tls<T> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            if self.start == self.end {
-                let read = ready!(poll_read(&mut self.io, context, &mut self.incoming))?;
-                (self.start, self.end) = (0, read);
+            if self.incoming.unread().is_empty() {
+                let Poll::Ready(read) = poll_read(&mut self.io, context, self.incoming.spare()) else {
+                    self.incoming.rest();
+                    return Poll::Pending;
+                };
+                self.incoming.filled(read?);
             }
             self.decrypt(context)?;
         }
