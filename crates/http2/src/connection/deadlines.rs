@@ -78,6 +78,16 @@ impl Deadlines {
         self.input_us = NEVER;
     }
 
+    /// Nothing is read now. What is not there may lie in the transport, and has all its time again once it is read.
+    fn put_input_off(&mut self, limits: &Limits, now_us: u64) {
+        if self.input_us <= now_us {
+            self.input_us = now_us.saturating_add(limits.frame_us);
+        }
+        if self.settings_ack_us <= now_us {
+            self.settings_ack_us = now_us.saturating_add(limits.settings_ack_us);
+        }
+    }
+
     pub(super) fn settings_acknowledged(&mut self) {
         self.settings_ack_us = NEVER;
     }
@@ -145,6 +155,9 @@ impl Connection {
         self.now_us = now_us;
         if self.deadlines.first() > self.now_us {
             return None;
+        }
+        if !self.wants_input() {
+            self.deadlines.put_input_off(&self.limits, self.now_us);
         }
         let deadlines = &self.deadlines;
         let calm = ErrorCode::ENHANCE_YOUR_CALM;

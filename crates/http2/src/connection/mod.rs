@@ -5,7 +5,7 @@
 //! 2. answers ([`Connection::respond`] and what follows it), and gives back what was consumed of requests
 //!    ([`Connection::consumed`]);
 //! 3. writes what is planned ([`Connection::plan`], [`Connection::wrote`]);
-//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come;
+//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come, after what had come in by then;
 //! 5. ends when [`Connection::is_done`], or when [`Connection::is_over`] and nothing can be written.
 //!
 //! Times are microseconds since some moment that is the same for all calls.

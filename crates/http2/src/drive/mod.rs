@@ -101,12 +101,13 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
     fn serve(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         for _ in 0..TURNS_MAX {
             let now_us = self.timer.now_us();
+            // First what is there: it is not late, though we may be.
+            let reading = self.read(context, now_us)?;
+            self.input.rest();
             while let Some(event) = self.connection.expire(now_us) {
                 note_fault(&mut self.fault, event, io::ErrorKind::TimedOut);
                 self.handler.on_event(&mut self.connection, event);
             }
-            let reading = self.read(context, now_us)?;
-            self.input.rest();
             self.handler.poll(context, &mut self.connection);
             let written = self.wire.poll_write(context, &mut self.connection, now_us);
             if reading == Reading::Ended {

@@ -1,7 +1,8 @@
 //! How connections begin and end, in virtual time.
 
+use std::future::Future;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use sluice_http2::drive::{Plain, Tls, Wire};
@@ -26,6 +27,21 @@ async fn a_silent_client_is_told_and_cut() {
     let error = server.await.expect("no panic").expect_err("cut");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert_eq!(begun.elapsed().as_secs(), 11, "a second for the peer to read our last words");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_arrived_is_not_late_though_we_are() {
+    let (mut near, far) = duplex(1 << 16);
+    let mut server = Box::pin(driver(Plain::new(far), Limits::default(), EmitMode::Auto));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(server.as_mut().poll(&mut context).is_pending());
+    near.write_all(HELLO).await.expect("open");
+    // The server's thread is held up for longer than the preface may take.
+    tokio::time::advance(Duration::from_secs(100)).await;
+    assert!(server.as_mut().poll(&mut context).is_pending());
+    let mut said = [0; 1_000];
+    let bytes = near.read(&mut said).await.expect("open");
+    assert!(said[..bytes].ends_with(b"\0\0\0\x04\x01\0\0\0\0"), "the settings are acknowledged");
 }
 
 /// A server over TLS whose client is still to begin.

@@ -56,6 +56,26 @@ fn a_header_block_that_does_not_end() {
 }
 
 #[test]
+fn what_we_do_not_read_is_not_late() {
+    let limits =
+        Limits { backlog_bytes: 1_024, keep_alive_us: u64::MAX, idle_us: 1 << 50, ..Limits::default() };
+    let mut client = Client::silent(limits, EmitMode::Auto);
+    client.send(PREFACE);
+    client.send_settings(&[]);
+    let ping = frame(kind::PING, 0, 0, &[0; 8]);
+    while client.connection.wants_input() {
+        client.send(&ping);
+    }
+    // The settings are not acknowledged, and a frame has begun.
+    client.send(&ping[..3]);
+    assert_eq!(client.wait(1_000 * SECOND_US), NONE);
+    client.frames();
+    assert_eq!(client.wait(9 * SECOND_US), NONE);
+    let events = client.wait(SECOND_US);
+    client.assert_closes(&events, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
 fn frames_that_come_whole_may_come_slowly() {
     let mut client = Client::new();
     client.post(1);
