@@ -21,6 +21,7 @@ use std::task::{Context, Poll};
 
 use crate::connection::{Connection, Event, StreamKey};
 use crate::error::Fault;
+use crate::limits::PROGRESS_BYTES;
 use input::Input;
 use timer::Timer;
 pub use tls::Tls;
@@ -50,7 +51,7 @@ pub struct Driver<W, H> {
     input: Input,
     timer: Timer,
     phase: Phase,
-    /// What the wire had written when it last could not write more, and when that was.
+    /// While the wire cannot write all: what it had written when that was last worth the name of progress, and when that was.
     stalled: Option<(u64, u64)>,
     /// The error that the connection ended with, and whether it was a deadline.
     fault: Option<(Fault, io::ErrorKind)>,
@@ -161,7 +162,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         let written = self.wire.written();
         self.stalled = match self.stalled {
             _ if !pending => None,
-            Some((before, since_us)) if before == written => Some((before, since_us)),
+            Some((before, since_us)) if written - before < PROGRESS_BYTES.into() => Some((before, since_us)),
             _ => Some((written, now_us)),
         };
         match self.stall_deadline() {

@@ -100,6 +100,26 @@ async fn a_client_that_reads_nothing_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_reads_byte_by_byte_is_cut() {
+    let (mut near, far) = duplex(1_000);
+    let server = tokio::spawn(driver(Plain::new(far), Limits::default(), EmitMode::Auto));
+    near.write_all(HELLO).await.expect("open");
+    let begun = Instant::now();
+    let ping = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0".repeat(80);
+    near.write_all(&ping).await.expect("open");
+    while near.read_u8().await.is_ok() {
+        assert!(begun.elapsed().as_secs() < 100, "not cut");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if server.is_finished() {
+            break;
+        }
+    }
+    let error = server.await.expect("no panic").expect_err("cut");
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    assert!((30..40).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_graceful_end_serves_what_is_open() {
     let (near, far) = duplex(1 << 16);
     let mut server = driver(Plain::new(far), Limits::default(), EmitMode::Auto);
