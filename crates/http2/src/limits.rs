@@ -13,7 +13,7 @@ pub struct Allowance {
     pub per_second: u32,
 }
 
-/// The limits of one connection. Sizes are in bytes, times in microseconds.
+/// The limits of one connection. Sizes are in bytes, times in microseconds; a time of `u64::MAX` never comes.
 ///
 /// # What is in answer
 /// Clients in good faith answer to what they get, and the faster they get it the more often: gRPC's clients measure the bandwidth
@@ -90,8 +90,7 @@ pub struct Limits {
     /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it: on a stream whose window is closed, or of all
     /// that waits on the connection.
     pub read_stall_us: u64,
-    /// How long a peer with open streams may be silent before it is asked for a sign of life (PING), and how long that may take;
-    /// `u64::MAX`: it is not asked.
+    /// How long a peer with open streams may be silent before it is asked for a sign of life (PING), and how long that may take.
     pub keep_alive_us: u64,
     /// How long a connection may have no stream before it is ended.
     pub idle_us: u64,

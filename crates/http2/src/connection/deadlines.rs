@@ -39,7 +39,7 @@ pub(super) struct Deadlines {
 impl Deadlines {
     pub(super) fn new(limits: &Limits, now_us: u64) -> Self {
         Self {
-            preface_us: now_us + limits.preface_us,
+            preface_us: now_us.saturating_add(limits.preface_us),
             input_us: NEVER,
             settings_ack_us: NEVER,
             drain_us: NEVER,
@@ -60,7 +60,7 @@ impl Deadlines {
 
     pub(super) fn preface_came(&mut self, limits: &Limits, now_us: u64) {
         self.preface_us = NEVER;
-        self.settings_ack_us = now_us + limits.settings_ack_us;
+        self.settings_ack_us = now_us.saturating_add(limits.settings_ack_us);
         self.idle(limits, now_us);
     }
 
@@ -69,7 +69,7 @@ impl Deadlines {
         if !has_begun {
             self.input_us = NEVER;
         } else if self.input_us == NEVER {
-            self.input_us = now_us + limits.frame_us;
+            self.input_us = now_us.saturating_add(limits.frame_us);
         }
     }
 
@@ -93,7 +93,7 @@ impl Deadlines {
     }
 
     pub(super) fn drain(&mut self, limits: &Limits, now_us: u64) {
-        self.drain_us = now_us + limits.drain_us;
+        self.drain_us = now_us.saturating_add(limits.drain_us);
     }
 
     pub(super) fn drained(&mut self) {
@@ -110,7 +110,7 @@ impl Deadlines {
 
     /// There is no stream. That the peer lives is not asked then: the connection will end soon enough.
     pub(super) fn idle(&mut self, limits: &Limits, now_us: u64) {
-        self.idle_us = now_us + limits.idle_us;
+        self.idle_us = now_us.saturating_add(limits.idle_us);
         (self.ask_us, self.life_us) = (NEVER, NEVER);
     }
 
@@ -182,7 +182,7 @@ impl Connection {
         }
         if self.deadlines.life_us <= self.now_us {
             self.deadlines.life_us = NEVER;
-            self.deadlines.ask_us = self.deadlines.heard_us + self.limits.keep_alive_us;
+            self.deadlines.ask_us = self.deadlines.heard_us.saturating_add(self.limits.keep_alive_us);
         }
         if self.deadlines.ask_us <= self.now_us {
             self.ask_for_life();
@@ -204,14 +204,14 @@ impl Connection {
 
     /// Asks for a sign of life, or puts it off because there was one.
     fn ask_for_life(&mut self) {
-        let due_us = self.deadlines.heard_us + self.limits.keep_alive_us;
+        let due_us = self.deadlines.heard_us.saturating_add(self.limits.keep_alive_us);
         if due_us > self.now_us {
             self.deadlines.ask_us = due_us;
             return;
         }
         write::ping(&mut self.output.ready, false, LIFE_PING);
         self.deadlines.ask_us = NEVER;
-        self.deadlines.life_us = self.now_us + self.limits.keep_alive_us;
+        self.deadlines.life_us = self.now_us.saturating_add(self.limits.keep_alive_us);
     }
 
     /// When bodies last went out: less than the least progress is none, and while the transport is still at the last plan, it is the
@@ -243,8 +243,8 @@ impl Connection {
                 stream.send_progress.restart(moved_us);
             }
             any_could |= sends || receives;
-            let received_us = stream.receive_progress.since_us + self.limits.body_stall_us;
-            let sent_us = stream.send_progress.since_us + self.limits.read_stall_us;
+            let received_us = stream.receive_progress.since_us.saturating_add(self.limits.body_stall_us);
+            let sent_us = stream.send_progress.since_us.saturating_add(self.limits.read_stall_us);
             if (receives && received_us <= self.now_us) || (sends && sent_us <= self.now_us) {
                 let key = self.streams.key(slot);
                 self.reset(key, ErrorCode::CANCEL);

@@ -174,7 +174,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
     }
 
     fn stall_deadline(&self) -> Option<u64> {
-        self.stalled.map(|(_, since_us)| since_us + self.connection.limits().read_stall_us)
+        self.stalled.map(|(_, since_us)| since_us.saturating_add(self.connection.limits().read_stall_us))
     }
 
     /// Reads to nowhere until the peer has closed, or the time is over.

@@ -48,11 +48,11 @@ impl Flight {
         if now_us.saturating_sub(self.last_us) >= limits.short_idle_us {
             self.short_left = limits.short_flight_bytes as usize;
         }
-        self.last_us = now_us;
         if self.short_left > 0 { limits.short_record_bytes as usize } else { RECORD_BYTES }
     }
 
-    fn wrote(&mut self, bytes: usize) {
+    fn wrote(&mut self, bytes: usize, now_us: u64) {
+        self.last_us = now_us;
         self.short_left = self.short_left.saturating_sub(bytes);
     }
 }
@@ -99,7 +99,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = plan.slices(&mut slices, record_bytes);
             let bytes = self.tls.writer().write_vectored(&slices[..filled])?;
-            self.flight.wrote(bytes);
+            self.flight.wrote(bytes, now_us);
             self.ahead += bytes + bytes.div_ceil(RECORD_BYTES) * RECORD_OVERHEAD;
             connection.wrote(bytes);
             if connection.plan_is_written() {

@@ -76,6 +76,28 @@ fn what_we_do_not_read_is_not_late() {
 }
 
 #[test]
+fn times_that_never_come() {
+    let never = u64::MAX;
+    let limits = Limits {
+        preface_us: never,
+        frame_us: never,
+        settings_ack_us: never,
+        body_stall_us: never,
+        read_stall_us: never,
+        keep_alive_us: never,
+        idle_us: never,
+        drain_us: never,
+        ..Limits::default()
+    };
+    let mut client = Client::with(limits);
+    client.headers(1, 0, &and(POST, &[("content-length", "100000")]));
+    client.answer(&[0; 100_000]);
+    client.send(&frame(kind::PING, 0, 0, &[0; 8])[..3]);
+    client.connection.shut_down(client.now_us);
+    assert_eq!(client.wait(1_000_000 * SECOND_US), NONE);
+}
+
+#[test]
 fn frames_that_come_whole_may_come_slowly() {
     let mut client = Client::new();
     client.post(1);
