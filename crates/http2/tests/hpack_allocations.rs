@@ -38,7 +38,7 @@ fn a_request_and_its_response_allocate_nothing() {
         assert_eq!(arena.len(), 6);
         let id = arena.iter().find(|(name, _)| *name == b"x-request-id").expect("its header");
         out.clear();
-        encoder.append_static(&constant, &mut out);
+        encoder.append_set(&constant, &mut out);
         encoder.encode([id, (b"content-length", b"123"), (b"vary", b"accept-encoding")], &mut out);
     };
     blocks[..REQUESTS as usize].iter().for_each(|block| serve(block));

@@ -212,11 +212,7 @@ impl Connection {
 
     /// The head of the request that the last event was about.
     pub fn request(&self) -> RequestHead<'_> {
-        RequestHead {
-            fields: &self.fields,
-            pseudo_fields: self.request.pseudo_fields,
-            content_length: self.request.content_length,
-        }
+        RequestHead { fields: &self.fields, checked: &self.request }
     }
 
     /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last event was about (RFC 9110 §10.1.1).

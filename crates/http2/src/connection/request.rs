@@ -10,7 +10,9 @@ use crate::hpack::HeaderArena;
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Checked {
     /// How many pseudo-header fields the list begins with.
-    pub(super) pseudo_fields: usize,
+    pseudo_fields: u8,
+    /// Where each of them stands, in the order of [`Pseudo`]: behind the last field, if it is not there.
+    places: [u8; PSEUDO_FIELDS],
     /// What the list counts for (RFC 9113 §10.5.1).
     pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
@@ -23,39 +25,38 @@ pub(super) struct Checked {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     pub(super) fields: &'a HeaderArena,
-    pub(super) pseudo_fields: usize,
-    pub(super) content_length: Option<u64>,
+    pub(super) checked: &'a Checked,
 }
 
 impl<'a> RequestHead<'a> {
     /// The method: a token.
     pub fn method(&self) -> &'a [u8] {
-        self.pseudo(b":method").unwrap_or_default()
+        self.pseudo(Pseudo::Method).unwrap_or_default()
     }
 
     /// The scheme; none of a plain CONNECT.
     pub fn scheme(&self) -> Option<&'a [u8]> {
-        self.pseudo(b":scheme")
+        self.pseudo(Pseudo::Scheme)
     }
 
     /// The authority, which is not empty if there is one. Else there is a `host` field.
     pub fn authority(&self) -> Option<&'a [u8]> {
-        self.pseudo(b":authority")
+        self.pseudo(Pseudo::Authority)
     }
 
     /// Path and query, beginning with `/`, or `*`; none of a plain CONNECT.
     pub fn path(&self) -> Option<&'a [u8]> {
-        self.pseudo(b":path")
+        self.pseudo(Pseudo::Path)
     }
 
     /// The protocol of an extended CONNECT (RFC 8441 §4).
     pub fn protocol(&self) -> Option<&'a [u8]> {
-        self.pseudo(b":protocol")
+        self.pseudo(Pseudo::Protocol)
     }
 
     /// What `content-length` says, in bytes.
     pub fn content_length(&self) -> Option<u64> {
-        self.content_length
+        self.checked.content_length
     }
 
     /// The value of the first field of this name, which is in lower case.
@@ -65,12 +66,11 @@ impl<'a> RequestHead<'a> {
 
     /// The fields in order, without those that begin with a colon.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        self.fields.iter().skip(self.pseudo_fields)
+        self.fields.iter().skip(self.checked.pseudo_fields.into())
     }
 
-    fn pseudo(&self, wanted: &[u8]) -> Option<&'a [u8]> {
-        let fields: &'a HeaderArena = self.fields;
-        fields.iter().take(self.pseudo_fields).find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    fn pseudo(&self, wanted: Pseudo) -> Option<&'a [u8]> {
+        self.checked.pseudo(self.fields, wanted)
     }
 }
 
@@ -78,8 +78,7 @@ impl<'a> RequestHead<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct KeptHead {
     fields: HeaderArena,
-    pseudo_fields: usize,
-    content_length: Option<u64>,
+    checked: Checked,
 }
 
 /// Storage that a kept head keeps from one request to the next.
@@ -89,16 +88,11 @@ const KEPT_FIELDS: usize = 16;
 impl KeptHead {
     pub(crate) fn keep(&mut self, head: RequestHead<'_>) {
         self.fields.copy_from(head.fields);
-        self.pseudo_fields = head.pseudo_fields;
-        self.content_length = head.content_length;
+        self.checked = *head.checked;
     }
 
     pub(crate) fn head(&self) -> RequestHead<'_> {
-        RequestHead {
-            fields: &self.fields,
-            pseudo_fields: self.pseudo_fields,
-            content_length: self.content_length,
-        }
+        RequestHead { fields: &self.fields, checked: &self.checked }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -112,20 +106,21 @@ const FIELD_OVERHEAD_BYTES: u32 = 32;
 /// What is wrong with a header list.
 pub(super) type Malformed = &'static str;
 
-#[derive(Default)]
-struct Pseudo<'a> {
-    method: Option<&'a [u8]>,
-    scheme: Option<&'a [u8]>,
-    authority: Option<&'a [u8]>,
-    path: Option<&'a [u8]>,
-    protocol: Option<&'a [u8]>,
-    count: usize,
+/// The pseudo-header fields of requests (RFC 9113 §8.3.1; RFC 8441 §4).
+#[derive(Clone, Copy)]
+enum Pseudo {
+    Method,
+    Scheme,
+    Authority,
+    Path,
+    Protocol,
 }
+
+const PSEUDO_FIELDS: usize = 5;
 
 /// Checks the header list of a request (RFC 9113 §8.2, §8.3; RFC 8441 §4).
 pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
-    let mut pseudo = Pseudo::default();
-    let mut checked = Checked::default();
+    let mut checked = Checked { places: [u8::MAX; PSEUDO_FIELDS], ..Checked::default() };
     let mut host = None;
     let mut in_pseudo = true;
     for (name, value) in list.iter() {
@@ -134,7 +129,7 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
             if !in_pseudo {
                 return Err("a pseudo-header field stands after others");
             }
-            pseudo.take(name, value)?;
+            checked.take_pseudo(name)?;
             continue;
         }
         in_pseudo = false;
@@ -147,8 +142,7 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
             _ => {}
         }
     }
-    pseudo.check(host)?;
-    checked.pseudo_fields = pseudo.count;
+    checked.check_pseudo(list, host)?;
     Ok(checked)
 }
 
@@ -163,41 +157,55 @@ pub(super) fn check_trailers(list: &HeaderArena) -> Result<(), Malformed> {
     Ok(())
 }
 
-impl<'a> Pseudo<'a> {
-    fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Malformed> {
-        let place = match name {
-            b":method" => &mut self.method,
-            b":scheme" => &mut self.scheme,
-            b":authority" => &mut self.authority,
-            b":path" => &mut self.path,
-            b":protocol" => &mut self.protocol,
-            _ => return Err("there is a pseudo-header field that requests do not have"),
-        };
-        self.count += 1;
-        if place.replace(value).is_some() { Err("a pseudo-header field stands there twice") } else { Ok(()) }
+impl Checked {
+    fn pseudo<'a>(&self, list: &'a HeaderArena, wanted: Pseudo) -> Option<&'a [u8]> {
+        list.value(self.places[wanted as usize].into()).filter(|_| self.has(wanted))
     }
 
-    fn check(&self, host: Option<&[u8]>) -> Result<(), Malformed> {
-        let method = self.method.ok_or(":method is missing")?;
-        if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
+    fn has(&self, wanted: Pseudo) -> bool {
+        self.places[wanted as usize] < self.pseudo_fields
+    }
+
+    /// Notes the next pseudo-header field.
+    fn take_pseudo(&mut self, name: &[u8]) -> Result<(), Malformed> {
+        let which = match name {
+            b":method" => Pseudo::Method,
+            b":scheme" => Pseudo::Scheme,
+            b":authority" => Pseudo::Authority,
+            b":path" => Pseudo::Path,
+            b":protocol" => Pseudo::Protocol,
+            _ => return Err("there is a pseudo-header field that requests do not have"),
+        };
+        if self.has(which) {
+            return Err("a pseudo-header field stands there twice");
+        }
+        self.places[which as usize] = self.pseudo_fields;
+        self.pseudo_fields += 1;
+        Ok(())
+    }
+
+    fn check_pseudo(&self, list: &HeaderArena, host: Option<&[u8]>) -> Result<(), Malformed> {
+        let method = self.pseudo(list, Pseudo::Method).ok_or(":method is missing")?;
+        if method.is_empty() || !all(method, class::TOKEN) {
             return Err(":method is not a token");
         }
-        for authority in [self.authority, host].into_iter().flatten() {
+        let authority = self.pseudo(list, Pseudo::Authority);
+        for authority in [authority, host].into_iter().flatten() {
             check_authority(authority)?;
         }
-        if method == b"CONNECT" && self.protocol.is_none() {
+        let protocol = self.pseudo(list, Pseudo::Protocol);
+        if method == b"CONNECT" && protocol.is_none() {
             return self.check_connect();
         }
-        if self.protocol.is_some_and(|protocol| method != b"CONNECT" || protocol.is_empty()) {
+        if protocol.is_some_and(|protocol| method != b"CONNECT" || protocol.is_empty()) {
             return Err(":protocol is empty, or the method is not CONNECT");
         }
-        let scheme = self.scheme.ok_or(":scheme is missing")?;
-        let starts_right = scheme.first().is_some_and(u8::is_ascii_alphabetic);
-        if !starts_right || !scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)) {
+        let scheme = self.pseudo(list, Pseudo::Scheme).ok_or(":scheme is missing")?;
+        if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !all(scheme, class::SCHEME) {
             return Err(":scheme is not a scheme");
         }
-        check_path(method, self.path.ok_or(":path is missing")?)?;
-        match (self.authority, host) {
+        check_path(method, self.pseudo(list, Pseudo::Path).ok_or(":path is missing")?)?;
+        match (authority, host) {
             (None, None) => Err("neither :authority nor host is there"),
             (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
                 Err(":authority and host differ")
@@ -208,16 +216,16 @@ impl<'a> Pseudo<'a> {
 
     /// RFC 9113 §8.5.
     fn check_connect(&self) -> Result<(), Malformed> {
-        if self.scheme.is_some() || self.path.is_some() {
+        if self.has(Pseudo::Scheme) || self.has(Pseudo::Path) {
             return Err("CONNECT has no :scheme and no :path");
         }
-        self.authority.map(|_| ()).ok_or("CONNECT needs :authority")
+        if self.has(Pseudo::Authority) { Ok(()) } else { Err("CONNECT needs :authority") }
     }
 }
 
 fn check_path(method: &[u8], path: &[u8]) -> Result<(), Malformed> {
     let starts_right = path.first() == Some(&b'/') || (path == b"*" && method == b"OPTIONS");
-    if starts_right && path.iter().all(|&byte| byte > b' ' && byte != 0x7f) {
+    if starts_right && all(path, class::PATH) {
         Ok(())
     } else {
         Err(":path does not begin with /, or has a character that it may not have")
@@ -225,7 +233,7 @@ fn check_path(method: &[u8], path: &[u8]) -> Result<(), Malformed> {
 }
 
 fn check_authority(authority: &[u8]) -> Result<(), Malformed> {
-    if !authority.is_empty() && authority.iter().all(|&byte| byte > b' ' && !b"@/?#\x7f".contains(&byte)) {
+    if !authority.is_empty() && all(authority, class::AUTHORITY) {
         Ok(())
     } else {
         Err("the authority is empty, or has a character that it may not have")
@@ -234,10 +242,10 @@ fn check_authority(authority: &[u8]) -> Result<(), Malformed> {
 
 /// Checks a field by itself (RFC 9113 §8.2.1, §8.2.2).
 fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
-    if name.is_empty() || !name.iter().all(|&byte| is_token(byte) && !byte.is_ascii_uppercase()) {
+    if name.is_empty() || !all(name, class::NAME) {
         return Err("the name of a field has a character that it may not have");
     }
-    if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+    if !all(value, class::VALUE) {
         return Err("a field has a control character");
     }
     if value.trim_ascii().len() != value.len() {
@@ -262,22 +270,57 @@ fn take_length(length: &mut Option<u64>, value: &[u8]) -> Result<(), Malformed> 
     Ok(())
 }
 
-/// Whether a byte may stand in a token (RFC 9110 §5.6.2).
-fn is_token(byte: u8) -> bool {
-    const TOKEN: [bool; 256] = {
-        let mut table = [false; 256];
+/// Where a byte may stand.
+mod class {
+    /// In a token (RFC 9110 §5.6.2).
+    pub(super) const TOKEN: u8 = 1;
+    /// In the name of a field: in a token, in lower case.
+    pub(super) const NAME: u8 = 1 << 1;
+    /// In the value of a field.
+    pub(super) const VALUE: u8 = 1 << 2;
+    /// In a path.
+    pub(super) const PATH: u8 = 1 << 3;
+    /// In an authority.
+    pub(super) const AUTHORITY: u8 = 1 << 4;
+    /// In a scheme (RFC 3986 §3.1).
+    pub(super) const SCHEME: u8 = 1 << 5;
+
+    /// All of that, for each byte.
+    pub(super) static OF: [u8; 256] = {
+        let mut table = [0; 256];
         let mut byte = 0;
-        while byte < 128 {
-            table[byte] = (byte as u8).is_ascii_alphanumeric();
+        while byte < 256 {
+            table[byte] = of(byte as u8);
             byte += 1;
-        }
-        let others = b"!#$%&'*+-.^_`|~";
-        let mut at = 0;
-        while at < others.len() {
-            table[others[at] as usize] = true;
-            at += 1;
         }
         table
     };
-    TOKEN[byte as usize]
+
+    const fn of(byte: u8) -> u8 {
+        let is_token = byte.is_ascii_alphanumeric() || is_one_of(byte, b"!#$%&'*+-.^_`|~");
+        let is_printed = byte > b' ' && byte != 0x7f;
+        let mut classes = 0;
+        classes |= if is_token { TOKEN } else { 0 };
+        classes |= if is_token && !byte.is_ascii_uppercase() { NAME } else { 0 };
+        classes |= if is_one_of(byte, b"\0\r\n") { 0 } else { VALUE };
+        classes |= if is_printed { PATH } else { 0 };
+        classes |= if is_printed && !is_one_of(byte, b"@/?#") { AUTHORITY } else { 0 };
+        classes | if byte.is_ascii_alphanumeric() || is_one_of(byte, b"+-.") { SCHEME } else { 0 }
+    }
+
+    const fn is_one_of(byte: u8, others: &[u8]) -> bool {
+        let mut at = 0;
+        while at < others.len() {
+            if others[at] == byte {
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+}
+
+/// Whether all bytes of a text are of a class.
+fn all(text: &[u8], class: u8) -> bool {
+    text.iter().fold(class, |left, &byte| left & class::OF[byte as usize]) != 0
 }

@@ -82,9 +82,8 @@ impl Connection {
     ) {
         let encoder = &mut self.encoder;
         header_block(&mut self.output.ready, id, end, |out| {
-            let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
-            encoder.encode([Field::new(":status", &digits)], out);
-            constant.into_iter().for_each(|set| encoder.append_static(set, out));
+            encoder.status(status, out);
+            constant.into_iter().for_each(|set| encoder.append_set(set, out));
             encoder.encode(fields, out);
         });
     }

@@ -56,6 +56,12 @@ impl HeaderArena {
         self.fields.is_empty()
     }
 
+    /// Value of the field at `index`, if there is one.
+    pub(crate) fn value(&self, index: usize) -> Option<&[u8]> {
+        let field = self.fields.get(index)?;
+        Some(&self.bytes[field.name_end..field.value_end])
+    }
+
     /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are names at all, the
     /// caller has to check.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
@@ -64,6 +70,14 @@ impl HeaderArena {
             let name_start = std::mem::replace(&mut start, field.value_end);
             (&self.bytes[name_start..field.name_end], &self.bytes[field.name_end..field.value_end])
         })
+    }
+
+    /// Appends a field.
+    pub(super) fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        let name_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.finish_field(name_end);
     }
 
     /// Makes a field of the bytes behind the last one, of which those before `name_end` are its name.

@@ -157,11 +157,7 @@ impl Decoder {
         let index = integer::decode(first, 7, rest).ok_or(Malformed::Integer)?;
         let (name, value) = self.field(index)?;
         if list.size.count(name, value) {
-            let bytes = &mut list.arena.bytes;
-            bytes.extend_from_slice(name);
-            let name_end = bytes.len();
-            bytes.extend_from_slice(value);
-            list.arena.finish_field(name_end);
+            list.arena.push(name, value);
         }
         Ok(())
     }

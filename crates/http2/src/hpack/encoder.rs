@@ -3,6 +3,9 @@
 //! A field that the tables have costs a byte or two. Of the others, those go into the table that will come again: by name where the name
 //! tells (a content type does, a date does not, a secret never may), else when they are seen a second time. So identifiers that
 //! differ with each response never push out what is worth its place.
+//!
+//! Sets of fields that are the same in many blocks ([`Encoded`]) go into the table when they are used a second time, and what they come to
+//! there is remembered as long as the table does not change: after that a set costs a comparison and a copy of some bytes.
 
 use std::hash::Hasher;
 
@@ -10,7 +13,7 @@ use rustc_hash::FxHasher;
 
 use super::dynamic_table::DynamicTable;
 use super::static_table::{self, Indexing, Row};
-use super::{DEFAULT_TABLE_BYTES, Field, field_bytes, huffman, integer};
+use super::{DEFAULT_TABLE_BYTES, Encoded, Field, field_bytes, huffman, integer};
 
 /// Most bytes that the encoder uses of a larger table that the peer offers: it is memory of this side.
 const TABLE_BYTES_MAX: u32 = DEFAULT_TABLE_BYTES;
@@ -24,6 +27,9 @@ const GUESSABLE_COOKIE_BYTES: usize = 20;
 /// How many of the latest fields are remembered that did not go into the table.
 const SEEN: usize = 64;
 
+/// How many of the latest sets are remembered.
+const SETS: usize = 4;
+
 /// Encodes the header blocks of one direction of one connection. Blocks have to be sent in the order in which they were encoded.
 #[derive(Debug)]
 pub struct Encoder {
@@ -32,16 +38,27 @@ pub struct Encoder {
     smallest_bytes: Option<u32>,
     /// Hashes of fields that were sent and did not go into the table, each in the place that its low bits name.
     seen: [u32; SEEN],
+    /// The latest sets, oldest overwritten first.
+    sets: [RememberedSet; SETS],
+    next_set: usize,
+    /// How often the table has changed.
+    changes: u64,
 }
 
-/// Fields that were encoded once, for [`Encoder::append_static`]. They touch no dynamic table, and so are right in every block of every
-/// connection.
-#[derive(Clone, Debug, Default)]
-pub struct Encoded(pub(super) Vec<u8>);
+/// A set that was used before.
+#[derive(Default, Debug)]
+struct RememberedSet {
+    /// The set's, or 0.
+    id: u64,
+    /// What it came to.
+    block: Vec<u8>,
+    /// The state of the table for which that is right.
+    right_for: Option<u64>,
+}
 
 /// The three kinds of literal fields (§6.2), each with its first bits and its prefix.
 #[derive(Clone, Copy)]
-enum Literal {
+pub(super) enum Literal {
     Indexed,
     Plain,
     NeverIndexed,
@@ -56,7 +73,14 @@ impl Default for Encoder {
 impl Encoder {
     /// An encoder for a peer that has not sent its settings.
     pub fn new() -> Encoder {
-        Encoder { table: DynamicTable::new(), smallest_bytes: None, seen: [0; SEEN] }
+        Encoder {
+            table: DynamicTable::new(),
+            smallest_bytes: None,
+            seen: [0; SEEN],
+            sets: Default::default(),
+            next_set: 0,
+            changes: 0,
+        }
     }
 
     /// Takes the peer's `SETTINGS_HEADER_TABLE_SIZE`, in bytes. To be called before the settings are acknowledged, for each in its turn:
@@ -68,6 +92,7 @@ impl Encoder {
         }
         self.smallest_bytes = Some(self.smallest_bytes.map_or(bytes, |smallest| smallest.min(bytes)));
         self.table.set_max_bytes(bytes as usize);
+        self.changes += 1;
     }
 
     /// Appends fields to a block. A block may be made by several calls, of this and of the other; a change of the table's size
@@ -78,20 +103,39 @@ impl Encoder {
     {
         self.tell_sizes(out);
         for field in fields {
-            let Field { name, value, is_secret } = field.into();
-            if is_secret {
-                let known = static_table::find_name(name).map(|(first, _)| first);
-                literal(Literal::NeverIndexed, known, name, value, out);
-            } else {
-                self.field(name, value, out);
-            }
+            self.field(field.into(), false, out);
         }
     }
 
-    /// Appends fields to a block that were encoded before.
-    pub fn append_static(&mut self, fields: &Encoded, out: &mut Vec<u8>) {
+    /// Appends the status of a response to a block.
+    pub fn status(&mut self, status: u16, out: &mut Vec<u8>) {
         self.tell_sizes(out);
-        out.extend_from_slice(&fields.0);
+        if let Some(at) = static_table::STATUSES.iter().position(|known| *known == status) {
+            return indexed(static_table::FIRST_STATUS + at, out);
+        }
+        let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
+        self.field(Field::new(":status", &digits), false, out);
+    }
+
+    /// Appends the fields of a set to a block.
+    pub fn append_set(&mut self, set: &Encoded, out: &mut Vec<u8>) {
+        self.tell_sizes(out);
+        let Some(at) = self.sets.iter().position(|remembered| remembered.id == set.id()) else {
+            self.sets[self.next_set].id = set.id();
+            self.sets[self.next_set].right_for = None;
+            self.next_set = (self.next_set + 1) % SETS;
+            return out.extend_from_slice(set.literals());
+        };
+        if self.sets[at].right_for == Some(self.changes) {
+            return out.extend_from_slice(&self.sets[at].block);
+        }
+        let (start, changes) = (out.len(), self.changes);
+        set.fields().for_each(|field| self.field(field, true, out));
+        let remembered = &mut self.sets[at];
+        remembered.block.clear();
+        remembered.block.extend_from_slice(&out[start..]);
+        // Not what has put fields into the table: next time they are there.
+        remembered.right_for = (changes == self.changes).then_some(changes);
     }
 
     /// What the table's fields count for.
@@ -111,22 +155,37 @@ impl Encoder {
         }
     }
 
-    fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-        let Some((first, row)) = static_table::find_name(name) else {
-            return self.dynamic_field(None, name, value, out);
+    /// A field, of which may be known that it comes again.
+    fn field(&mut self, field: Field<'_>, comes_again: bool, out: &mut Vec<u8>) {
+        let Field { name, value, is_secret } = field;
+        let known = static_table::find_name(name);
+        if is_secret {
+            return literal(Literal::NeverIndexed, known.map(|(first, _)| first), name, value, out);
+        }
+        let Some((first, row)) = known else {
+            return self.dynamic_field(None, name, value, comes_again, out);
         };
         if let Some(index) = static_table::find_value(first, value) {
             return indexed(index, out);
         }
         match indexing(row, value) {
-            Indexing::AtOnce => self.dynamic_field(Some(first), name, value, out),
-            Indexing::Varying => literal(Literal::Plain, Some(first), name, value, out),
+            Indexing::Varying if !comes_again => literal(Literal::Plain, Some(first), name, value, out),
+            Indexing::AtOnce | Indexing::Varying => {
+                self.dynamic_field(Some(first), name, value, comes_again, out);
+            }
             Indexing::Never => literal(Literal::NeverIndexed, Some(first), name, value, out),
         }
     }
 
     /// A field that may be in the dynamic table, or come into it.
-    fn dynamic_field(&mut self, known: Option<usize>, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    fn dynamic_field(
+        &mut self,
+        known: Option<usize>,
+        name: &[u8],
+        value: &[u8],
+        comes_again: bool,
+        out: &mut Vec<u8>,
+    ) {
         let hash = hash(name, value);
         if let Some(position) = self.table.find(hash, name, value) {
             return indexed(static_table::ROWS + 1 + position, out);
@@ -134,10 +193,11 @@ impl Encoder {
         let named =
             known.or_else(|| self.table.find_name(name).map(|position| static_table::ROWS + 1 + position));
         // A name that is in no table is worth its place by itself.
-        let comes_again = known.is_some() || named.is_none() || self.is_seen(hash);
+        let comes_again = comes_again || known.is_some() || named.is_none() || self.is_seen(hash);
         if comes_again && field_bytes(name, value) <= self.table.max_bytes() / TABLE_PART {
             literal(Literal::Indexed, named, name, value, out);
             self.table.insert(hash, name, value);
+            self.changes += 1;
         } else {
             literal(Literal::Plain, named, name, value, out);
         }
@@ -149,39 +209,7 @@ impl Encoder {
     }
 }
 
-impl Encoded {
-    /// Encodes fields whose names and values are the same in many blocks.
-    pub fn new<'a, F: Into<Field<'a>>>(fields: impl IntoIterator<Item = F>) -> Encoded {
-        let mut out = Vec::new();
-        for Field { name, value, is_secret } in fields.into_iter().map(Into::into) {
-            let known = static_table::find_name(name);
-            let in_table = known.and_then(|(first, _)| static_table::find_value(first, value));
-            if let Some(index) = in_table.filter(|_| !is_secret) {
-                indexed(index, &mut out);
-                continue;
-            }
-            let kind = match known {
-                _ if is_secret => Literal::NeverIndexed,
-                Some((_, row)) if indexing(row, value) == Indexing::Never => Literal::NeverIndexed,
-                _ => Literal::Plain,
-            };
-            literal(kind, known.map(|(first, _)| first), name, value, &mut out);
-        }
-        Encoded(out)
-    }
-
-    /// How many bytes of a block they are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are no fields.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-fn indexing(row: &Row, value: &[u8]) -> Indexing {
+pub(super) fn indexing(row: &Row, value: &[u8]) -> Indexing {
     if row.name == b"cookie" && value.len() < GUESSABLE_COOKIE_BYTES { Indexing::Never } else { row.indexing }
 }
 
@@ -194,12 +222,12 @@ fn hash(name: &[u8], value: &[u8]) -> u32 {
 }
 
 /// A field of a table (§6.1).
-fn indexed(index: usize, out: &mut Vec<u8>) {
+pub(super) fn indexed(index: usize, out: &mut Vec<u8>) {
     integer::encode(index, 0x80, 7, out);
 }
 
 /// A field that is spelled out (§6.2), but for its name when a table has it at `named`.
-fn literal(kind: Literal, named: Option<usize>, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+pub(super) fn literal(kind: Literal, named: Option<usize>, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     let (flags, prefix_bits) = match kind {
         Literal::Indexed => (0x40, 6),
         Literal::Plain => (0x00, 4),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `decoder` | header blocks to fields, with the rules that keep both tables in step |
 //! | `arena` | where the fields of one block are put |
+//! | `encoded` | sets of fields that are the same in many blocks |
 //! | `encoder` | fields to header blocks, and what is worth a place in the table |
 //! | `field` | what the encoder is given |
 //! | `dynamic_table` | the fields that were sent before, oldest evicted first (§2.3.2, §4) |
@@ -14,6 +15,7 @@
 mod arena;
 mod decoder;
 mod dynamic_table;
+mod encoded;
 mod encoder;
 mod field;
 mod huffman;
@@ -24,7 +26,8 @@ mod tests;
 
 pub use arena::HeaderArena;
 pub use decoder::{DecodeError, Decoder, Malformed};
-pub use encoder::{Encoded, Encoder};
+pub use encoded::Encoded;
+pub use encoder::Encoder;
 pub use field::Field;
 
 /// Bytes of a dynamic table before either side has said otherwise (`SETTINGS_HEADER_TABLE_SIZE`, RFC 9113 §6.5.2).

@@ -96,6 +96,10 @@ const TABLE_ROWS: [Row; ROWS] = {
     ]
 };
 
+/// The statuses that the table has, and the index of the first of them.
+pub(super) const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+pub(super) const FIRST_STATUS: usize = 8;
+
 /// The field at an index (from 1).
 pub(super) fn get(index: usize) -> Option<&'static Row> {
     TABLE.get(index.checked_sub(1)?)
@@ -194,6 +198,13 @@ mod tests {
             assert_eq!(find_value(first, b"something else"), None);
         }
         assert_eq!(find_name(b":status").map(|(first, _)| first), Some(8), "the first of them");
+    }
+
+    #[test]
+    fn statuses_stand_in_their_order() {
+        for (index, status) in (FIRST_STATUS..).zip(STATUSES) {
+            assert_eq!(get(index).map(|row| row.value), Some(status.to_string().as_bytes()));
+        }
     }
 
     #[test]

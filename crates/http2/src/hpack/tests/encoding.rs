@@ -74,7 +74,7 @@ fn secrets_are_never_indexed() {
             assert_eq!(block[0] & 0xf0, 0x10, "{}: the representation that nobody may index", secret.0);
             assert_eq!(decode(&mut decoder(), &block), Ok(list.clone()));
         }
-        assert_eq!(Encoded::new(slices(&list)).0[0] & 0xf0, 0x10);
+        assert_eq!(Encoded::new(slices(&list)).literals()[0] & 0xf0, 0x10);
     }
     assert_eq!(
         lengths(&[("cookie", "session=0123456789abcdef")], 2)[1],
@@ -134,11 +134,35 @@ fn size_updates_come_before_constant_fields_and_evict_on_both_sides() {
     encoder.set_max_table_size(40);
     encoder.set_max_table_size(4_096);
     let mut out = Vec::new();
-    encoder.append_static(&constant, &mut out);
+    encoder.append_set(&constant, &mut out);
     assert_eq!(out, hex("3f09 3fe11f 88"));
     encoder.encode(slices(&list), &mut out);
     assert_eq!(decode(&mut decoder, &out).map(|list| list.len()), Ok(3));
     assert_eq!(decoder.table_size_bytes(), encoder.table_size_bytes());
+}
+
+/// A set is spelled out, then goes into the table, then is a byte for each field, as long as the peer has a table for it.
+#[test]
+fn sets_that_come_again() {
+    let (mut encoder, mut decoder) = (Encoder::new(), decoder());
+    let list = fields(&[(":status", "200"), ("etag", "\"1\""), ("x-a", "b"), ("set-cookie", "a=b")]);
+    let set = Encoded::new(slices(&list));
+    let mut append = |encoder: &mut Encoder| {
+        let mut out = Vec::new();
+        encoder.append_set(&set, &mut out);
+        assert_eq!(decode(&mut decoder, &out).as_ref(), Ok(&list));
+        out.len()
+    };
+    let secret = "1f28 03 613d62".split_whitespace().map(|octets| octets.len() / 2).sum::<usize>();
+    let spelled_out = set.literals().len();
+    // The name `etag` takes a byte less where the field goes into the table.
+    let inserted = spelled_out - 1;
+    assert_eq!([(); 4].map(|()| append(&mut encoder)), [spelled_out, inserted, 3 + secret, 3 + secret]);
+    assert_eq!(encoder.table_size_bytes(), 2 * 32 + "etag\"1\"x-ab".len(), "the secret is not among them");
+    encoder.set_max_table_size(0);
+    assert_eq!([(); 2].map(|()| append(&mut encoder)), [1 + spelled_out, spelled_out]);
+    encoder.set_max_table_size(4_096);
+    assert_eq!([(); 2].map(|()| append(&mut encoder)), [3 + inserted, 3 + secret]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Random lists against another implementation, in both directions, and random octets.
 
-use super::super::{DecodeError, Encoder, HeaderArena};
+use super::super::{DecodeError, Encoded, Encoder, HeaderArena};
 use super::{Fields, decode, decoder, listed, slices};
 
 /// xorshift64*: the same lists in each run.
@@ -54,19 +54,27 @@ impl Chance {
     }
 }
 
-/// What we encode, both we and the other implementation decode to the same, through table sizes that change.
+/// What we encode, both we and the other implementation decode to the same, through table sizes that change and with sets in between.
 #[test]
 fn what_we_encode_is_what_everybody_decodes() {
     for seed in 1..=15 {
         let (mut chance, mut encoder, mut ours) = (Chance(seed), Encoder::new(), decoder());
         let mut other = fluke_hpack::Decoder::new();
+        let sets = [(); 6].map(|()| chance.list());
+        let encoded = sets.each_ref().map(|list| Encoded::new(slices(list)));
         for _ in 0..100 {
             if chance.below(20) == 0 {
                 encoder.set_max_table_size(chance.below(6_000) as u32);
             }
-            let list = chance.list();
+            let mut list = chance.list();
             let mut block = Vec::new();
             encoder.encode(slices(&list), &mut block);
+            for _ in 0..chance.below(3) {
+                // Mostly the same.
+                let set = chance.below(6).min(chance.below(6));
+                encoder.append_set(&encoded[set], &mut block);
+                list.extend(sets[set].iter().cloned());
+            }
             assert_eq!(decode(&mut ours, &block).as_ref(), Ok(&list), "seed {seed}");
             assert_eq!(other.decode(&block).expect("a block"), list, "seed {seed}");
             assert_eq!(ours.table_size_bytes(), encoder.table_size_bytes(), "seed {seed}");
