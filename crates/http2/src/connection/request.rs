@@ -138,7 +138,10 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
             b"content-length" => take_length(&mut checked.content_length, value)?,
             b"expect" => checked.expects_continue = value.eq_ignore_ascii_case(b"100-continue"),
             b"host" if host.replace(value).is_some() => return Err("there are two host fields"),
-            b"priority" => checked.priority = Some(Priority::parse(value)),
+            // Several are one list (RFC 8941 §4.2).
+            b"priority" => {
+                checked.priority = Some(checked.priority.unwrap_or(Priority::parse(b"")).and(value));
+            }
             _ => {}
         }
     }
@@ -193,6 +196,11 @@ impl Checked {
         for authority in [authority, host].into_iter().flatten() {
             check_authority(authority)?;
         }
+        if let (Some(authority), Some(host)) = (authority, host)
+            && !authority.eq_ignore_ascii_case(host)
+        {
+            return Err(":authority and host differ");
+        }
         let protocol = self.pseudo(list, Pseudo::Protocol);
         if method == b"CONNECT" && protocol.is_none() {
             return self.check_connect();
@@ -205,13 +213,7 @@ impl Checked {
             return Err(":scheme is not a scheme");
         }
         check_path(method, self.pseudo(list, Pseudo::Path).ok_or(":path is missing")?)?;
-        match (authority, host) {
-            (None, None) => Err("neither :authority nor host is there"),
-            (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
-                Err(":authority and host differ")
-            }
-            _ => Ok(()),
-        }
+        authority.or(host).map(|_| ()).ok_or("neither :authority nor host is there")
     }
 
     /// RFC 9113 §8.5.
@@ -278,7 +280,8 @@ mod class {
     pub(super) const NAME: u8 = 1 << 1;
     /// In the value of a field.
     pub(super) const VALUE: u8 = 1 << 2;
-    /// In a path.
+    /// In a path. A fragment is no part of it (RFC 9113 §8.3.1), and would be cut off here, but perhaps not by a proxy that decides by
+    /// the path.
     pub(super) const PATH: u8 = 1 << 3;
     /// In an authority.
     pub(super) const AUTHORITY: u8 = 1 << 4;
@@ -303,7 +306,7 @@ mod class {
         classes |= if is_token { TOKEN } else { 0 };
         classes |= if is_token && !byte.is_ascii_uppercase() { NAME } else { 0 };
         classes |= if is_one_of(byte, b"\0\r\n") { 0 } else { VALUE };
-        classes |= if is_printed { PATH } else { 0 };
+        classes |= if is_printed && byte != b'#' { PATH } else { 0 };
         classes |= if is_printed && !is_one_of(byte, b"@/?#") { AUTHORITY } else { 0 };
         classes | if byte.is_ascii_alphanumeric() || is_one_of(byte, b"+-.") { SCHEME } else { 0 }
     }

@@ -25,7 +25,12 @@ impl Priority {
     /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is passed over, as RFC
     /// 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not that of a stream without priority.
     pub fn parse(value: &[u8]) -> Self {
-        let mut priority = Self { urgency: 3, incremental: false };
+        Self { urgency: 3, incremental: false }.and(value)
+    }
+
+    /// With what a further value says.
+    pub(crate) fn and(self, value: &[u8]) -> Self {
+        let mut priority = self;
         for member in value.split(|&byte| byte == b',') {
             let item = member.split(|&byte| byte == b';').next().unwrap_or_default();
             match item.trim_ascii() {
@@ -55,6 +60,12 @@ mod tests {
         assert_reads("u=7, i", 7, true);
         assert_reads("i=?1,u=5;foo=bar", 5, true);
         assert_reads("i, i=?0", 3, false);
+    }
+
+    #[test]
+    fn rfc8941_4_2_several_fields_are_one_list() {
+        let priority = Priority::parse(b"u=1").and(b"i");
+        assert_eq!(priority, Priority { urgency: 1, incremental: true });
     }
 
     #[test]

@@ -72,6 +72,7 @@ fn rfc9113_8_3_1_values_that_could_be_read_differently_elsewhere() {
         (":path", "/with space"),
         (":path", "/x HTTP/1.1\r\nhost: other"),
         (":path", "*"),
+        (":path", "/admin#/public"),
         (":method", "GET /x"),
         (":method", "G\tT"),
         (":scheme", "ht tp"),
@@ -96,6 +97,7 @@ fn rfc9113_8_5_connect_with_too_much_or_too_little() {
         &and(&connect, &[(":path", "/")]),
         &and(&connect, &[(":scheme", "https")]),
         &connect[..1],
+        &and(&connect, &[("host", "other:443")]),
         &and(&[(":protocol", "websocket")], &connect),
         &and(GET, &[(":protocol", "websocket")]),
     ]);
