@@ -120,6 +120,14 @@ where
         self.held -= exchange.direct.held();
         exchange.end(Some(code));
     }
+    /// Keeps streams that end while the service takes nothing from piling up.
+    fn forget_ended(&mut self) {
+        if self.waiting.len() > self.exchanges.len() {
+            let exchanges = &self.exchanges;
+            self.waiting.retain(|stream| exchanges[stream.slot()].stream() == Some(*stream));
+        }
+    }
+
     /// Hands requests to the service, as long as it takes them.
     fn start_calls(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
         while let Some(&stream) = self.waiting.front() {
@@ -128,8 +136,11 @@ where
                 continue;
             }
             match self.service.poll_ready(context) {
-                Poll::Pending => return,
-                Poll::Ready(Err(_)) => connection.reset(stream, ErrorCode::REFUSED_STREAM),
+                Poll::Pending => return self.forget_ended(),
+                Poll::Ready(Err(_)) => {
+                    connection.reset(stream, ErrorCode::REFUSED_STREAM);
+                    self.exchanges[stream.slot()].end(Some(ErrorCode::REFUSED_STREAM));
+                }
                 Poll::Ready(Ok(())) => {
                     let exchange = &mut self.exchanges[stream.slot()];
                     if let Some(request) = exchange.take_request() {

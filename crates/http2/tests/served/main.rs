@@ -5,6 +5,7 @@ mod differential;
 mod direct;
 mod interop;
 mod lifetime;
+mod readiness;
 mod records;
 #[path = "../service/mod.rs"]
 mod service;
