@@ -198,6 +198,17 @@ impl Connection {
         None
     }
 
+    /// Whether [`Connection::take_roomy`] gives one.
+    pub fn has_roomy(&mut self) -> bool {
+        while let Some(&key) = self.roomy.last() {
+            if self.streams.live(key).is_some() {
+                return true;
+            }
+            self.roomy.pop();
+        }
+        false
+    }
+
     /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority, up to
     /// `bytes_max` bytes or the limit of a plan.
     pub fn plan(&mut self, now_us: u64, bytes_max: usize) -> &Plan {

@@ -168,6 +168,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire for Tls<T> {
             if self.poll_ciphertext(context)?.is_pending() {
                 return Poll::Pending;
             }
+            if connection.plan_is_written() && connection.has_roomy() {
+                return Pin::new(&mut self.io).poll_flush(context);
+            }
         }
     }
 

@@ -13,8 +13,9 @@ pub trait Wire {
     /// Reads into `bytes`, and says how many: 0 once the peer has closed.
     fn poll_read(&mut self, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes what the connection plans, until it plans nothing more and all is written. Ready with something left: nothing can be
-    /// written before more has come in, as in the middle of a handshake.
+    /// Writes what the connection plans, until it plans nothing more and all is written, or until a producer
+    /// [has room](Connection::has_roomy): what that sends may be more urgent than what is left. Ready with something left otherwise:
+    /// nothing can be written before more has come in, as in the middle of a handshake.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -70,6 +71,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire for Plain<T> {
             }
             connection.wrote(bytes);
             self.written += bytes as u64;
+            if connection.plan_is_written() && connection.has_roomy() {
+                return Poll::Ready(Ok(()));
+            }
         }
     }
 

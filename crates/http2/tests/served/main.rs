@@ -13,3 +13,4 @@ mod simulated;
 mod splits;
 mod support;
 mod tunnels;
+mod urgency;
