@@ -1,14 +1,15 @@
-"""A server on crates/http2, over TLS, for clients of others; and how they are run.
+"""Servers, over TLS, for clients of others; and how those are run.
 
 A client that is not installed is skipped, and says so.
 """
 
+import contextlib
+import json
 import os
 import pathlib
 import shutil
 import ssl
 import subprocess
-import types
 
 import pytest
 
@@ -46,24 +47,47 @@ def certificates(tmp_path_factory) -> pathlib.Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def stack(certificates):
-    """The server: `url`, `port`, `ca` (a file), and `context()` for clients that are Python's own."""
-    program = built("SLUICE_HTTP2_SERVE", "examples/serve", "--package", "sluice-http2", "--example", "serve")
-    files = [str(certificates / "server.pem"), str(certificates / "server.key"), str(HERE / "chromium.html")]
-    process = subprocess.Popen([program, "127.0.0.1:0", *files], stdout=subprocess.PIPE, text=True)
-    port = int(process.stdout.readline().rsplit(":", 1)[1])
-    ca = str(certificates / "ca.pem")
+class Listening:
+    """Where a server is to be reached: `url`, `port`, and `ca`, a file with who has signed its certificate."""
 
-    def context() -> ssl.SSLContext:
-        made = ssl.create_default_context(cafile=ca)
+    def __init__(self, port: int, certificates: pathlib.Path):
+        self.port, self.url, self.ca = port, f"https://localhost:{port}", str(certificates / "ca.pem")
+
+    def context(self) -> ssl.SSLContext:
+        """For clients that are Python's own."""
+        made = ssl.create_default_context(cafile=self.ca)
         made.set_alpn_protocols(["h2"])
         return made
 
-    yield types.SimpleNamespace(url=f"https://localhost:{port}", port=port, ca=ca, context=context)
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen):
+    """Runs to the end of the tests, and then is told to end."""
+    yield process
     assert process.poll() is None, "the server has ended"
     process.terminate()
-    process.wait(10)
+    process.wait(40)
+
+
+@pytest.fixture(scope="session")
+def stack(certificates):
+    """The example server of crates/http2."""
+    program = built("SLUICE_HTTP2_SERVE", "examples/serve", "--package", "sluice-http2", "--example", "serve")
+    files = [str(certificates / "server.pem"), str(certificates / "server.key"), str(HERE / "chromium.html")]
+    command = [program, "127.0.0.1:0", *files]
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
+        yield Listening(int(process.stdout.readline().rsplit(":", 1)[1]), certificates)
+
+
+@pytest.fixture(scope="session")
+def server(certificates, tmp_path_factory):
+    """`sluice serve`, in memory."""
+    folder = tmp_path_factory.mktemp("serve")
+    tls = [f"--tls-cert={certificates / 'server.pem'}", f"--tls-key={certificates / 'server.key'}"]
+    command = [sluice(), "serve", "--json", "--memory", "--listen=127.0.0.1:0", *tls]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env={"HOME": str(folder)})
+    with ended(started) as process:
+        yield Listening(int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]), certificates)
 
 
 def need(name: str) -> str:

@@ -1,12 +1,15 @@
 """A connection of HTTP/2 whose every frame is the test's own, over TLS: `h2` keeps the books."""
 
+import contextlib
 import dataclasses
 import socket
 
+from h2 import events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2 import events
 from h2.settings import SettingCodes, Settings
+from hpack import Encoder
+from hyperframe.frame import ContinuationFrame, HeadersFrame
 
 
 @dataclasses.dataclass
@@ -42,10 +45,12 @@ class Raw:
         self.answers: dict[int, Answer] = {}
         self.closed: int | None = None
         self.pongs = 0
-        self.settled = False
+        # Whether our settings hold, and theirs.
+        self.settled = self.greeted = False
         self.h2.local_settings = Settings(client=True, initial_values=settings or {})
         self.h2.initiate_connection()
         self.flush()
+        self.until(lambda: self.settled and self.greeted)
 
     def flush(self):
         self.socket.sendall(self.h2.data_to_send())
@@ -72,6 +77,22 @@ class Raw:
             self.h2.send_data(stream, body[:size], end_stream=end and size == len(body))
             self.flush()
             body = body[size:]
+
+    def end(self, stream: int):
+        """Ends a request."""
+        self.h2.end_stream(stream)
+        self.flush()
+
+    def open_by(self, step: int, stream: int):
+        """Opens the windows, which have a size of `step`, again each time when they are closed, until the answer is whole."""
+        while not self.answers[stream].over:
+            window = self.h2.remote_flow_control_window(stream)
+            assert 0 < window <= step
+            self.until(lambda: self.h2.remote_flow_control_window(stream) == 0 or self.answers[stream].over)
+            if not self.answers[stream].over:
+                for place in (None, stream):
+                    self.h2.increment_flow_control_window(step, place)
+                self.flush()
 
     def wait(self, stream: int) -> Answer:
         """The whole answer."""
@@ -122,6 +143,21 @@ class Raw:
                 self.pongs += 1
             case events.SettingsAcknowledged():
                 self.settled = True
+            case events.RemoteSettingsChanged():
+                self.greeted = True
 
     def close(self):
         self.socket.close()
+
+
+def flood_of_continuations(connection: Raw) -> int | None:
+    """Sends a header block in 2,000 frames and one; with what the server ends the connection."""
+    stream = connection.h2.get_next_available_stream_id()
+    piece = Encoder().encode([("x", "y")])
+    frames = [HeadersFrame(stream, piece)] + [ContinuationFrame(stream, piece)] * 2_000
+    with contextlib.suppress(OSError):  # What is left when the server closes goes nowhere.
+        connection.socket.sendall(b"".join(frame.serialize() for frame in frames))
+    with contextlib.suppress(OSError):
+        while connection.take():
+            pass
+    return connection.closed

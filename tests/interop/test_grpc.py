@@ -1,17 +1,15 @@
 """Python's grpcio, against the gRPC front of `sluice serve`."""
 
 import importlib
-import json
 import pathlib
 import queue
-import subprocess
 import sys
 
 import grpc
 import pytest
 from grpc_tools import protoc
 
-from conftest import ROOT, sluice
+from conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +24,10 @@ def contract(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def channel(tmp_path_factory, certificates):
-    folder = tmp_path_factory.mktemp("serve")
-    tls = [f"--tls-cert={certificates / 'server.pem'}", f"--tls-key={certificates / 'server.key'}"]
-    command = [sluice(), "serve", "--json", "--memory", "--listen=127.0.0.1:0", *tls]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env={"HOME": str(folder)})
-    port = json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]
-    trusted = grpc.ssl_channel_credentials(pathlib.Path(certificates / "ca.pem").read_bytes())
-    with grpc.secure_channel(f"localhost:{port}", trusted) as channel:
+def channel(server):
+    trusted = grpc.ssl_channel_credentials(pathlib.Path(server.ca).read_bytes())
+    with grpc.secure_channel(f"localhost:{server.port}", trusted) as channel:
         yield channel
-    process.terminate()
-    assert process.wait(40) == 0
 
 
 def test_calls(contract, channel):

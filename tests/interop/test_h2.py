@@ -5,11 +5,9 @@ import contextlib
 import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
-from hpack import Encoder
-from hyperframe.frame import ContinuationFrame, HeadersFrame
 
 from conftest import PATTERN, PIECES, UPLOADED
-from raw import Raw
+from raw import Raw, flood_of_continuations
 
 KIB = 1_024
 
@@ -42,8 +40,7 @@ def test_bodies_are_streamed_both_ways(connect):
         connection.send(stream, piece)
         connection.until(lambda: len(connection.answers[stream].body) == before + len(piece))
         assert connection.answers[stream].body[before:] == piece, "it comes back before more is sent"
-    connection.h2.end_stream(stream)
-    connection.flush()
+    connection.end(stream)
     assert connection.wait(stream).ended
     assert connection.ask("/sip", PATTERN).body.decode() == UPLOADED.format(len(PATTERN), "")
 
@@ -54,8 +51,7 @@ def test_a_body_byte_by_byte(connect):
     for at in range(500):
         connection.h2.send_data(stream, PATTERN[at : at + 1], pad_length=at % 3 or None)
         connection.flush()
-    connection.h2.end_stream(stream)
-    connection.flush()
+    connection.end(stream)
     assert connection.wait(stream).body.decode() == UPLOADED.format(500, "")
 
 
@@ -79,18 +75,9 @@ def test_forty_downloads_on_four_connections(connect):
 
 def test_a_window_that_opens_16_kib_at_a_time(connect):
     connection = connect(credit=False, settings={SettingCodes.INITIAL_WINDOW_SIZE: 16 * KIB})
-    connection.until(lambda: connection.settled)
     stream = connection.begin("/size/1000000")
-    body = connection.answers[stream].body
-    while not connection.answers[stream].over:
-        window = connection.h2.remote_flow_control_window(stream)
-        connection.until(lambda: connection.h2.remote_flow_control_window(stream) == 0 or connection.answers[stream].over)
-        assert 0 < window <= 16 * KIB
-        if not connection.answers[stream].over:
-            for place in (None, stream):
-                connection.h2.increment_flow_control_window(16 * KIB, place)
-            connection.flush()
-    assert body == PATTERN[:1_000_000]
+    connection.open_by(16 * KIB, stream)
+    assert connection.answers[stream].body == PATTERN[:1_000_000]
 
 
 def test_a_window_that_shrinks_below_nothing_and_opens_again(connect):
@@ -124,17 +111,9 @@ def test_two_hundred_streams_are_reset_and_the_next_is_served(connect):
 
 
 def test_two_thousand_continuation_frames_end_their_connection_alone(connect):
-    other, flood = connect(), connect()
-    assert_serves(flood)
+    other = connect()
     download = other.begin("/pieces/64")
-    block = Encoder().encode([(":method", "GET"), (":scheme", "https"), (":authority", "a"), (":path", "/")])
-    frames = [HeadersFrame(3, block)] + [ContinuationFrame(3, Encoder().encode([("x", "y")])) for _ in range(2_000)]
-    with contextlib.suppress(OSError):  # What is left when the server closes goes nowhere.
-        flood.socket.sendall(b"".join(frame.serialize() for frame in frames))
-    with contextlib.suppress(OSError):
-        while flood.take():
-            pass
-    assert flood.closed == ErrorCodes.ENHANCE_YOUR_CALM
+    assert flood_of_continuations(connect()) == ErrorCodes.ENHANCE_YOUR_CALM
     assert other.wait(download).body == PIECES
     assert_serves(connect())
 
@@ -151,17 +130,13 @@ def test_malformed_requests_end_their_streams_alone(connect):
 def test_more_streams_than_allowed_are_refused_alone(connect):
     connection = connect()
     limit = connection.h2.remote_settings.max_concurrent_streams
-    connection.until(lambda: connection.settled)
-    limit = connection.h2.remote_settings.max_concurrent_streams
-    connection.h2.remote_settings.acknowledge()
     waiting = [connection.begin("/upload", method="POST", end=False) for _ in range(limit)]
     connection.h2.remote_settings[SettingCodes.MAX_CONCURRENT_STREAMS] = limit + 1
     connection.h2.remote_settings.acknowledge()
     refused = connection.wait(connection.begin("/size/3"))
     assert refused.reset == ErrorCodes.REFUSED_STREAM
     for stream in waiting:
-        connection.h2.end_stream(stream)
-    connection.flush()
+        connection.end(stream)
     assert all(connection.wait(stream).status == 200 for stream in waiting)
     assert_serves(connection)
 
@@ -198,7 +173,6 @@ def test_an_upload_that_waits_for_100_continue(connect):
 def test_a_tunnel(connect):
     """Extended CONNECT (RFC 8441): bytes both ways, as for a WebSocket."""
     connection = connect()
-    connection.until(lambda: connection.settled)
     assert connection.h2.remote_settings.enable_connect_protocol == 1
     download = connection.begin("/pieces/64")
     tunnels = [connection.begin("/chat", method="CONNECT", end=False, more=[(":protocol", "websocket")]) for _ in range(3)]
@@ -215,7 +189,6 @@ def test_a_tunnel(connect):
             assert connection.answers[stream].body[before:] == PATTERN[: 1 + number * 500]
     connection.h2.reset_stream(tunnels[0], ErrorCodes.CANCEL)
     for stream in tunnels[1:]:
-        connection.h2.end_stream(stream)
-        connection.flush()
+        connection.end(stream)
         assert connection.wait(stream).ended
     assert connection.wait(download).body == PIECES
