@@ -11,20 +11,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use sluice_http2::emit::EmitMode;
 use tokio::io::duplex;
 
+use super::frames::Random;
 use super::support::*;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % limit) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64)]
-    }
-}
 
 /// hyper's server at one end of a pipe, its client at the other.
 async fn connect_hyper(builder: &Builder<TokioExecutor>) -> SendRequest<AnyBody> {
@@ -81,7 +69,7 @@ fn random_request(seed: u64) -> (http::Request<AnyBody>, Fate) {
         8 => format!("/head?query={size}"),
         9 => format!("/status/{}", random.pick(&[200, 201, 204, 304, 404, 413, 500])),
         // With the first of them a frame is not enough for the head.
-        10 => format!("/fields/{}", random.pick(&[15, 1, 8])),
+        10 => format!("/fields/{}", random.pick(&[20, 1, 8])),
         11 => "/fails".to_string(),
         12 => "/".to_string(),
         _ => "/nowhere".to_string(),

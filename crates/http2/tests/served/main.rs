@@ -3,8 +3,11 @@
 mod credit;
 mod differential;
 mod direct;
+#[path = "../frames/mod.rs"]
+mod frames;
 mod interop;
 mod lifetime;
+mod random;
 mod readiness;
 mod records;
 #[path = "../service/mod.rs"]

@@ -145,9 +145,10 @@ impl AsyncWrite for Simulated {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter()).copied().collect();
-        let Some(piece) = self.writes.piece(bytes.len(), context) else { return Poll::Pending };
-        self.receive(&bytes[..piece]);
+        let wanted = slices.iter().map(|slice| slice.len()).sum();
+        let Some(piece) = self.writes.piece(wanted, context) else { return Poll::Pending };
+        let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter()).take(piece).copied().collect();
+        self.receive(&bytes);
         if let Some(reader) = self.reader.take() {
             reader.wake();
         }
@@ -172,6 +173,8 @@ impl AsyncWrite for Simulated {
 pub(crate) struct Told {
     rest: Vec<u8>,
     decoder: Option<Decoder>,
+    /// A header block that has begun: its stream, its bytes, whether the stream ends with it.
+    block: Option<(u32, Vec<u8>, bool)>,
     /// For each stream what came on it, in order: header lists, bodies, how it ended.
     pub(crate) streams: BTreeMap<u32, Vec<String>>,
     /// The payloads of answers to pings.
@@ -197,17 +200,23 @@ impl Told {
     }
 
     fn note(&mut self, frame: Frame<'_>) {
+        assert!(
+            self.block.is_none() || matches!(frame, Frame::Continuation { .. }),
+            "{frame:?} within a head"
+        );
         match frame {
             Frame::Headers { stream, fragment, end_stream, end_headers, .. } => {
-                assert!(end_headers, "the service sends no heads that large");
-                let fields = self.decode(fragment);
-                // Nobody is told to go on whose body is there.
-                if fields != ":status=100 " {
-                    self.tell(stream, fields);
-                }
-                self.end(stream, end_stream);
+                assert!(!self.is_over(stream), "a head after the end of stream {stream}");
+                self.block = Some((stream, fragment.to_vec(), end_stream));
+                self.end_head(end_headers);
+            }
+            Frame::Continuation { stream, fragment, end_headers } => {
+                let block = self.block.as_mut().filter(|block| block.0 == stream);
+                block.expect("a block that has begun").1.extend_from_slice(fragment);
+                self.end_head(end_headers);
             }
             Frame::Data { stream, data, end_stream, .. } => {
+                assert!(!self.is_over(stream), "a body after the end of stream {stream}");
                 let lines = self.streams.entry(stream).or_default();
                 let hex: String = data.iter().map(|byte| format!("{byte:02x}")).collect();
                 match lines.last_mut().filter(|line| line.starts_with("body ")) {
@@ -231,6 +240,16 @@ impl Told {
         }
     }
 
+    fn end_head(&mut self, end: bool) {
+        let Some((stream, block, end_stream)) = self.block.take_if(|_| end) else { return };
+        let fields = self.decode(&block);
+        // Nobody is told to go on whose body is there.
+        if fields != ":status=100 " {
+            self.tell(stream, fields);
+        }
+        self.end(stream, end_stream);
+    }
+
     fn decode(&mut self, block: &[u8]) -> String {
         let decoder = self.decoder.get_or_insert_with(|| Decoder::new(4_096, 1 << 20));
         let mut fields = HeaderArena::new();
@@ -251,9 +270,16 @@ impl Told {
         }
     }
 
+    fn is_over(&self, stream: u32) -> bool {
+        self.streams.get(&stream).and_then(|lines| lines.last()).is_some_and(|last| is_end(last))
+    }
+
     /// Streams that have ended.
     fn ended(&self) -> usize {
-        let is_over = |line: &String| line == "end" || line.starts_with("reset ");
-        self.streams.values().filter(|lines| lines.last().is_some_and(is_over)).count()
+        self.streams.values().filter(|lines| lines.last().is_some_and(|last| is_end(last))).count()
     }
+}
+
+fn is_end(line: &str) -> bool {
+    line == "end" || line.starts_with("reset ")
 }

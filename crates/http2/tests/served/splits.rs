@@ -108,7 +108,7 @@ fn sessions() -> Vec<Script> {
             .get(1, "/size/3")
             .request(3, "HEAD", "/size/100", flag::END_STREAM, &[("x", "y")])
             .get(5, "/status/204")
-            .get(7, "/nowhere")
+            .get(7, "/fields/1")
             .request(
                 9,
                 "GET",

@@ -71,7 +71,7 @@ where
             let mut response = Response::new(text("fields".into()));
             for number in 0..number()? {
                 let name = HeaderName::try_from(format!("x-{number}"))?;
-                response.headers_mut().insert(name, HeaderValue::try_from("v".repeat(1_024))?);
+                response.headers_mut().insert(name, HeaderValue::try_from("~".repeat(1_024))?);
             }
             return Ok(response);
         }
