@@ -23,6 +23,7 @@ pub(super) struct Exchange<F, B, C> {
     /// Until the service gets it.
     head: Option<Request<()>>,
     is_head_request: bool,
+    is_connect: bool,
     /// Whether the client may still wait for 100 (Continue) before it sends its body.
     expects_continue: bool,
     incoming: Incoming,
@@ -48,6 +49,7 @@ impl<F, B, C> Exchange<F, B, C> {
             waker: wakes.waker(slot),
             head: None,
             is_head_request: false,
+            is_connect: false,
             expects_continue: false,
             incoming: Incoming::Nothing,
             call: Box::pin(None),
@@ -66,6 +68,7 @@ impl<F, B, C> Exchange<F, B, C> {
         debug_assert!(self.stream.is_none());
         self.stream = Some(stream);
         self.is_head_request = head.method() == Method::HEAD;
+        self.is_connect = head.method() == Method::CONNECT;
         let expects = head.headers().get(header::EXPECT);
         self.expects_continue =
             expects.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
@@ -234,10 +237,13 @@ where
         let end = self.is_head_request || no_body || body.is_end_stream();
         let date = (!head.headers.contains_key(header::DATE)).then(|| date.field(connection.now_us()));
         let mut digits = [0; 20];
-        let has_length = no_body || head.headers.contains_key(header::CONTENT_LENGTH);
-        let length = body.size_hint().exact().filter(|&bytes| !has_length && (bytes > 0 || !end));
+        let may_have_length = may_have_length(head.status, self.is_connect);
+        let adds_length = may_have_length && !no_body && !head.headers.contains_key(header::CONTENT_LENGTH);
+        let length = body.size_hint().exact().filter(|&bytes| adds_length && (bytes > 0 || !end));
         let length = length.map(|bytes| convert::content_length(bytes, &mut digits));
-        let fields = convert::to_wire(&head.headers).chain(length);
+        let fields = convert::to_wire(&head.headers)
+            .filter(|field| may_have_length || field.name != b"content-length");
+        let fields = fields.chain(length);
         connection.respond(stream, head.status.as_u16(), date, fields, end)?;
         if end {
             return Ok(Step::Over);
@@ -283,6 +289,11 @@ where
 /// Whether responses of this status never have a body (RFC 9110 §15.3.5, §15.4.5).
 fn has_no_body(status: StatusCode) -> bool {
     matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+/// Whether a response may say how long its body is (RFC 9110 §8.6).
+fn may_have_length(status: StatusCode, to_connect: bool) -> bool {
+    status != StatusCode::NO_CONTENT && !(to_connect && status.is_success())
 }
 
 /// How far a response is.

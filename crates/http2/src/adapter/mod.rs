@@ -120,6 +120,7 @@ where
         self.held -= exchange.direct.held();
         exchange.end(Some(code));
     }
+
     /// Keeps streams that end while the service takes nothing from piling up.
     fn forget_ended(&mut self) {
         if self.waiting.len() > self.exchanges.len() {

@@ -35,7 +35,8 @@ impl Connection {
     /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`: there is no body.
     ///
     /// # Errors
-    /// The stream has ended, or has a head already.
+    /// The stream has ended, or has a head already, or `status` is that of an interim response (below 200), which HTTP/2 would not let
+    /// anything follow in this way.
     pub fn respond<'a>(
         &mut self,
         stream: StreamKey,
@@ -45,6 +46,9 @@ impl Connection {
         end: bool,
     ) -> Result<(), SendError> {
         let slot = self.sending(stream, Sending::Idle)?;
+        if status < 200 {
+            return Err(SendError::OutOfOrder);
+        }
         self.write_head(stream.id, status, constant, fields, end);
         self.streams[slot].sending = if end { Sending::Ending } else { Sending::Open };
         if end {

@@ -113,6 +113,21 @@ async fn heads_and_answers_without_a_body() {
 }
 
 #[tokio::test]
+async fn heads_that_are_not_right_are_put_right_or_not_sent() {
+    let mut sender = Transport::Plain.connect(64 << 10, EmitMode::Auto, None).await;
+    let response = sender.send_request(request("GET", "/lies/204", no_body())).await.expect("an answer");
+    assert!(!response.headers().contains_key("content-length"), "RFC 9110 §8.6");
+    let response = sender.send_request(request("GET", "/lies/304", no_body())).await.expect("an answer");
+    assert_eq!(response.headers()["content-length"], "5");
+    // A final response is none of these (RFC 9113 §8.1, §8.6).
+    for status in [100, 101, 103] {
+        let path = format!("/status/{status}");
+        let error = sender.send_request(request("GET", &path, no_body())).await.expect_err("reset");
+        assert!(format!("{error:?}").contains("INTERNAL_ERROR"), "{error:?}");
+    }
+}
+
+#[tokio::test]
 async fn two_hundred_streams_are_dropped_and_the_next_is_served() {
     let mut sender = Transport::tls().connect(64 << 10, EmitMode::Auto, None).await;
     for _ in 0..200 {

@@ -9,6 +9,7 @@
 //! - `/fields/N` gives N fields of a KiB each;
 //! - `/head` tells what the head of the request was;
 //! - `/status/N` gives an empty answer, at once: of the body of the request nothing is read;
+//! - `/lies/N` gives an empty answer that says it has 5 bytes;
 //! - `/fails` breaks off in the middle of its body;
 //! - `/hold` reads the body and never answers;
 //! - `/ignore` does not read it, and answers with a body that never ends.
@@ -80,6 +81,13 @@ where
             let status = StatusCode::from_u16(number()? as u16)?;
             let body = Empty::new().map_err(|never| match never {}).boxed();
             return Ok(Response::builder().status(status).body(body)?);
+        }
+        "lies" => {
+            let body = Empty::new().map_err(|never| match never {}).boxed();
+            return Ok(Response::builder()
+                .status(number()? as u16)
+                .header("content-length", 5)
+                .body(body)?);
         }
         "hold" => {
             request.into_body().collect().await.map_err(Into::into)?;
