@@ -40,6 +40,7 @@ mod message;
 mod retry;
 mod schedules;
 mod session;
+mod stored;
 mod transport;
 mod types;
 mod worker;
@@ -59,10 +60,11 @@ pub use schedules::{Schedule, ScheduleSettings};
 pub use session::{Frames, Session};
 /// The frames of a session.
 pub use sluice_proto::v1;
+pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use transport::Download;
 pub use types::{
-    Attempt, Awaited, Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire,
-    OrderingRetry, Overflow, Placement, Progress, Queue, QueueChange, QueueDefaults, QueueSettings,
-    QuotaChange, Quotas, Redriving, Stored, StoredPage, Totals,
+    Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,
+    Overflow, Placement, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas, Redriving,
+    Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};

@@ -10,8 +10,9 @@ use crate::encode;
 use crate::error::ClientError;
 use crate::message::{Message, Receive};
 use crate::retry::Safety;
+use crate::stored::{Stored, StoredPage};
 use crate::transport::Answer;
-use crate::types::{Stored, StoredPage, parse};
+use crate::types::parse;
 
 impl Client {
     /// Sends messages, all or nothing, under a fresh idempotency key, so that a retry never sends twice.

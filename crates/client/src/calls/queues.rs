@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::client::{Client, encoded};
 use crate::error::ClientError;
 use crate::retry::Safety;
-use crate::types::{Queue, QueueChange, QueueDefaults, StoredPage, parse};
+use crate::stored::StoredPage;
+use crate::types::{Queue, QueueChange, QueueDefaults, parse};
 
 /// Queues per page of a listing.
 const PAGE: u32 = 500;

@@ -10,7 +10,8 @@ use crate::encode;
 use crate::error::ClientError;
 use crate::message::Report;
 use crate::retry::Safety;
-use crate::types::{Awaited, parse};
+use crate::stored::{Awaited, bytes_of};
+use crate::types::parse;
 
 use super::settle::only;
 
@@ -57,6 +58,6 @@ impl Awaited {
     /// # Errors
     /// When its base64 cannot be read.
     pub fn result_bytes(&self) -> Result<Option<Cow<'_, [u8]>>, ClientError> {
-        crate::types::bytes_of(self.result.as_deref(), self.result_base64.as_deref())
+        bytes_of(self.result.as_deref(), self.result_base64.as_deref())
     }
 }

@@ -1,0 +1,208 @@
+//! Messages as the server shows them to those who look.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base64;
+use crate::changes::Changed;
+use crate::consumers::Holder;
+use crate::error::ClientError;
+use crate::types::not_understood;
+
+/// One ended attempt of a message.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// How it ended: `nacked`, `released`, `rejected`, `expired`.
+    pub end: String,
+    /// When it was delivered, in milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// When it ended, in milliseconds since the Unix epoch.
+    pub ended_at_ms: u64,
+    /// The error text, when one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A message that was looked at, not taken.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stored {
+    /// Its id.
+    pub id: String,
+    /// Name of its queue.
+    pub queue: String,
+    /// `delayed`, `ready`, `leased`, `held`, `dead`, `blocked` or `done`.
+    pub state: String,
+    /// 0 to 9.
+    #[serde(default)]
+    pub priority: u8,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Attempts allowed.
+    pub max_attempts: u32,
+    /// Deliveries, counted as attempts or not.
+    #[serde(default)]
+    pub deliveries: u32,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub sent_at_ms: u64,
+    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Leased: who holds it, if that has a name or is attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
+    /// Blocked: what it waits for, `ordering_key`, `limit`, `parents` or `consumer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+    /// First in, first out among messages with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordering_key: Option<String>,
+    /// Messages of different ones are served in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_key: Option<String>,
+    /// What it counts against of its queue's limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_key: Option<String>,
+    /// What no other message may have at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_key: Option<String>,
+    /// When it ends if it still waits, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
+    /// The queue in which it died, if that was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_queue: Option<String>,
+    /// Why it is dead or held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it became dead or held, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_at_ms: Option<u64>,
+    /// Leased: proof of the running delivery, for operators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
+    /// The payload, when it is UTF-8 and was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// The payload in base64, when it is not UTF-8 and was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_base64: Option<String>,
+    /// Media type of the payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Names and values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Bytes of content type, headers and payload.
+    #[serde(default)]
+    pub size_bytes: u64,
+    /// What the sender knows a reply by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The queue that gets the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// How far its holder says that it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+    /// Done: when it was acked, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+    /// Done: until when it is kept at least, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until_ms: Option<u64>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Leased: whether it was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// Another one after each change.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// What was changed by whom and why, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// Ended attempts, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Attempt>,
+    /// What a newer server added, and the backoff.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Stored {
+    /// The payload's bytes; `None` when it was not asked for or could not be read.
+    pub fn payload_bytes(&self) -> Result<Option<Cow<'_, [u8]>>, ClientError> {
+        bytes_of(self.payload.as_deref(), self.payload_base64.as_deref())
+    }
+}
+
+/// Bytes that are given as text or as base64.
+pub(crate) fn bytes_of<'a>(
+    text: Option<&'a str>,
+    base64: Option<&str>,
+) -> Result<Option<Cow<'a, [u8]>>, ClientError> {
+    match (text, base64) {
+        (Some(text), _) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
+        (None, Some(text)) => base64::decode(text).map(|b| Some(Cow::Owned(b))).map_err(not_understood),
+        (None, None) => Ok(None),
+    }
+}
+
+/// How far the holder of a message says that it has come.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: u8,
+    /// What it says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+/// What became of a message.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Awaited {
+    /// `done`, `dead` or `pending`.
+    pub state: String,
+    /// Done: what its ack gave, when that is UTF-8; [`Awaited::result_bytes`] gives either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The same in base64, when it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_base64: Option<String>,
+    /// Media type of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_content_type: Option<String>,
+    /// Done: when, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at_ms: Option<u64>,
+    /// Done: until when that is kept at least, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until_ms: Option<u64>,
+    /// Dead: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Dead: since when, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_at_ms: Option<u64>,
+    /// Pending: how far its holder says that it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+}
+
+/// A page of messages.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StoredPage {
+    /// What was found; may be empty although there is a next page.
+    pub messages: Vec<Stored>,
+    /// Where to go on; `None`: this was the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
