@@ -1,14 +1,21 @@
 //! Streams of events: as over HTTP, each event as a message of the contract.
 
-use bytes::BytesMut;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
+use http_body::Frame;
 use sluice_node::{EventPosition, Gap, Told};
 use sluice_proto::framing::frame_with;
+use tokio::sync::mpsc;
 
 use super::from_json;
-use super::status::{GRPC, success};
+use super::status::{GRPC, failure, success};
 use crate::http::body::Body;
 use crate::http::call::Call;
 use crate::http::errors::ApiError;
@@ -33,15 +40,43 @@ pub(super) async fn watch(
         _ => (None, EVENTS_PARAMS),
     };
     let asked = Asked::read(call, params)?;
-    let pieces = open(call, queue, asked, authorization, Frames { output }).await?;
-    let mut response = Response::new(Body::stream_with_trailers(pieces, success()));
+    let why = Arc::new(OnceLock::new());
+    let pieces = open(call, queue, asked, authorization, Frames { output, why: Arc::clone(&why) }).await?;
+    let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     Ok(response)
+}
+
+/// Why a stream ended, if not because the server stops.
+type Why = Arc<OnceLock<ApiError>>;
+
+/// The answer: frames, and how it ended.
+struct Watched {
+    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    /// Until the trailers are out.
+    why: Option<Why>,
+}
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Some(piece) = ready!(self.pieces.poll_recv(waker)) {
+            return Poll::Ready(Some(piece.map(Frame::data)));
+        }
+        let trailers = self.why.take().map(|why| why.get().map_or_else(success, failure));
+        Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))))
+    }
 }
 
 /// One frame for each event.
 struct Frames {
     output: usize,
+    why: Why,
 }
 
 impl Frames {
@@ -51,9 +86,13 @@ impl Frames {
             o.text("position", &at.to_string());
             fields(o);
         });
-        let encoded = from_json::encode(self.output, &json);
-        debug_assert!(encoded.is_ok(), "an event is not as the contract says");
-        let Ok(message) = encoded else { return };
+        let message = match from_json::encode(self.output, &json) {
+            Ok(message) => message,
+            Err(error) => {
+                debug_assert!(false, "an event is not as the contract says: {error}");
+                return tracing::error!("an event cannot be told: {error}");
+            }
+        };
         let mut frame = BytesMut::new();
         frame_with(&mut frame, |frame| frame.extend_from_slice(&message));
         out.extend_from_slice(&frame);
@@ -75,5 +114,10 @@ impl Form for Frames {
 
     fn still_here(&self, out: &mut Vec<u8>, at: EventPosition) {
         self.add(out, at, |_| {});
+    }
+
+    fn end(&self, why: ApiError) {
+        // The first cause is the cause.
+        let _ = self.why.set(why);
     }
 }

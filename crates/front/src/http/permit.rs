@@ -64,14 +64,19 @@ impl Standing {
         }
     }
 
+    /// The namespace that is shown.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Whether they still may look.
-    pub(crate) fn holds(&self) -> bool {
+    pub(crate) fn check(&self) -> Result<(), Denied> {
         let target = match &self.queue {
             Some(queue) => Target::Queue(&self.namespace, queue),
             None => Target::Namespace(&self.namespace),
         };
         let standing = self.peer.standing(self.authorization.as_ref().map(HeaderValue::as_bytes));
-        standing.is_ok_and(|caller| decide(&caller, Right::Observe, Some(&self.namespace), target).is_ok())
+        decide(&standing?, Right::Observe, Some(&self.namespace), target)
     }
 }
 

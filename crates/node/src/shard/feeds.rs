@@ -182,6 +182,11 @@ impl Feeds {
         self.look_us
     }
 
+    fn knows(&mut self, topic: &Topic) -> bool {
+        let of_namespace = self.namespaces.get_mut(&topic.namespace);
+        of_namespace.is_some_and(|known| known.get_mut(topic.queue.as_deref()).is_some())
+    }
+
     /// One more reader of a feed, which is made if need be. `now` is the place of what happens next.
     fn enter(&mut self, topic: &Topic, now: Place, run: u64) -> Result<Arc<Feed>, Error> {
         if self.readers >= self.options.readers {
@@ -295,8 +300,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.engine.namespace(namespace).is_none() {
             return Err(Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) });
         }
+        // Who comes back to a queue that is deleted by now may wait for it to be made again.
         if let Some(queue) = &topic.queue
             && self.engine.queue_id(namespace, queue).is_none()
+            && !self.feeds.knows(&topic)
         {
             return Err(Error::QueueNotFound { queue: queue.chars().take(128).collect() });
         }

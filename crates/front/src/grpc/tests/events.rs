@@ -1,8 +1,12 @@
 //! Streams of events over gRPC.
 
+use std::time::Duration;
+
+use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::support::{Client, start, start_until};
+use super::support::{Client, Frames, start, start_until};
+use crate::access::{Access, AccessOptions};
 
 #[tokio::test]
 async fn events_come_as_messages_and_can_be_gone_on_with() {
@@ -62,4 +66,40 @@ async fn a_stream_ends_with_the_server_and_says_so() {
     all.next().await.unwrap();
     drop(stop);
     assert_eq!(all.next().await.unwrap_err()["grpc-status"], "0");
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_for_a_reason_tells_it() {
+    let access = Access::new(AccessOptions::default()).unwrap();
+    let address = start(|http| {
+        http.access = access;
+        http.event_pause = Duration::from_millis(50);
+    })
+    .await;
+    let mut root = Client::connect(address).await;
+    root.token = root.make_token("root", "sluice://ns/*?perm=admin").await;
+    root.call("Namespaces/Put", json!({"namespace": "shop"})).await.unwrap();
+    let mut of_shop = root.stream("Events/Watch", json!({"namespace": "shop"})).await;
+    root.call("Namespaces/Delete", json!({"namespace": "shop"})).await.unwrap();
+    assert_eq!(last(&mut of_shop).await["sluice-code"], "namespace_not_found");
+
+    let mut watcher = Client::connect(address).await;
+    watcher.token = root.make_token("watcher", "sluice://ns/default?perm=observer").await;
+    let mut all = watcher.stream("Events/Watch", json!({})).await;
+    all.next().await.unwrap();
+    root.revoke_token("watcher").await;
+    let trailers = last(&mut all).await;
+    assert_eq!(
+        (&trailers["grpc-status"], &trailers["sluice-code"]),
+        (&"16".parse().unwrap(), &"unauthenticated".parse().unwrap())
+    );
+}
+
+/// How a stream ends.
+async fn last(frames: &mut Frames) -> HeaderMap {
+    loop {
+        if let Err(trailers) = frames.next().await {
+            return trailers;
+        }
+    }
 }

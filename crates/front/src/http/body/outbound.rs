@@ -58,14 +58,6 @@ impl Body {
         Body { content: Content::Stream(stream), trailers: None, in_flight: None }
     }
 
-    /// The same, and trailers behind them, unless it breaks off.
-    pub(crate) fn stream_with_trailers(
-        stream: mpsc::Receiver<io::Result<Bytes>>,
-        trailers: HeaderMap,
-    ) -> Body {
-        Body { trailers: Some(trailers), ..Body::stream(stream) }
-    }
-
     /// The frames of a protocol that has a body of its own.
     pub(crate) fn other(
         body: impl http_body::Body<Data = Bytes, Error = io::Error> + Send + 'static,

@@ -48,6 +48,8 @@ pub(crate) trait Form: Send + Sync + 'static {
     fn gap(&self, out: &mut Vec<u8>, at: EventPosition, gap: &Gap);
     /// Nothing has happened, or nothing that the reader wants.
     fn still_here(&self, out: &mut Vec<u8>, at: EventPosition);
+    /// The stream ends because of this, if there is a way to tell.
+    fn end(&self, _why: ApiError) {}
 }
 
 /// `GET P/events`
@@ -106,27 +108,28 @@ impl<F: Form> Stream<F> {
     /// Goes on until the client or the server has had enough.
     async fn run(mut self, pause: Duration) {
         self.form.begin(&mut self.buffer, self.reader.position());
-        let mut silence = silence(pause);
-        let mut is_quiet = true;
+        let (mut looks, mut silence) = (every(pause), every(pause));
         while self.hand_over().await {
             tokio::select! {
                 biased;
                 () = self.context.stopping() => return,
                 () = self.out.closed() => return,
+                _ = looks.tick() => {
+                    if let Err(denied) = self.standing.check() {
+                        return self.form.end(denied.into());
+                    }
+                }
                 _ = silence.tick() => {
-                    if !self.standing.holds() {
-                        return;
-                    }
-                    if std::mem::replace(&mut is_quiet, true) {
-                        self.form.still_here(&mut self.buffer, self.reader.position());
-                        self.unwanted = 0;
-                    }
+                    self.form.still_here(&mut self.buffer, self.reader.position());
+                    self.unwanted = 0;
                 }
                 heard = self.reader.next(EVENTS_AT_ONCE) => {
                     if !self.take(heard) {
                         return;
                     }
-                    is_quiet &= self.buffer.is_empty();
+                    if !self.buffer.is_empty() {
+                        silence.reset();
+                    }
                 }
             }
         }
@@ -135,7 +138,12 @@ impl<F: Form> Stream<F> {
     /// False when nothing more will come.
     fn take(&mut self, heard: Heard) -> bool {
         match heard {
-            Heard::Ended => return false,
+            Heard::Ended => {
+                if let Err(gone) = self.context.node.namespace_id(self.standing.namespace()) {
+                    self.form.end(gone.into());
+                }
+                return false;
+            }
             Heard::Gap(gap) => self.form.gap(&mut self.buffer, self.reader.position(), &gap),
             Heard::Events(events) => {
                 for (at, told) in &events {
@@ -169,8 +177,8 @@ impl<F: Form> Stream<F> {
     }
 }
 
-fn silence(pause: Duration) -> Interval {
-    let mut silence = interval_at(Instant::now() + pause, pause);
-    silence.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    silence
+fn every(pause: Duration) -> Interval {
+    let mut ticks = interval_at(Instant::now() + pause, pause);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
