@@ -19,8 +19,10 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to end after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
-/// Settings that the benchmark states itself: those of the environment would make what it says of the server untrue.
-const OWN_SETTINGS: [&str; 7] = [
+/// Settings that the benchmark states itself: those of the environment would make what it says of the server untrue. So would
+/// those of a file, and the server gets an empty one.
+const OWN_SETTINGS: [&str; 8] = [
+    "SLUICE_KEY_SOURCE",
     "SLUICE_MEMORY",
     "SLUICE_NO_ENCRYPTION",
     "SLUICE_TLS",
@@ -79,6 +81,7 @@ impl ServerOptions {
     fn arguments(&self, address: &str, data_dir: &Path) -> Result<Vec<String>, String> {
         let mut arguments = vec![
             "serve".to_owned(),
+            "--config=/dev/null".to_owned(),
             format!("--listen={address}"),
             format!("--data-dir={}", data_dir.display()),
             format!("--durability={}", self.durability),
