@@ -26,7 +26,7 @@ async fn connect_hyper(builder: &Builder<TokioExecutor>) -> SendRequest<AnyBody>
 }
 
 /// hyper leaves it to the service to send no body to HEAD; this stack does not.
-async fn serve_without_body_to_head(
+pub(crate) async fn serve_without_body_to_head(
     request: http::Request<Incoming>,
 ) -> Result<http::Response<AnyBody>, Error> {
     let is_head = request.method() == http::Method::HEAD;

@@ -1,5 +1,6 @@
 //! The stack as a client sees it, through driver and adapter.
 
+mod alike;
 mod credit;
 mod differential;
 mod direct;
@@ -10,6 +11,7 @@ mod lifetime;
 mod random;
 mod readiness;
 mod records;
+mod script;
 #[path = "../service/mod.rs"]
 mod service;
 mod simulated;

@@ -53,7 +53,7 @@ impl Way {
     }
 }
 
-/// The transport. It ends once the server has ended as many streams as were begun, or the connection.
+/// The transport. It ends once the server has given as many answers as are awaited, or has ended the connection.
 pub(crate) struct Simulated {
     reads: Way,
     writes: Way,
@@ -61,18 +61,18 @@ pub(crate) struct Simulated {
     input: Vec<u8>,
     /// The client's side of TLS, if there is any.
     tls: Option<rustls::ClientConnection>,
-    /// How many streams the script begins that are to be answered.
-    streams: usize,
+    /// How many streams and pings are to be answered.
+    answers: usize,
     told: Told,
     /// Who waits for more to read.
     reader: Option<Waker>,
 }
 
 impl Simulated {
-    pub(crate) fn new(script: &[u8], streams: usize, reads: Cut, writes: Cut) -> Self {
+    pub(crate) fn new(script: &[u8], answers: usize, reads: Cut, writes: Cut) -> Self {
         let (reads, writes) = (Way::new(reads), Way::new(writes));
         let (input, told) = (script.to_vec(), Told::default());
-        Self { reads, writes, input, tls: None, streams, told, reader: None }
+        Self { reads, writes, input, tls: None, answers, told, reader: None }
     }
 
     /// The same, encrypted.
@@ -122,7 +122,7 @@ impl AsyncRead for Simulated {
     ) -> Poll<io::Result<()>> {
         let wanted = self.input.len().min(buf.remaining());
         if wanted == 0 {
-            if self.told.ended() >= self.streams || self.told.goaway.is_some() {
+            if self.told.ended() + self.told.pongs.len() >= self.answers || self.told.goaway.is_some() {
                 return Poll::Ready(Ok(()));
             }
             self.reader = Some(context.waker().clone());
@@ -254,10 +254,11 @@ impl Told {
         let decoder = self.decoder.get_or_insert_with(|| Decoder::new(4_096, 1 << 20));
         let mut fields = HeaderArena::new();
         decoder.decode(block, &mut fields).expect("a right block");
-        let fields = fields.iter().filter(|(name, _)| *name != b"date");
-        fields
-            .map(|(name, value)| String::from_utf8_lossy(&[name, b"=", value, b" "].concat()).into_owned())
-            .collect()
+        let mut fields: Vec<_> = fields.iter().filter(|(name, _)| *name != b"date").collect();
+        // The order of fields with other names means nothing.
+        fields.sort_by_key(|(name, _)| *name);
+        let told = fields.iter().map(|(name, value)| [name, &b"="[..], value, b" "].concat());
+        told.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
     }
 
     fn tell(&mut self, stream: u32, line: String) {

@@ -5,74 +5,16 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use sluice_http2::drive::{Plain, Tls};
 use sluice_http2::emit::EmitMode;
-use sluice_http2::frame::{PREFACE, Setting, flag, kind, write};
-use sluice_http2::hpack::Encoder;
+use sluice_http2::frame::{Setting, flag, kind};
 use sluice_http2::{ErrorCode, Limits};
 
+use super::script::Script;
 use super::simulated::{Cut, Simulated, Told};
 use super::support::*;
 
-/// What a client sends.
-struct Script {
-    bytes: Vec<u8>,
-    encoder: Encoder,
-    /// Streams that are to be answered.
-    streams: usize,
-}
-
 impl Script {
-    fn new() -> Self {
-        Self::with(&[])
-    }
-
-    fn with(settings: &[Setting]) -> Self {
-        let mut bytes = PREFACE.to_vec();
-        write::settings(&mut bytes, settings);
-        Self { bytes, encoder: Encoder::new(), streams: 0 }
-    }
-
-    fn frame(mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Self {
-        write::header(&mut self.bytes, payload.len(), kind, flags, stream);
-        self.bytes.extend_from_slice(payload);
-        self
-    }
-
-    fn block(&mut self, fields: &[(&str, &str)]) -> Vec<u8> {
-        let mut block = Vec::new();
-        self.encoder
-            .encode(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut block);
-        block
-    }
-
-    fn head(&mut self, method: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
-        let head = [(":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost")];
-        let (pseudo, fields): (Vec<_>, Vec<_>) =
-            head.iter().chain(more).copied().partition(|(name, _)| name.starts_with(':'));
-        self.block(&[pseudo, fields].concat())
-    }
-
-    /// The head of a request, in one frame.
-    fn request(mut self, stream: u32, method: &str, path: &str, end: u8, more: &[(&str, &str)]) -> Self {
-        self.streams += 1;
-        let block = self.head(method, path, more);
-        self.frame(kind::HEADERS, flag::END_HEADERS | end, stream, &block)
-    }
-
-    fn get(self, stream: u32, path: &str) -> Self {
-        self.request(stream, "GET", path, flag::END_STREAM, &[])
-    }
-
-    fn data(self, stream: u32, data: &[u8], flags: u8) -> Self {
-        self.frame(kind::DATA, flags, stream, data)
-    }
-
-    fn trailers(mut self, stream: u32, fields: &[(&str, &str)]) -> Self {
-        let block = self.block(fields);
-        self.frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream, &block)
-    }
-
     fn play(&self, mode: EmitMode, reads: Cut, writes: Cut) -> Told {
-        let mut io = Simulated::new(&self.bytes, self.streams, reads, writes);
+        let mut io = Simulated::new(&self.bytes, self.answers(), reads, writes);
         let result = run(driver(Plain::new(&mut io), Limits::default(), mode));
         io.into_told(result)
     }
@@ -82,7 +24,7 @@ impl Script {
         let name = ServerName::try_from("localhost").expect("a name");
         let client = rustls::ClientConnection::new(Arc::clone(client), name).expect("a configuration");
         let tls = rustls::ServerConnection::new(Arc::clone(server)).expect("a configuration");
-        let mut io = Simulated::new(&self.bytes, self.streams, reads, writes).over_tls(client);
+        let mut io = Simulated::new(&self.bytes, self.answers(), reads, writes).over_tls(client);
         let driver = driver(Tls::new(&mut io, tls, &Limits::default()), Limits::default(), EmitMode::Auto);
         let result = run(driver);
         io.into_told(result)
@@ -182,7 +124,8 @@ fn continued() -> Script {
 
 /// Sessions that the server ends, and how.
 fn errors() -> Vec<(ErrorCode, Script)> {
-    let wrong_preface = Script { bytes: b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".to_vec(), ..Script::new() };
+    let mut wrong_preface = Script::new();
+    wrong_preface.bytes = b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".to_vec();
     let open = || Script::new().request(1, "POST", "/echo", 0, &[]).data(1, b"a", 0);
     vec![
         (ErrorCode::PROTOCOL_ERROR, wrong_preface),
