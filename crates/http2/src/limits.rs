@@ -21,7 +21,7 @@ pub struct Allowance {
 /// calls follow each other; Go's open a stream's window by 4 KiB each time they have read that much, also after the stream has ended.
 /// So each DATA frame that is sent allows 4 frames more of each kind that is counted like this, and each KiB of it one, while a
 /// client that gets nothing is held to the allowance. It is cheap: such a frame takes some 50 ns, and a DATA frame at least 1 µs
-/// with its request, or 8 µs when it is full. So all kinds together add at most half to what was sent anyway.
+/// with its request, or 8 µs when it is full. So all kinds together add some half at most to what was done anyway.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Streams that are open at once; more are refused with REFUSED_STREAM.
@@ -80,7 +80,7 @@ pub struct Limits {
 
     /// How long the preface and the first SETTINGS may take.
     pub preface_us: u64,
-    /// How long a frame that has begun, and a header block that has begun, may take.
+    /// How long a frame that has begun may make no progress (4 KiB, or its end), and how long a header block may take.
     pub frame_us: u64,
     /// How long the acknowledgement of our SETTINGS may take.
     pub settings_ack_us: u64,

@@ -21,6 +21,8 @@ pub(super) struct Deadlines {
     preface_us: u64,
     /// A frame or a header block that has begun.
     input_us: u64,
+    /// What was there of it when that was set.
+    input_bytes: usize,
     settings_ack_us: u64,
     drain_us: u64,
     idle_us: u64,
@@ -41,6 +43,7 @@ impl Deadlines {
         Self {
             preface_us: now_us.saturating_add(limits.preface_us),
             input_us: NEVER,
+            input_bytes: 0,
             settings_ack_us: NEVER,
             drain_us: NEVER,
             idle_us: NEVER,
@@ -64,12 +67,17 @@ impl Deadlines {
         self.idle(limits, now_us);
     }
 
-    /// Nothing more can be read for now; `has_begun`: in the middle of something.
-    pub(super) fn wait_for_input(&mut self, has_begun: bool, limits: &Limits, now_us: u64) {
-        if !has_begun {
+    /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a header block, which has
+    /// its time as a whole.
+    pub(super) fn wait_for_input(&mut self, bytes: usize, in_block: bool, limits: &Limits, now_us: u64) {
+        if bytes == 0 && !in_block {
             self.input_us = NEVER;
-        } else if self.input_us == NEVER {
+            return;
+        }
+        let goes_on = !in_block && bytes >= self.input_bytes + PROGRESS_BYTES as usize;
+        if self.input_us == NEVER || goes_on {
             self.input_us = now_us.saturating_add(limits.frame_us);
+            self.input_bytes = bytes;
         }
     }
 

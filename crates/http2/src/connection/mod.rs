@@ -173,11 +173,7 @@ impl Connection {
                 Phase::FirstSettings | Phase::Open => {}
             }
             let Some(frame) = self.take_frame(input).transpose() else {
-                self.deadlines.wait_for_input(
-                    !input.is_empty() || self.block.is_open(),
-                    &self.limits,
-                    self.now_us,
-                );
+                self.deadlines.wait_for_input(input.len(), self.block.is_open(), &self.limits, self.now_us);
                 return None;
             };
             if !self.block.is_open() {

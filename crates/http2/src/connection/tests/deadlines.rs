@@ -46,6 +46,20 @@ fn a_frame_that_comes_byte_by_byte() {
 }
 
 #[test]
+fn a_large_frame_may_come_slowly() {
+    let mut client = Client::new();
+    client.post(1);
+    let frame = frame(kind::DATA, 0, 1, &[0; 16 << 10]);
+    for piece in frame.chunks(512) {
+        assert_eq!(client.wait(SECOND_US), NONE);
+        client.send(piece);
+    }
+    let (last, _) = frame.split_at(8_000);
+    client.send(last);
+    assert_ends_at(&mut client, 10 * SECOND_US, ErrorCode::ENHANCE_YOUR_CALM);
+}
+
+#[test]
 fn a_header_block_that_does_not_end() {
     let mut client = Client::new();
     let block = client.block(GET);
