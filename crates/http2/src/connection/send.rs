@@ -31,6 +31,9 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
+/// Pieces that a stream may have queued: each takes some 80 bytes of memory, however small it is.
+const PIECES_MAX: usize = 64;
+
 impl Connection {
     /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`: there is no body.
     ///
@@ -171,7 +174,12 @@ impl Connection {
     /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the stream once there is room.
     pub fn send_room(&mut self, stream: StreamKey) -> usize {
         let Some(slot) = self.streams.live(stream) else { return 0 };
-        let of_stream = (self.limits.stream_send_bytes as usize).saturating_sub(self.streams[slot].queued);
+        let stream = &self.streams[slot];
+        let of_stream = if stream.queue.len() < PIECES_MAX {
+            (self.limits.stream_send_bytes as usize).saturating_sub(stream.queued)
+        } else {
+            0
+        };
         let of_all = (self.limits.connection_send_bytes as usize).saturating_sub(self.queued);
         let room = if of_all == 0 { self.reserved_room(slot) } else { of_stream.min(of_all) };
         self.streams[slot].wants_room = room == 0;

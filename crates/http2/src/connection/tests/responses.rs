@@ -243,6 +243,23 @@ fn nothing_is_read_while_answers_pile_up() {
     assert!(client.connection.wants_input());
 }
 
+#[test]
+fn small_pieces_do_not_pile_up() {
+    let mut client = Client::new();
+    client.send_settings(&[Setting::InitialWindowSize(0)]);
+    client.frames();
+    let stream = begin(&mut client, 1);
+    let mut pieces = 0;
+    while client.connection.send_room(stream) > 0 {
+        client.connection.send_body(stream, Bytes::from_static(b"x"), false).expect("open");
+        pieces += 1;
+    }
+    assert_eq!(pieces, 64);
+    client.open_window(1, 1_000);
+    assert_eq!(client.frames(), ["DATA 1 64"]);
+    assert_eq!(client.connection.take_roomy(), Some(stream));
+}
+
 /// Sixteen responses that the client does not take, with all that may be queued.
 fn crowd(client: &mut Client) {
     client.send_settings(&[Setting::InitialWindowSize(0)]);
