@@ -3,7 +3,8 @@
 //!     serve [ADDR [CERTIFICATE KEY [PAGE]]]
 //!
 //! On ADDR (default 127.0.0.1:8080), in clear text with prior knowledge, or over TLS with the certificate and its key from PEM
-//! files. It does what `tests/service` says, and gives the file PAGE to browsers, as `/page`.
+//! files. It does what `tests/service` says; for browsers, it gives the file PAGE as `/page`, and messages of a WebSocket back at
+//! `/socket`.
 
 use std::future::Future;
 use std::io;
@@ -24,11 +25,13 @@ use sluice_http2::drive::{Driver, Plain, Tls, Wire};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::{Connection, Limits};
 use tokio::net::{TcpListener, TcpStream};
+use websocket::Echo;
 
-#[path = "../tests/service/mod.rs"]
+#[path = "../../tests/service/mod.rs"]
 mod service;
+mod websocket;
 
-/// The service of the tests, with a page for browsers.
+/// The service of the tests, with what browsers need.
 #[derive(Clone)]
 struct Pages {
     others: TestService,
@@ -45,12 +48,16 @@ impl tower_service::Service<Request<RequestBody>> for Pages {
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        if request.uri().path() != "/page" {
-            return self.others.call(request);
-        }
-        let mut response =
-            Response::new(Full::new(self.page.clone()).map_err(|never| match never {}).boxed());
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        let response = match request.uri().path() {
+            "/page" => {
+                let mut page =
+                    Response::new(Full::new(self.page.clone()).map_err(|never| match never {}).boxed());
+                page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+                page
+            }
+            "/socket" => Response::new(Echo::new(request.into_body()).map_err(Into::into).boxed()),
+            _ => return self.others.call(request),
+        };
         Box::pin(async { Ok(response) })
     }
 }
