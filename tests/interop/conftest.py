@@ -79,15 +79,21 @@ def stack(certificates):
         yield Listening(int(process.stdout.readline().rsplit(":", 1)[1]), certificates)
 
 
-@pytest.fixture(scope="session")
-def server(certificates, tmp_path_factory):
+def serve(folder: pathlib.Path, certificates: pathlib.Path) -> tuple[subprocess.Popen, Listening]:
     """`sluice serve`, in memory."""
-    folder = tmp_path_factory.mktemp("serve")
     tls = [f"--tls-cert={certificates / 'server.pem'}", f"--tls-key={certificates / 'server.key'}"]
     command = [sluice(), "serve", "--json", "--memory", "--listen=127.0.0.1:0", *tls]
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env={"HOME": str(folder)})
-    with ended(started) as process:
-        yield Listening(int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]), certificates)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env={"HOME": str(folder)})
+    port = int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
+    return process, Listening(port, certificates)
+
+
+@pytest.fixture(scope="session")
+def server(certificates, tmp_path_factory):
+    """`sluice serve`, for all tests that leave it running."""
+    process, listening = serve(tmp_path_factory.mktemp("serve"), certificates)
+    with ended(process):
+        yield listening
 
 
 def need(name: str) -> str:

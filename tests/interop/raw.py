@@ -43,7 +43,8 @@ class Raw:
         self.authority = f"localhost:{stack.port}"
         self.credit = credit
         self.answers: dict[int, Answer] = {}
-        self.closed: int | None = None
+        # Codes and last streams of GOAWAY frames.
+        self.closing: list[tuple[int, int]] = []
         self.pongs = 0
         # Whether our settings hold, and theirs.
         self.settled = self.greeted = False
@@ -108,15 +109,14 @@ class Raw:
     def until(self, reached):
         """Takes what comes, until then; the socket's time limit ends a test that waits in vain."""
         while not reached():
-            assert self.take(), f"the connection has ended, with {self.closed}"
+            assert self.take(), f"the connection has ended: {self.closing}"
 
     def take(self) -> bool:
         """Takes what comes next; whether anything did."""
         received = self.socket.recv(1 << 16)
         for event in self.h2.receive_data(received) if received else []:
             self.note(event)
-        if self.closed is None:
-            self.flush()
+        self.flush()
         return bool(received)
 
     def note(self, event):
@@ -138,7 +138,7 @@ class Raw:
             case events.StreamReset():
                 answer.reset = int(event.error_code)
             case events.ConnectionTerminated():
-                self.closed = int(event.error_code)
+                self.closing.append((int(event.error_code), event.last_stream_id))
             case events.PingAckReceived():
                 self.pongs += 1
             case events.SettingsAcknowledged():
@@ -160,4 +160,4 @@ def flood_of_continuations(connection: Raw) -> int | None:
     with contextlib.suppress(OSError):
         while connection.take():
             pass
-    return connection.closed
+    return connection.closing[-1][0] if connection.closing else None

@@ -1,10 +1,11 @@
 """Go's net/http: the checks are in go/main.go."""
 
 import subprocess
+import time
 
 import pytest
 
-from conftest import HERE, need, run
+from conftest import HERE, need, run, serve
 
 CHECKS = ["requests", "streamed_bodies", "trailers", "continued", "downloads", "small_windows", "resets",
           "early_answers", "broken_answers"]
@@ -23,5 +24,21 @@ def test_go(check, client, stack):
     run(client, check, stack.url, stack.ca)
 
 
+def test_a_server_that_ends_lets_its_client_finish(client, certificates, tmp_path):
+    process, server = serve(tmp_path, certificates)
+    command = [client, "ended_servers", server.url, server.ca]
+    waits = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert waits.stdout.readline() == "begun\n"
+        process.terminate()
+        time.sleep(0.5)
+        told, _ = waits.communicate("go on\n", timeout=30)
+        assert waits.returncode == 0, told
+        assert process.wait(20) == 0
+    finally:
+        waits.kill()
+        process.kill()
+
+
 def test_every_check_runs(client):
-    assert sorted(run(client).decode().split()) == sorted(CHECKS)
+    assert sorted(run(client).decode().split()) == sorted([*CHECKS, "ended_servers"])

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -22,10 +23,13 @@ var (
 	pattern = make([]byte, 1<<20)
 )
 
+// Windows that open by little.
+var small = &http.HTTP2Config{MaxReceiveBufferPerStream: 16 << 10, MaxReceiveBufferPerConnection: 64 << 10}
+
 var checks = map[string]func(*http.Client){
 	"requests": requests, "streamed_bodies": streamedBodies, "trailers": trailers, "continued": continued,
 	"downloads": downloads, "small_windows": smallWindows, "resets": resets, "early_answers": earlyAnswers,
-	"broken_answers": brokenAnswers,
+	"broken_answers": brokenAnswers, "ended_servers": endedServers,
 }
 
 func main() {
@@ -157,13 +161,28 @@ func downloads(_ *http.Client) {
 }
 
 func smallWindows(_ *http.Client) {
-	client := connect(&http.HTTP2Config{MaxReceiveBufferPerStream: 16 << 10, MaxReceiveBufferPerConnection: 64 << 10})
+	client := connect(small)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Add(1)
 		go func() { defer group.Done(); download(client, 1_000_000) }()
 	}
 	group.Wait()
+}
+
+// Of `sluice serve`: a message that is on its way comes whole, though the server is told to end meanwhile.
+func endedServers(_ *http.Client) {
+	client := connect(small)
+	response, _ := answer(client, request("POST", "/v1/queues/last/messages/raw", bytes.NewReader(pattern)))
+	must(response.StatusCode == 201, "%d", response.StatusCode)
+	response, err := client.Do(request("POST", "/v1/queues/last/receive/raw", nil))
+	must(err == nil, "%v", err)
+	fmt.Println("begun")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	body, err := io.ReadAll(response.Body)
+	must(err == nil && bytes.Equal(body, pattern), "%d bytes: %v", len(body), err)
+	_, err = client.Do(request("GET", "/v1/status", nil))
+	must(err != nil, "it has ended, and answers")
 }
 
 func resets(client *http.Client) {
