@@ -8,6 +8,7 @@ mod auto;
 mod banner;
 mod logging;
 pub(crate) mod open_files;
+pub(crate) mod pages;
 mod secured;
 mod stopping;
 
@@ -68,6 +69,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         tracing::warn!("{warning}");
     }
     open_files::raise_limit();
+    pages::keep_small();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(connection_threads(loaded.config.shards.as_u32()))
         .enable_all()
