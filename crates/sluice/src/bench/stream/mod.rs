@@ -1,7 +1,9 @@
 //! `sluice bench stream`: a server under load over sessions, its client beside it on the same machine.
 //!
-//! Map: `sessions` the loops on the two kinds of session, `phases` send, work and combined, and the time from send to delivery.
+//! Map: `sessions` the loops on the two kinds of session, `phases` send, work and combined, and the time from send to delivery,
+//! `pace` when what is due then.
 
+mod pace;
 mod phases;
 mod sessions;
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use sluice_client::Client;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::sessions::{Run, send, send_paced, work};
+use super::pace::{Pace, send_due};
+use super::sessions::{Run, send, work};
 use crate::bench::load::{Amount, Done, Ledger, histogram};
 use crate::bench::server::Target;
 
@@ -32,7 +34,7 @@ pub(super) struct Phases {
     pub(super) send: Done,
     pub(super) work: Done,
     pub(super) combined: Done,
-    /// From send to delivery, at a quarter of the combined rate.
+    /// From when a message was due to be sent to its delivery, at a quarter of the combined rate.
     pub(super) delivery: Done,
     /// Processor time of the server in the combined phase for each message; `None`: it is not ours.
     pub(super) server_cpu_us: Option<f64>,
@@ -76,38 +78,41 @@ pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Resul
 
 /// Sends and works at once, as fast as may be. The times from send to delivery.
 pub(in crate::bench) async fn combined(run: &Arc<Run>) -> Result<Done, String> {
-    beside(run, || send(Arc::clone(run))).await
+    let (before, start_ns) = (run.ledger.acked_count(), run.ledger.now_ns());
+    let times = beside(run, || send(Arc::clone(run))).await?;
+    Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
 }
 
-/// Sends so many messages a second, all sessions together, and works. The times from send to delivery.
+/// Sends so many messages a second, all sessions together, in frames that are due at even distances, and works. The times from
+/// when a frame was due until its messages are delivered.
 pub(in crate::bench) async fn paced(run: &Arc<Run>, per_s: f64) -> Result<Done, String> {
-    let per_session = per_s / run.shape.sessions as f64;
-    beside(run, || send_paced(Arc::clone(run), per_session)).await
+    let before = run.ledger.acked_count();
+    let (pace, mut dues) = Pace::new(run, per_s);
+    let sender = || send_due(Arc::clone(run), dues.pop());
+    let (start_ns, times) = tokio::try_join!(pace.keep(), beside(run, sender))?;
+    Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
 }
 
 fn done(messages: u64, start_ns: u64, end_ns: u64, times: Histogram<u64>) -> Done {
     Done { messages, seconds: end_ns.saturating_sub(start_ns) as f64 / 1e9, times }
 }
 
-/// Sends and works at once; told are the sessions that work.
-async fn beside<F>(run: &Arc<Run>, sender: impl Fn() -> F) -> Result<Done, String>
+/// Sends and works at once; told are the times of the sessions that work.
+async fn beside<F>(run: &Arc<Run>, sender: impl FnMut() -> F) -> Result<Histogram<u64>, String>
 where
     F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
 {
-    let ledger = &run.ledger;
-    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
     let sending = async {
         let sent = all(run.shape.sessions, sender).await;
         run.sending_done.store(true, Ordering::Release);
         sent
     };
     let working = all(run.shape.sessions, || work(Arc::clone(run)));
-    let (_, times) = tokio::try_join!(sending, working)?;
-    Ok(done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times))
+    Ok(tokio::try_join!(sending, working)?.1)
 }
 
 /// Runs so many loops side by side; the first failure ends them all.
-async fn all<F>(count: usize, one: impl Fn() -> F) -> Result<Histogram<u64>, String>
+async fn all<F>(count: usize, mut one: impl FnMut() -> F) -> Result<Histogram<u64>, String>
 where
     F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
 {
@@ -148,6 +153,7 @@ impl Run {
             end,
             until,
             sending_done: false.into(),
+            ready: Semaphore::new(0),
         })
     }
 }

@@ -12,6 +12,7 @@ use sluice_client::v1::client_frame::Frame;
 use sluice_client::v1::server_frame::Frame as Told;
 use sluice_client::v1::{Attach, Error, FrameResult, Message, SendMany};
 use sluice_client::{Client, Frames, Session};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::phases::Shape;
@@ -21,8 +22,6 @@ use crate::bench::load::{Ledger, NUMBER_BYTES, SendTime, histogram, write_number
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Without any progress for so long a run is given up: something is lost.
 const STALLED: Duration = Duration::from_secs(60);
-/// How often a paced sender sends.
-const PACE: Duration = Duration::from_millis(1);
 
 /// What the loops of one phase share.
 #[derive(Debug)]
@@ -37,6 +36,8 @@ pub(in crate::bench) struct Run {
     pub(super) until: Option<Instant>,
     /// All that will be sent has been.
     pub(super) sending_done: AtomicBool,
+    /// A permit for each session that is open, and attached if it works.
+    pub(super) ready: Semaphore,
 }
 
 impl Run {
@@ -74,24 +75,25 @@ pub(in crate::bench) fn error_of(result: &FrameResult) -> Option<&Error> {
 }
 
 /// A session that sends.
-struct Sender {
-    run: Arc<Run>,
+pub(super) struct Sender {
+    pub(super) run: Arc<Run>,
     session: Session,
-    frames: Frames,
+    pub(super) frames: Frames,
     /// What is not confirmed: the frame, its messages, and when it was sent.
-    pending: VecDeque<(u64, Range<u64>, u64)>,
+    pub(super) pending: VecDeque<(u64, Range<u64>, u64)>,
     in_flight: usize,
-    times: Histogram<u64>,
+    pub(super) times: Histogram<u64>,
 }
 
 impl Sender {
-    async fn open(run: Arc<Run>) -> Result<Sender, String> {
+    pub(super) async fn open(run: Arc<Run>) -> Result<Sender, String> {
         let (session, frames) = run.open().await?;
+        run.ready.add_permits(1);
         Ok(Sender { run, session, frames, pending: VecDeque::new(), in_flight: 0, times: histogram()? })
     }
 
-    /// Sends so many messages in one frame; false when there are none any more.
-    fn send(&mut self, count: usize) -> bool {
+    /// Sends so many messages in one frame, which count as sent at `from_ns` of the ledger; false when there are none any more.
+    pub(super) fn send(&mut self, count: usize, from_ns: u64) -> bool {
         let ledger = &self.run.ledger;
         let numbers = ledger.take(count as u64, self.run.end);
         if numbers.is_empty() {
@@ -107,7 +109,6 @@ impl Sender {
         let messages =
             numbers.clone().map(|_| Message { payload: payloads.split_to(bytes), ..Message::default() });
         let messages = messages.collect();
-        let from_ns = ledger.now_ns();
         ledger.sending(numbers.clone(), from_ns);
         let queue = self.run.queue.clone();
         let frame =
@@ -117,7 +118,7 @@ impl Sender {
         true
     }
 
-    fn told(&mut self, told: Told) -> Result<(), String> {
+    pub(super) fn told(&mut self, told: Told) -> Result<(), String> {
         let Told::Result(result) = told else { return Ok(()) };
         check(&result)?;
         let Some(at) = self.pending.iter().position(|(number, ..)| *number == result.number) else {
@@ -140,33 +141,12 @@ pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
     let mut more = true;
     while more || !sender.pending.is_empty() {
         while more && sender.in_flight + batch <= window {
-            more = sender.run.sends_more() && sender.send(batch);
+            let now_ns = sender.run.ledger.now_ns();
+            more = sender.run.sends_more() && sender.send(batch, now_ns);
         }
         if !sender.pending.is_empty() {
             let told = next(&mut sender.frames).await?;
             sender.told(told)?;
-        }
-    }
-    Ok(sender.times)
-}
-
-/// Sends so many messages a second, one or more each millisecond.
-pub(super) async fn send_paced(run: Arc<Run>, per_s: f64) -> Result<Histogram<u64>, String> {
-    let mut sender = Sender::open(run).await?;
-    let (began, mut sent) = (Instant::now(), 0u64);
-    let mut pace = tokio::time::interval(PACE);
-    while sender.run.sends_more() || !sender.pending.is_empty() {
-        tokio::select! {
-            told = next(&mut sender.frames), if !sender.pending.is_empty() => sender.told(told?)?,
-            _ = pace.tick(), if sender.run.sends_more() => {
-                let due = (began.elapsed().as_secs_f64() * per_s) as u64;
-                // What a busy moment has put off is not sent as a burst.
-                let count = (due - sent.min(due)).min(sender.run.shape.batch as u64);
-                sent = due;
-                if count > 0 {
-                    sender.send(count as usize);
-                }
-            }
         }
     }
     Ok(sender.times)
@@ -183,6 +163,12 @@ pub(super) async fn work(run: Arc<Run>) -> Result<Histogram<u64>, String> {
         ..Attach::default()
     };
     session.send(Frame::Attach(attach));
+    match next(&mut frames).await? {
+        // It comes before any delivery.
+        Told::Result(result) => check(&result)?,
+        other => return Err(format!("expected the result of an Attach, got {other:?}")),
+    }
+    run.ready.add_permits(1);
     let mut pending: VecDeque<(u64, Vec<u64>)> = VecDeque::new();
     let mut last = Instant::now();
     while !(run.all_acked() && pending.is_empty()) {

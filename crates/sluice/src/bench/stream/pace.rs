@@ -1,0 +1,83 @@
+//! Sending at a fixed rate, whatever becomes of what was sent before. Each frame is due at a time of its own, and that is when its
+//! messages count as sent: what a busy sender comes to late is late, and nothing is left out for it.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::thread::set_current_timer_slack;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::sessions::{Run, Sender, next};
+
+/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be in each figure.
+const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+
+/// When the frames of a session are due, by the ledger's clock.
+pub(super) type Dues = UnboundedReceiver<u64>;
+
+/// Keeps the time for the sessions that send: they have their turns, at even distances.
+#[derive(Debug)]
+pub(super) struct Pace {
+    run: Arc<Run>,
+    /// Between one frame and the next, of whichever session.
+    distance: Duration,
+    sessions: Vec<UnboundedSender<u64>>,
+}
+
+impl Pace {
+    /// So many messages a second, all sessions together; and what tells each session of its frames.
+    pub(super) fn new(run: &Arc<Run>, per_s: f64) -> (Pace, Vec<Dues>) {
+        let distance = Duration::from_secs_f64(run.shape.batch as f64 / per_s.max(1.0));
+        let (sessions, dues) = (0..run.shape.sessions).map(|_| unbounded_channel()).unzip();
+        (Pace { run: Arc::clone(run), distance, sessions }, dues)
+    }
+
+    /// Begins when all sessions are there, and ends with the run. When it began, by the ledger's clock.
+    pub(super) async fn keep(self) -> Result<u64, String> {
+        let all = 2 * self.run.shape.sessions as u32;
+        self.run.ready.acquire_many(all).await.map_err(|error| error.to_string())?.forget();
+        let keeping = tokio::task::spawn_blocking(move || self.tell_all());
+        keeping.await.map_err(|error| format!("nobody keeps the time: {error}"))
+    }
+
+    fn tell_all(&self) -> u64 {
+        // Without it the figures are a little worse, and still true.
+        let _ = set_current_timer_slack(Some(WAKE_SLACK_NS));
+        let (began_ns, began) = (self.run.ledger.now_ns(), Instant::now());
+        let distance_ns = self.distance.as_nanos() as u64;
+        for (frame, session) in (0..).zip(self.sessions.iter().cycle()) {
+            let due = Duration::from_nanos(frame * distance_ns);
+            if self.run.until.is_some_and(|until| began + due >= until) {
+                break;
+            }
+            if let Some(early) = due.checked_sub(began.elapsed()) {
+                std::thread::sleep(early);
+            }
+            // Fails when the run has failed.
+            if session.send(began_ns + due.as_nanos() as u64).is_err() {
+                break;
+            }
+        }
+        began_ns
+    }
+}
+
+/// Sends a frame whenever one is due, until none will be any more. The times of its frames.
+pub(super) async fn send_due(run: Arc<Run>, dues: Option<Dues>) -> Result<Histogram<u64>, String> {
+    let mut dues = dues.ok_or("a session that nobody tells when to send")?;
+    let mut sender = Sender::open(run).await?;
+    let batch = sender.run.shape.batch;
+    let mut more = true;
+    while more || !sender.pending.is_empty() {
+        tokio::select! {
+            due_ns = dues.recv(), if more => match due_ns {
+                Some(due_ns) => more = sender.send(batch, due_ns),
+                None => more = false,
+            },
+            told = next(&mut sender.frames), if !sender.pending.is_empty() => sender.told(told?)?,
+        }
+    }
+    Ok(sender.times)
+}
