@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use bytes::BytesMut;
 use prost::Message as _;
 use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
@@ -382,7 +381,7 @@ fn grpc(corpus: &Corpus) {
     ];
     // The first byte chooses frames, the second how long the pieces are in which they come.
     for (name, piece) in [("session", 0xff), ("session-in-pieces", 6)] {
-        let mut bytes = BytesMut::from(&[0, piece][..]);
+        let mut bytes = vec![0, piece];
         for (number, told) in (1..).zip(session.clone()) {
             frame(&ClientFrame { number, frame: Some(told) }, &mut bytes);
         }

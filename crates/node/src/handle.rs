@@ -63,6 +63,24 @@ pub(crate) struct Inner {
     pub(crate) reports: Vec<RecoveryReport>,
 }
 
+/// A send on its way.
+#[derive(Debug)]
+pub struct Sending(oneshot::Receiver<Answer>);
+
+impl Sending {
+    /// What comes of it. Who drops this does not hear of it.
+    ///
+    /// # Errors
+    /// What the engine says of quotas, limits and idempotency.
+    pub async fn done(self) -> Result<Sent, Error> {
+        let Answer { result, duplicates, .. } = self.0.await.map_err(|_| Error::OutcomeUnknown {})?;
+        match result? {
+            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate, duplicates }),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
 impl Node {
     /// Opens the data directory, recovers, and starts the shards. Blocks until ready to serve.
     ///
@@ -105,12 +123,18 @@ impl Node {
     /// # Errors
     /// As [`Command::check`], and what the engine says of quotas, limits and idempotency.
     pub async fn send(&self, send: &Send<'_>) -> Result<Sent, Error> {
-        let namespace = send.namespace;
-        let Answer { result, duplicates, .. } = self.propose(namespace, &Command::Send(send.clone())).await?;
-        match result? {
-            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate, duplicates }),
-            other => Err(unexpected(&other)),
-        }
+        self.begin_send(send)?.done().await
+    }
+
+    /// The same, with what is sent out of the hands of the caller at once: it goes before all that this caller begins later.
+    ///
+    /// # Errors
+    /// As [`Command::check`]; `overloaded`.
+    pub fn begin_send(&self, send: &Send<'_>) -> Result<Sending, Error> {
+        let shard = self.inner.placement.shard_of(send.namespace)?;
+        let command = Command::Send(send.clone());
+        command.check(&self.inner.limits)?;
+        self.begin_proposal(shard, &command).map(Sending)
     }
 
     /// Takes messages, waiting for a first one if told to. Dropping the future gives back what was on its way.

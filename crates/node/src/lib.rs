@@ -38,7 +38,7 @@ mod watching;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use consumer::{Consumer, Event};
-pub use handle::Node;
+pub use handle::{Node, Sending};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};

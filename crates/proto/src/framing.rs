@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use prost::Message;
 
 /// Bytes before each message.
 pub const PREFIX_BYTES: usize = 5;
+
+/// For so many pieces room is made at once, when a message does not lie within one.
+const PIECES_AHEAD: usize = 4;
 
 /// Why bytes are no frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +100,10 @@ impl Deframer {
 
     /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what was said.
     fn gather(&mut self, bytes: usize) {
-        let wanted = bytes.saturating_sub(self.gathered.len()).min(self.piece.len());
+        let missing = bytes.saturating_sub(self.gathered.len());
+        let wanted = missing.min(self.piece.len());
+        // What follows mostly comes in pieces like this one.
+        self.gathered.reserve(missing.min(wanted * PIECES_AHEAD));
         self.gathered.extend_from_slice(&self.piece.split_to(wanted));
     }
 
@@ -116,18 +122,67 @@ impl Deframer {
     }
 }
 
+/// Messages on their way out, which gather until somebody takes them.
+#[derive(Debug, Default)]
+pub struct Framer {
+    /// What was left when the rest of it was taken.
+    front: Bytes,
+    /// What has come since.
+    waiting: Vec<u8>,
+    /// Bytes that had gathered, the last time.
+    last_gathered: usize,
+}
+
+impl Framer {
+    /// Appends a message that `encode` writes, with its prefix.
+    pub fn add(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.waiting.is_empty() {
+            // What comes is mostly like what was, and so has its room at once.
+            self.waiting.reserve(self.last_gathered);
+        }
+        frame_with(&mut self.waiting, encode);
+    }
+
+    /// Bytes that wait.
+    pub fn len(&self) -> usize {
+        self.front.len() + self.waiting.len()
+    }
+
+    /// Whether none do.
+    pub fn is_empty(&self) -> bool {
+        self.front.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Takes up to so many of the bytes that wait. What is taken as a whole leaves no memory behind.
+    pub fn take(&mut self, bytes: usize) -> Bytes {
+        if self.front.is_empty() {
+            self.last_gathered = self.waiting.len();
+            self.front = std::mem::take(&mut self.waiting).into();
+        }
+        self.front.split_to(bytes.min(self.front.len()))
+    }
+
+    /// Takes the first message, with its prefix, unless a part of it was taken already.
+    pub fn take_first(&mut self) -> Bytes {
+        let waiting = if self.front.is_empty() { &self.waiting[..] } else { &self.front[..] };
+        let length = waiting.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok());
+        let length = length.map_or(0, u32::from_be_bytes);
+        self.take(PREFIX_BYTES + length as usize)
+    }
+}
+
 /// Appends a message with its prefix.
-pub fn frame(message: &impl Message, out: &mut BytesMut) {
+pub fn frame(message: &impl Message, out: &mut Vec<u8>) {
     frame_with(out, |out| {
-        // Fails only without room, and a `BytesMut` makes room.
+        // Fails only without room, and a `Vec` makes room.
         let _ = message.encode(out);
     });
 }
 
 /// Appends a message that `encode` writes, with its prefix.
-pub fn frame_with(out: &mut BytesMut, encode: impl FnOnce(&mut BytesMut)) {
+pub fn frame_with(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
-    out.put_bytes(0, PREFIX_BYTES);
+    out.extend_from_slice(&[0; PREFIX_BYTES]);
     encode(out);
     let length = u32::try_from(out.len() - start - PREFIX_BYTES)
         .expect("no message comes near 4 GiB: limits are far below");
@@ -139,11 +194,11 @@ mod tests {
     use super::*;
 
     fn framed(messages: &[&[u8]]) -> Vec<u8> {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         for message in messages {
             frame_with(&mut out, |out| out.extend_from_slice(message));
         }
-        out.to_vec()
+        out
     }
 
     #[test]
@@ -162,6 +217,24 @@ mod tests {
             assert_eq!(got, messages, "pieces of {size}");
             assert_eq!(deframer.pending(), 0);
         }
+    }
+
+    #[test]
+    fn what_waits_is_taken_in_order() {
+        let mut framer = Framer::default();
+        for message in [&b"one"[..], b"", b"three"] {
+            framer.add(|out| out.extend_from_slice(message));
+        }
+        let whole = framed(&[b"one", b"", b"three"]);
+        assert_eq!((framer.len(), framer.is_empty()), (whole.len(), false));
+        assert_eq!(framer.take_first(), framed(&[b"one"]));
+        let mut taken = framer.take(2).to_vec();
+        framer.add(|out| out.extend_from_slice(b"four"));
+        while !framer.is_empty() {
+            taken.extend_from_slice(&framer.take(4));
+        }
+        assert_eq!(taken, framed(&[b"", b"three", b"four"]));
+        assert!(framer.is_empty() && framer.take(9).is_empty());
     }
 
     #[test]

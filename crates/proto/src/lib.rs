@@ -4,7 +4,7 @@
 //! how gRPC frames its messages. What does not: what a call means (that is the front's), and connections.
 //!
 //! Map: [`v1`] the generated types, [`DESCRIPTORS`] the package's `FileDescriptorSet`, [`framing`] gRPC's length-prefixed
-//! messages.
+//! messages, `lists` frames with long lists, [`wire`] the wire format field by field.
 //!
 //! No `protoc` is needed: what is generated is committed, and `tests/generated.rs` holds it against `proto/`. It writes it
 //! anew with `SLUICE_WRITE_PROTO=1`.
@@ -15,6 +15,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod framing;
+mod lists;
+pub mod wire;
 
 /// The types of `common.proto` and `session.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all)]

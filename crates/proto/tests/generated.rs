@@ -26,6 +26,10 @@ fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
     (documented, plain)
 }
 
+/// Fields that most messages do not have and that take much room: each message is as large as all of its fields.
+const BOXED: &[&str] =
+    &[".sluice.v1.Message.backoff", ".sluice.v1.Message.unique", ".sluice.v1.Message.on_failure"];
+
 /// Texts become bytes, which are the same on the wire; not those of maps, whose keys have to be texts.
 fn code(mut set: FileDescriptorSet) -> String {
     set.file.retain(|file| FRAMES.contains(&file.name()));
@@ -39,6 +43,9 @@ fn code(mut set: FileDescriptorSet) -> String {
     }
     let mut config = prost_build::Config::new();
     config.bytes(["."]).skip_protoc_run();
+    BOXED.iter().for_each(|field| {
+        config.boxed(field);
+    });
     let requests: Vec<_> = set
         .file
         .into_iter()

@@ -15,7 +15,6 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use prost::Message as _;
 use sluice_proto::framing::Deframer;
 use sluice_proto::v1::{ClientFrame, Open, ServerFrame, SettleMany, client_frame, server_frame};
 
@@ -139,7 +138,8 @@ impl Frames {
         loop {
             let next = self.deframer.next().map_err(|error| not_understood(error.to_string()))?;
             if let Some(bytes) = next {
-                let frame = ServerFrame::decode(bytes).map_err(|error| not_understood(error.to_string()))?;
+                let frame =
+                    ServerFrame::decode_lists(bytes).map_err(|error| not_understood(error.to_string()))?;
                 // A kind of frame that is newer than this client.
                 let Some(frame) = frame.frame else { continue };
                 return Ok(Some(frame));

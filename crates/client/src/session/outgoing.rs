@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::{Body, Frame};
-use sluice_proto::framing::{PREFIX_BYTES, frame};
+use sluice_proto::framing::Framer;
 use sluice_proto::v1::ClientFrame;
 
 /// Most bytes that the connection gets at once.
@@ -24,7 +24,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: BytesMut,
+    waiting: Framer,
     reader: Option<Waker>,
     is_ended: bool,
     is_gone: bool,
@@ -40,7 +40,7 @@ impl Queue {
         let mut state = self.state();
         let made = make();
         if !state.is_gone {
-            frame(&made, &mut state.waiting);
+            state.waiting.add(|out| made.encode_lists(out));
         }
         wake(state);
         made.number
@@ -97,27 +97,19 @@ impl Body for Outgoing {
             state.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let bytes = match self.0.gathers {
-            true => state.waiting.len().min(PIECE_BYTES),
-            false => first_frame_bytes(&state.waiting),
+        let piece = match self.0.gathers {
+            true => state.waiting.take(PIECE_BYTES),
+            false => state.waiting.take_first(),
         };
-        let piece = state.waiting.split_to(bytes).freeze();
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
-}
-
-/// Bytes of the first of the frames that wait, all of which are whole.
-fn first_frame_bytes(waiting: &[u8]) -> usize {
-    let length =
-        waiting.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
-    length.map_or(waiting.len(), |length| waiting.len().min(PREFIX_BYTES + length as usize))
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.is_gone = true;
-        state.waiting = BytesMut::new();
+        state.waiting = Framer::default();
     }
 }
 

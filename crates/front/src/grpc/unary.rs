@@ -272,9 +272,9 @@ fn head(route: &Route, query: &str, idempotency_key: Option<String>) -> Read<Par
 }
 
 fn success_with(message: Vec<u8>) -> Response<Body> {
-    let mut out = bytes::BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
     frame_with(&mut out, |out| out.extend_from_slice(&message));
-    let mut response = Response::new(Body::with_trailers(out.freeze(), success()));
+    let mut response = Response::new(Body::with_trailers(out.into(), success()));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }

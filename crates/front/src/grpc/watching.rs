@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
@@ -93,9 +93,7 @@ impl Frames {
                 return tracing::error!("an event cannot be told: {error}");
             }
         };
-        let mut frame = BytesMut::new();
-        frame_with(&mut frame, |frame| frame.extend_from_slice(&message));
-        out.extend_from_slice(&frame);
+        frame_with(out, |out| out.extend_from_slice(&message));
     }
 }
 

@@ -69,8 +69,8 @@ pub struct Message {
     #[prost(uint32, optional, tag = "8")]
     pub max_attempts: ::core::option::Option<u32>,
     /// Default: the queue's.
-    #[prost(message, optional, tag = "9")]
-    pub backoff: ::core::option::Option<Backoff>,
+    #[prost(message, optional, boxed, tag = "9")]
+    pub backoff: ::core::option::Option<::prost::alloc::boxed::Box<Backoff>>,
     /// First in, first out among messages with this key (1 to 128 bytes), and one of them in flight.
     #[prost(bytes = "bytes", tag = "10")]
     pub ordering_key: ::prost::bytes::Bytes,
@@ -81,8 +81,8 @@ pub struct Message {
     #[prost(bytes = "bytes", tag = "12")]
     pub limit_key: ::prost::bytes::Bytes,
     /// See Unique.
-    #[prost(message, optional, tag = "13")]
-    pub unique: ::core::option::Option<Unique>,
+    #[prost(message, optional, boxed, tag = "13")]
+    pub unique: ::core::option::Option<::prost::alloc::boxed::Box<Unique>>,
     /// Ends after so long if it still waits; at most ten years. Not together with `expires_at_ms`.
     #[prost(uint64, optional, tag = "14")]
     pub ttl_ms: ::core::option::Option<u64>,
@@ -114,8 +114,8 @@ pub struct Message {
     #[prost(message, repeated, tag = "23")]
     pub chain: ::prost::alloc::vec::Vec<Step>,
     /// What follows instead when it, or a step, fails.
-    #[prost(message, optional, tag = "24")]
-    pub on_failure: ::core::option::Option<Step>,
+    #[prost(message, optional, boxed, tag = "24")]
+    pub on_failure: ::core::option::Option<::prost::alloc::boxed::Box<Step>>,
 }
 /// A step of a chain: the fields of a message that stands for itself, and its queue.
 #[derive(Clone, PartialEq, ::prost::Message)]

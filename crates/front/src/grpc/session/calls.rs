@@ -5,15 +5,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Send as SendCommand, SettleItem, Settlement};
+use sluice_engine::command::{Send as SendCommand, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use sluice_node::{Node, Sent};
+use sluice_node::{Node, Sending, Sent};
 use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
 use super::attach::Attached;
-use super::decode::{Plain, as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
+use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
+use super::plain::Plain;
 use super::reading::PATH;
 use crate::access::{Caller, Peer, Right};
 use crate::digest::send_digest;
@@ -22,7 +23,7 @@ use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
 use crate::http::permit::Asking;
-use crate::http::send::{Batch, allow_onward};
+use crate::http::send::{Batch, allow_onward, allow_queues};
 use crate::http::settle::{Refused, Settlements, in_order};
 
 /// The answer to a frame, or to several.
@@ -88,34 +89,43 @@ impl Calls {
         self.asking().allow_messages(self.node(), self.namespace, Right::Receive, ids).await
     }
 
+    /// Sends what is more than plain.
     pub(super) fn send(&self, number: u64, send: SendMany) -> Answering {
         let calls = self.clone();
         answering(number, async move {
-            if let Some(plain) = Plain::read(&send.messages) {
-                return calls.send_items(&send, &plain.items()).await;
-            }
             let json = send_as_json(&send)?;
             let batch = Batch::read(&json, calls.node().limits())?;
             let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
             let steps = batch.steps(&headers, &tags, &plain);
             let chains = batch.chains(&steps);
             let options = batch.chained(plain.clone(), &chains);
-            calls.send_items(&send, &batch.items(&headers, &tags, &options)).await
+            let items = batch.items(&headers, &tags, &options);
+            let queue = text(&send.queue, "queue")?;
+            allow_onward(calls.asking(), calls.node(), calls.namespace, items.iter()).await?;
+            let sending = calls.begin_send(queue, &send.idempotency_key, &items)?;
+            Ok(Done::Sent(sending.done().await?))
         })
     }
 
-    async fn send_items(
+    pub(super) fn send_plain(&self, number: u64, plain: &Plain<'_>) -> Result<Answering, ApiError> {
+        let items = plain.items();
+        if !self.caller.may_everywhere(Right::Send, &self.name) {
+            allow_queues(self.asking(), items.iter())?;
+        }
+        let sending = self.begin_send(plain.queue, plain.idempotency_key, &items)?;
+        Ok(answering(number, async move { Ok(Done::Sent(sending.done().await?)) }))
+    }
+
+    fn begin_send(
         &self,
-        send: &SendMany,
-        items: &[sluice_engine::command::SendItem<'_>],
-    ) -> Result<Done, ApiError> {
+        queue: &str,
+        idempotency_key: &[u8],
+        items: &[SendItem<'_>],
+    ) -> Result<Sending, ApiError> {
         if items.is_empty() {
             return Err(Fault::invalid("expected at least one message").inside("messages").into());
         }
-        let queue = text(&send.queue, "queue")?;
         self.asking().allow_queue(Right::Send, queue)?;
-        allow_onward(self.asking(), self.node(), self.namespace, items).await?;
-        let idempotency_key = send.idempotency_key.as_ref();
         if idempotency_key.len() > IDEMPOTENCY_KEY_BYTES_MAX
             || !idempotency_key.iter().all(|byte| (0x20..0x7f).contains(byte))
         {
@@ -125,7 +135,7 @@ impl Calls {
         let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
         let namespace = self.namespace;
         let send = SendCommand { namespace, queue, idempotency_key, request_digest, items };
-        Ok(Done::Sent(self.node().send(&send).await?))
+        Ok(self.node().begin_send(&send)?)
     }
 
     pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Answering {

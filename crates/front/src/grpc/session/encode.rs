@@ -1,18 +1,14 @@
 //! Frames of the server, written straight into what waits for the connection.
 
-use bytes::{BufMut as _, BytesMut};
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::error::FieldValue;
 use sluice_engine::id::Receipt;
 use sluice_node::{Delivered, Sent};
 
-use crate::grpc::wire::{put_bytes, put_number};
+use crate::grpc::wire::{put_bytes, put_message, put_number};
 use crate::http::errors::ApiError;
 use crate::http::receive::with_added;
-
-/// Bytes of a length that is written before it is known: numbers may be longer than they have to be.
-const LENGTH_BYTES: usize = 4;
 
 /// Fields of `ServerFrame`.
 mod frame {
@@ -25,63 +21,63 @@ mod frame {
 }
 
 /// `Deliveries`.
-pub(super) fn deliveries(out: &mut BytesMut, consumer: u32, messages: &[Delivered]) {
-    nested(out, frame::DELIVERIES, |out| {
+pub(super) fn deliveries(out: &mut Vec<u8>, consumer: u32, messages: &[Delivered]) {
+    put_message(out, frame::DELIVERIES, |out| {
         put_number(out, 1, consumer.into());
         for message in messages {
-            nested(out, 2, |out| delivered(out, message));
+            put_message(out, 2, |out| delivered(out, message));
         }
     });
 }
 
 /// `Cancellations`.
-pub(super) fn cancellations(out: &mut BytesMut, consumer: u32, receipts: &[Receipt]) {
-    nested(out, frame::CANCELLATIONS, |out| {
+pub(super) fn cancellations(out: &mut Vec<u8>, consumer: u32, receipts: &[Receipt]) {
+    put_message(out, frame::CANCELLATIONS, |out| {
         put_number(out, 1, consumer.into());
         receipts.iter().for_each(|receipt| put_bytes(out, 2, &receipt.to_text()));
     });
 }
 
 /// `Draining`.
-pub(super) fn draining(out: &mut BytesMut, grace_ms: u64) {
-    nested(out, frame::DRAINING, |out| put_number(out, 1, grace_ms));
+pub(super) fn draining(out: &mut Vec<u8>, grace_ms: u64) {
+    put_message(out, frame::DRAINING, |out| put_number(out, 1, grace_ms));
 }
 
 /// `KeepAlive`.
-pub(super) fn keep_alive(out: &mut BytesMut) {
-    nested(out, frame::KEEP_ALIVE, |_| {});
+pub(super) fn keep_alive(out: &mut Vec<u8>) {
+    put_message(out, frame::KEEP_ALIVE, |_| {});
 }
 
 /// `Detached`.
-pub(super) fn detached(out: &mut BytesMut, consumer: u32) {
-    nested(out, frame::DETACHED, |out| put_number(out, 1, consumer.into()));
+pub(super) fn detached(out: &mut Vec<u8>, consumer: u32) {
+    put_message(out, frame::DETACHED, |out| put_number(out, 1, consumer.into()));
 }
 
 /// `FrameResult` of a frame that was refused as a whole.
-pub(super) fn refused(out: &mut BytesMut, number: u64, error: &ApiError) {
-    nested(out, frame::RESULT, |out| {
+pub(super) fn refused(out: &mut Vec<u8>, number: u64, error: &ApiError) {
+    put_message(out, frame::RESULT, |out| {
         put_number(out, 1, number);
-        nested(out, 2, |out| {
+        put_message(out, 2, |out| {
             put_bytes(out, 1, error.code().as_bytes());
             put_bytes(out, 2, error.message().as_bytes());
             for (name, value) in error.details() {
-                nested(out, 3, |out| entry(out, &name, &value));
+                put_message(out, 3, |out| entry(out, &name, &value));
             }
         });
     });
 }
 
 /// `FrameResult` with what became of each item.
-pub(super) fn results(out: &mut BytesMut, number: u64, results: &[Result<(), Error>]) {
-    nested(out, frame::RESULT, |out| {
+pub(super) fn results(out: &mut Vec<u8>, number: u64, results: &[Result<(), Error>]) {
+    put_message(out, frame::RESULT, |out| {
         put_number(out, 1, number);
         for (item, result) in results.iter().enumerate() {
             let Err(error) = result else { continue };
-            nested(out, 3, |out| {
+            put_message(out, 3, |out| {
                 put_number(out, 1, item as u64);
                 match error {
                     Error::AlreadySettled { .. } => put_number(out, 2, 1),
-                    error => nested(out, 3, |out| item_error(out, error)),
+                    error => put_message(out, 3, |out| item_error(out, error)),
                 }
             });
         }
@@ -89,8 +85,8 @@ pub(super) fn results(out: &mut BytesMut, number: u64, results: &[Result<(), Err
 }
 
 /// `FrameResult` of a send.
-pub(super) fn sent(out: &mut BytesMut, number: u64, sent: &Sent) {
-    nested(out, frame::RESULT, |out| {
+pub(super) fn sent(out: &mut Vec<u8>, number: u64, sent: &Sent) {
+    put_message(out, frame::RESULT, |out| {
         put_number(out, 1, number);
         sent.ids().for_each(|id| put_bytes(out, 4, &id.to_text()));
         if sent.duplicate {
@@ -102,24 +98,24 @@ pub(super) fn sent(out: &mut BytesMut, number: u64, sent: &Sent) {
     });
 }
 
-fn item_error(out: &mut BytesMut, error: &Error) {
+fn item_error(out: &mut Vec<u8>, error: &Error) {
     put_bytes(out, 1, error.code().as_bytes());
     put_bytes(out, 2, error.to_string().as_bytes());
     error.fields(|name, value| {
-        nested(out, 3, |out| match value {
+        put_message(out, 3, |out| match value {
             FieldValue::Text(text) => entry(out, name, text),
             FieldValue::Number(number) => entry(out, name, &number.to_string()),
         });
     });
 }
 
-fn entry(out: &mut BytesMut, name: &str, value: &str) {
+fn entry(out: &mut Vec<u8>, name: &str, value: &str) {
     put_bytes(out, 1, name.as_bytes());
     put_bytes(out, 2, value.as_bytes());
 }
 
 /// `Delivered`.
-fn delivered(out: &mut BytesMut, message: &Delivered) {
+fn delivered(out: &mut Vec<u8>, message: &Delivered) {
     // What the node hands out was verified and was written by the engine's own encoder.
     let Some(blob) = MessageBlob::parse(&message.blob) else { return };
     let delivery = &message.delivery;
@@ -129,7 +125,8 @@ fn delivered(out: &mut BytesMut, message: &Delivered) {
     put_bytes(out, 4, blob.payload);
     put_text(out, 5, blob.content_type);
     let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
-    with_added(blob.headers(), added).for_each(|(name, value)| nested(out, 6, |out| entry(out, name, value)));
+    with_added(blob.headers(), added)
+        .for_each(|(name, value)| put_message(out, 6, |out| entry(out, name, value)));
     if let Some(tagged) = message.tagged() {
         tagged.tags().for_each(|tag| put_bytes(out, 7, tag.as_bytes()));
     }
@@ -160,22 +157,8 @@ fn delivered(out: &mut BytesMut, message: &Delivered) {
     }
 }
 
-fn put_text(out: &mut BytesMut, field: u32, text: &str) {
+fn put_text(out: &mut Vec<u8>, field: u32, text: &str) {
     if !text.is_empty() {
         put_bytes(out, field, text.as_bytes());
-    }
-}
-
-/// Appends a field that is a message, whose length is known only when it is written.
-fn nested(out: &mut BytesMut, field: u32, write: impl FnOnce(&mut BytesMut)) {
-    out.put_u8((field << 3 | 2) as u8);
-    let at = out.len();
-    out.put_bytes(0, LENGTH_BYTES);
-    write(out);
-    let length = out.len() - at - LENGTH_BYTES;
-    debug_assert!(length < 1 << (7 * LENGTH_BYTES), "limits keep frames far below 256 MiB");
-    for (place, byte) in out[at..at + LENGTH_BYTES].iter_mut().enumerate() {
-        let more = if place + 1 < LENGTH_BYTES { 0x80 } else { 0 };
-        *byte = (length >> (7 * place)) as u8 & 0x7f | more;
     }
 }

@@ -1,6 +1,6 @@
 //! A session: one stream of frames each way, as `proto/sluice/v1/session.proto` tells.
 //!
-//! One task reads the client's frames and gives their answers (`calls`, `attach`, `decode`), those for one consumer in their
+//! One task reads the client's frames and gives their answers (`calls`, `attach`, `decode`, `plain`), those for one consumer in their
 //! order (`consumers`); each consumer that is attached has another,
 //! which hands its messages on (`delivering`); both write frames (`encode`) into what the connection takes from (`outbox`). No
 //! message has a task or channel of its own, and nothing waits in order to fill a frame: what gathers while the connection is
@@ -13,7 +13,9 @@ mod decode;
 mod delivering;
 mod encode;
 mod outbox;
+mod plain;
 mod reading;
 
-pub(super) use decode::{Plain, as_json, send_as_json};
+pub(super) use decode::{as_json, send_as_json};
+pub(super) use plain::Plain;
 pub(super) use reading::{PATH, open};

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::HeaderMap;
 use http_body::{Body, Frame};
 use sluice_engine::id::Receipt;
-use sluice_proto::framing::frame_with;
+use sluice_proto::framing::Framer;
 use tokio::sync::Notify;
 
 /// Bytes that wait above which no deliveries are added.
@@ -32,7 +32,7 @@ pub(super) struct Outbox {
 
 #[derive(Debug)]
 struct State {
-    waiting: BytesMut,
+    waiting: Framer,
     /// Bytes that the connection has taken so far.
     taken: u64,
     /// Deliveries that it has not taken: where each begins, whose it is, and which.
@@ -47,7 +47,7 @@ struct State {
 impl Outbox {
     pub(super) fn new() -> Arc<Outbox> {
         let state = State {
-            waiting: BytesMut::new(),
+            waiting: Framer::default(),
             taken: 0,
             unsent: VecDeque::new(),
             trailers: None,
@@ -59,7 +59,7 @@ impl Outbox {
     }
 
     /// Appends one frame.
-    pub(super) fn add(&self, encode: impl FnOnce(&mut BytesMut)) {
+    pub(super) fn add(&self, encode: impl FnOnce(&mut Vec<u8>)) {
         self.add_deliveries(0, std::iter::empty(), encode);
     }
 
@@ -68,12 +68,12 @@ impl Outbox {
         &self,
         consumer: u32,
         receipts: impl Iterator<Item = Receipt>,
-        encode: impl FnOnce(&mut BytesMut),
+        encode: impl FnOnce(&mut Vec<u8>),
     ) {
         let mut state = self.state();
         let begins = state.taken + state.waiting.len() as u64;
         state.unsent.extend(receipts.map(|receipt| (begins, consumer, receipt)));
-        frame_with(&mut state.waiting, encode);
+        state.waiting.add(encode);
         state.added_at = Instant::now();
         let reader = state.reader.take();
         drop(state);
@@ -111,6 +111,9 @@ impl Outbox {
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
+        if is_so(&self.state()) {
+            return;
+        }
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Before the look, so that no change is missed after it.
@@ -163,9 +166,8 @@ impl Body for Outgoing {
             state.reader = Some(waking.waker().clone());
             return Poll::Pending;
         }
-        let bytes = state.waiting.len().min(PIECE_BYTES);
-        let piece = state.waiting.split_to(bytes).freeze();
-        state.taken += bytes as u64;
+        let piece = state.waiting.take(PIECE_BYTES);
+        state.taken += piece.len() as u64;
         let taken = state.taken;
         while state.unsent.front().is_some_and(|(begins, ..)| *begins < taken) {
             state.unsent.pop_front();

@@ -13,7 +13,6 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use prost::Message as _;
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
@@ -29,6 +28,7 @@ use super::decode::text;
 use super::delivering::Attached;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
+use super::plain::Plain;
 use crate::access::{Caller, Denied, Peer, Right};
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
@@ -244,7 +244,7 @@ impl Session<'_> {
             return Err(ApiError::new(OUT_OF_ORDER, message));
         }
         self.last_number = number;
-        let relieves = matches!(frame, Ok(Frame::Settle(_) | Frame::Extend(_)));
+        let relieves = matches!(frame, Ok(Said::Other(Frame::Settle(_) | Frame::Extend(_))));
         let caller = match self.who.caller(relieves) {
             Ok(caller) => caller,
             Err(denied) if denied.code == "rate_limited" => return self.refuse(number, denied.into()),
@@ -257,7 +257,7 @@ impl Session<'_> {
             Err(fault) => return self.refuse(number, fault.into()),
         };
         let calls = opened.clone();
-        if let Frame::Settle(settle) = &frame
+        if let Said::Other(Frame::Settle(settle)) = &frame
             && Acks::fit(settle)
         {
             if self.acks.len() + settle.items.len() + settle.acks.len() > self.batch_items() {
@@ -268,6 +268,15 @@ impl Session<'_> {
         }
         // What comes behind others must not overtake them.
         self.settle_gathered();
+        let frame = match frame {
+            Said::Other(frame) => frame,
+            Said::Plain(plain) => {
+                return match calls.send_plain(number, &plain) {
+                    Ok(answering) => self.begin(answering),
+                    Err(error) => self.refuse(number, error),
+                };
+            }
+        };
         match frame {
             Frame::Open(_) => Err(ApiError::new(OUT_OF_ORDER, "the session is open already")),
             Frame::Send(send) => self.begin(calls.send(number, send)),
@@ -337,8 +346,8 @@ impl Session<'_> {
         denied.into()
     }
 
-    fn open(&mut self, number: u64, frame: Frame, caller: Caller) -> Result<(), ApiError> {
-        let Frame::Open(open) = frame else {
+    fn open(&mut self, number: u64, frame: Said<'_>, caller: Caller) -> Result<(), ApiError> {
+        let Said::Other(Frame::Open(open)) = frame else {
             return Err(ApiError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
         };
         let name = match text(&open.namespace, "namespace")? {
@@ -433,16 +442,25 @@ impl Session<'_> {
     }
 }
 
+/// What a frame says.
+enum Said<'f> {
+    Plain(Plain<'f>),
+    Other(Frame),
+}
+
 /// The number of a frame, and what it says; or why nothing is made of it.
-fn read_frame(bytes: &Bytes, limits: &Limits) -> Result<(u64, Read<Frame>), ApiError> {
+fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'f>>), ApiError> {
+    if let Some((number, plain)) = Plain::read(bytes, limits) {
+        return Ok((number, Ok(Said::Plain(plain))));
+    }
     if let Some(TooLong { number, fault }) = check_frame(bytes, limits)? {
         return Ok((number, Err(fault)));
     }
     let decoded =
-        ClientFrame::decode(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
+        ClientFrame::decode_lists(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
     let ClientFrame { number, frame } = decoded;
     match frame {
-        Some(frame) => Ok((number, Ok(frame))),
+        Some(frame) => Ok((number, Ok(Said::Other(frame)))),
         None => Err(Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use sluice_proto::framing::frame;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::*;
@@ -34,9 +34,9 @@ async fn lists_that_are_too_long_are_refused_and_the_session_goes_on() {
 async fn calls_with_too_much_in_them_are_refused() {
     let mut client = Client::connect(start(|_| {}).await).await;
     // Field 1, empty, over and over: as text its last counts.
-    let mut body = BytesMut::new();
+    let mut body = Vec::new();
     sluice_proto::framing::frame_with(&mut body, |out| out.extend_from_slice(&[0x0a, 0].repeat(100_000)));
-    let (code, message, _) = client.post("/sluice.v1.Queues/Purge", body.freeze()).await.unwrap_err();
+    let (code, message, _) = client.post("/sluice.v1.Queues/Purge", body.into()).await.unwrap_err();
     assert_eq!(code, "invalid_argument");
     assert!(message.contains("given once"), "{message}");
 }
@@ -48,12 +48,12 @@ async fn a_large_frame_may_take_as_long_as_a_large_body() {
     let message = Message { payload: vec![7; 256 << 10].into(), ..Message::default() };
     let send = SendMany { queue: "q".into(), messages: vec![message], ..SendMany::default() };
     session.number += 1;
-    let mut out = BytesMut::new();
+    let mut out = Vec::new();
     frame(&ClientFrame { number: session.number, frame: Some(Frame::Send(send)) }, &mut out);
     let rest = out.split_off(250 << 10);
-    session.bytes(out.freeze()).await;
+    session.bytes(out.into()).await;
     // Two seconds more for what is here.
     sleep(Duration::from_millis(800)).await;
-    session.bytes(rest.freeze()).await;
+    session.bytes(rest.into()).await;
     assert_eq!(session.result().await.error, None);
 }

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -84,20 +84,20 @@ impl Session {
     /// Sends a frame; tells its number.
     pub(super) async fn send(&mut self, told: Frame) -> u64 {
         self.number += 1;
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         frame(&ClientFrame { number: self.number, frame: Some(told) }, &mut out);
-        self.bytes(out.freeze()).await;
+        self.bytes(out.into()).await;
         self.number
     }
 
     /// Sends frames in one piece; tells the number of the first.
     pub(super) async fn send_together(&mut self, frames: impl IntoIterator<Item = Frame>) -> u64 {
-        let (mut out, first) = (BytesMut::new(), self.number + 1);
+        let (mut out, first) = (Vec::new(), self.number + 1);
         for told in frames {
             self.number += 1;
             frame(&ClientFrame { number: self.number, frame: Some(told) }, &mut out);
         }
-        self.bytes(out.freeze()).await;
+        self.bytes(out.into()).await;
         first
     }
 
@@ -279,8 +279,12 @@ async fn sends_of_every_kind_are_answered() {
         ordering_key: "o".into(),
         ..Message::default()
     };
-    let ruled =
-        Message { payload: "b".into(), unique: Some(unique), max_attempts: Some(2), ..Message::default() };
+    let ruled = Message {
+        payload: "b".into(),
+        unique: Some(unique.into()),
+        max_attempts: Some(2),
+        ..Message::default()
+    };
     let send = |messages: Vec<Message>, key: &'static str| {
         Frame::Send(SendMany { queue: "q".into(), messages, idempotency_key: key.into() })
     };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -82,9 +82,9 @@ impl Client {
         let path = format!("/sluice.v1.{name}");
         let (input, _) = schema().call(&path).unwrap();
         let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
-        let mut body = BytesMut::new();
+        let mut body = Vec::new();
         frame_with(&mut body, |out| out.extend_from_slice(&message));
-        self.post(&path, body.freeze()).await
+        self.post(&path, body.into()).await
     }
 
     /// Makes a call that answers with a stream.
@@ -92,9 +92,9 @@ impl Client {
         let path = format!("/sluice.v1.{name}");
         let (input, output) = schema().call(&path).unwrap();
         let message = from_json::encode(input, request.to_string().as_bytes()).unwrap();
-        let mut body = BytesMut::new();
+        let mut body = Vec::new();
         frame_with(&mut body, |out| out.extend_from_slice(&message));
-        let request = self.request(&path).body(Full::new(body.freeze())).unwrap();
+        let request = self.request(&path).body(Full::new(body.into())).unwrap();
         let response = self.connection.send_request(request).await.unwrap();
         Frames { body: response.into_body(), deframer: Deframer::new(usize::MAX), output }
     }

@@ -66,7 +66,8 @@ pub(crate) async fn allow_onward<'i>(
     asking.allow_messages(node, namespace, Right::Result, parents.into_iter()).await
 }
 
-fn allow_queues<'i>(
+/// The same of items that wait for no other messages.
+pub(crate) fn allow_queues<'i>(
     asking: Asking<'_>,
     items: impl IntoIterator<Item = &'i SendItem<'i>>,
 ) -> Result<(), ApiError> {
