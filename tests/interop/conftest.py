@@ -79,12 +79,17 @@ def stack(certificates):
         yield Listening(int(process.stdout.readline().rsplit(":", 1)[1]), certificates)
 
 
-def serve(folder: pathlib.Path, certificates: pathlib.Path) -> tuple[subprocess.Popen, Listening]:
-    """`sluice serve`, in memory."""
-    tls = [f"--tls-cert={certificates / 'server.pem'}", f"--tls-key={certificates / 'server.key'}"]
-    command = [sluice(), "serve", "--json", "--memory", "--listen=127.0.0.1:0", *tls]
+def begin_to_serve(folder: pathlib.Path, *options: str) -> tuple[subprocess.Popen, int]:
+    """`sluice serve`, in memory, and its port."""
+    command = [sluice(), "serve", "--json", "--memory", "--listen=127.0.0.1:0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env={"HOME": str(folder)})
-    port = int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
+    return process, int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
+
+
+def serve(folder: pathlib.Path, certificates: pathlib.Path) -> tuple[subprocess.Popen, Listening]:
+    """The same, over TLS."""
+    tls = [f"--tls-cert={certificates / 'server.pem'}", f"--tls-key={certificates / 'server.key'}"]
+    process, port = begin_to_serve(folder, *tls)
     return process, Listening(port, certificates)
 
 

@@ -7,7 +7,7 @@ import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
-from conftest import PATTERN, need, run
+from conftest import PATTERN, begin_to_serve, ended, need, run
 from raw import Raw, flood_of_continuations
 
 KIB = 1_024
@@ -117,11 +117,27 @@ def test_events_come_as_they_happen(connect):
     assert connection.ask("/v1/status").status == 200
 
 
+CURL = ["curl", "--silent", "--show-error", "--fail", "--max-time", "30"]
+
+
+def exchange(curl: list[str], url: str, version: str, told: bytes):
+    """Sends a payload and receives it."""
+    sends = ["--write-out", "\n%{http_version}", "--data-binary", "@-", f"{url}/v1/queues/curl/messages/raw"]
+    answer = run(*curl, version, *sends, stdin=PATTERN[:100_000])
+    assert answer.rsplit(b"\n", 1)[1] == told
+    assert run(*curl, version, "-X", "POST", f"{url}/v1/queues/curl/receive/raw") == PATTERN[:100_000]
+
+
 def test_curl_speaks_either_version(server):
-    curl = [need("curl"), "--silent", "--show-error", "--fail", "--max-time", "30", "--cacert", server.ca]
-    for version, told in (("--http1.1", b"1.1"), ("--http2", b"2")):
-        queue = f"{server.url}/v1/queues/curl"
-        answer = run(*curl, version, "--write-out", "\n%{http_version}", "--data-binary", "@-", f"{queue}/messages/raw",
-                     stdin=PATTERN[:100_000])
-        assert answer.rsplit(b"\n", 1)[1] == told
-        assert run(*curl, version, "-X", "POST", f"{queue}/receive/raw") == PATTERN[:100_000]
+    need("curl")
+    for version, told in [("--http1.1", b"1.1"), ("--http2", b"2")]:
+        exchange([*CURL, "--cacert", server.ca], server.url, version, told)
+
+
+def test_curl_speaks_either_version_in_clear_text(tmp_path):
+    need("curl")
+    process, port = begin_to_serve(tmp_path)
+    with ended(process):
+        # An upgrade is offered, and passed over.
+        for version, told in [("--http1.0", b"1"), ("--http1.1", b"1.1"), ("--http2", b"1.1"), ("--http2-prior-knowledge", b"2")]:
+            exchange(CURL, f"http://127.0.0.1:{port}", version, told)
