@@ -22,6 +22,9 @@ pub(super) struct Block {
 /// Storage that is kept from one block to the next, in bytes.
 const KEPT_BYTES: usize = 16 << 10;
 
+/// The largest block that is remembered. Those that come again are short, since their fields are in tables.
+const REPEATED_BYTES: usize = 256;
+
 impl Block {
     /// The stream whose block is not whole yet.
     pub(super) fn stream(&self) -> Option<u32> {
@@ -84,25 +87,24 @@ impl Connection {
         event
     }
 
-    /// A whole block. It is decoded whatever becomes of its stream, since the table has to be kept in step (RFC 9113 §4.3).
+    /// A whole block. It is decoded whatever becomes of its stream, since the table has to be kept in step (RFC 9113 §4.3); but for
+    /// one that is the same as the last, which clients send that ask for the same again and again.
     fn on_block<'a>(&mut self, bytes: &[u8]) -> Result<Option<Event<'a>>, Fault> {
         let id = std::mem::take(&mut self.block.id);
         self.block.continued = 0;
-        let too_large = match self.decoder.decode(bytes, &mut self.fields) {
-            Ok(()) => false,
-            Err(DecodeError::ListTooLarge { .. }) => true,
-            Err(DecodeError::Compression(_)) => {
-                return Err(Fault::connection(
-                    ErrorCode::COMPRESSION_ERROR,
-                    "a header block cannot be decoded",
-                ));
-            }
-        };
+        let repeats = bytes == self.repeated && !bytes.is_empty();
+        let changes = self.decoder.changes();
+        let too_large = !repeats && self.decode(bytes)?;
         if let Some(slot) = self.streams.slot(id) {
             return self.on_trailers(slot, too_large).map(Some);
         }
         if id > self.last_stream {
-            return self.on_request(id, too_large);
+            let event = self.on_request(id, too_large, repeats)?;
+            let comes_again = event.is_some() && changes == self.decoder.changes();
+            if comes_again && !repeats && bytes.len() <= REPEATED_BYTES {
+                self.repeated.extend_from_slice(bytes);
+            }
+            return Ok(event);
         }
         match self.streams.how_ended(id) {
             Some(Ended::ByUs) => self.count_answer(Costly::LateFrame).map(|()| None),
@@ -112,6 +114,18 @@ impl Connection {
             None => {
                 let what = "a stream is opened with a lower id than one before";
                 Err(Fault::connection(ErrorCode::PROTOCOL_ERROR, what))
+            }
+        }
+    }
+
+    /// Decodes a block. True: the list is too large.
+    fn decode(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
+        self.repeated.clear();
+        match self.decoder.decode(bytes, &mut self.fields) {
+            Ok(()) => Ok(false),
+            Err(DecodeError::ListTooLarge { .. }) => Ok(true),
+            Err(DecodeError::Compression(_)) => {
+                Err(Fault::connection(ErrorCode::COMPRESSION_ERROR, "a header block cannot be decoded"))
             }
         }
     }
@@ -142,8 +156,13 @@ impl Connection {
         Ok(Event::Trailers { stream: self.streams.key(slot) })
     }
 
-    /// The block that opens a stream (RFC 9113 §5.1.1, §5.1.2, §8.3.1).
-    fn on_request<'a>(&mut self, id: u32, too_large: bool) -> Result<Option<Event<'a>>, Fault> {
+    /// The block that opens a stream (RFC 9113 §5.1.1, §5.1.2, §8.3.1); is it the last one again, it is known to be right.
+    fn on_request<'a>(
+        &mut self,
+        id: u32,
+        too_large: bool,
+        repeats: bool,
+    ) -> Result<Option<Event<'a>>, Fault> {
         self.last_stream = id;
         if self.drain == Drain::Final {
             // The peer knows from GOAWAY that nothing is done for it (RFC 9113 §6.8).
@@ -160,8 +179,11 @@ impl Connection {
         if too_large {
             return self.refuse_large(id, end);
         }
-        let checked = request::check_request(&self.fields)
-            .map_err(|what| Fault::stream(id, ErrorCode::PROTOCOL_ERROR, what))?;
+        if !repeats {
+            self.request = request::check_request(&self.fields)
+                .map_err(|what| Fault::stream(id, ErrorCode::PROTOCOL_ERROR, what))?;
+        }
+        let checked = self.request;
         if end && checked.content_length.is_some_and(|length| length > 0) {
             let what = "there is no body, although content-length says so";
             return Err(Fault::stream(id, ErrorCode::PROTOCOL_ERROR, what));
@@ -178,7 +200,6 @@ impl Connection {
         if let Some(priority) = self.early_priorities.take(id).or(checked.priority) {
             stream.priority = priority;
         }
-        self.request = checked;
         Ok(Some(Event::Request { stream: self.streams.key(slot), end }))
     }
 

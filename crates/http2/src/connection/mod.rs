@@ -98,6 +98,8 @@ pub struct Connection {
     fields: HeaderArena,
     /// What is known about the request in `fields`.
     request: Checked,
+    /// The block that gave `fields` and `request`, if it would give them again; else nothing.
+    repeated: Vec<u8>,
     /// A header block that is not whole yet.
     block: Block,
     /// Priorities of streams that are still to be opened.
@@ -139,6 +141,7 @@ impl Connection {
             encoder: Encoder::new(),
             fields: HeaderArena::new(),
             request: Checked::default(),
+            repeated: Vec::new(),
             block: Block::default(),
             early_priorities: receive::EarlyPriorities::default(),
             output,

@@ -95,6 +95,8 @@ impl Connection {
             Frame::SettingsAck => {
                 self.deadlines.settings_acknowledged();
                 self.decoder.settings_acknowledged();
+                // The next block may have to begin otherwise.
+                self.repeated.clear();
             }
             Frame::Ping { ack, payload } => self.on_ping(ack, payload)?,
             Frame::PriorityUpdate { stream, value } => self.on_priority(stream, value)?,

@@ -73,6 +73,8 @@ pub struct Decoder {
     /// Most that a size update may ask for: the setting, or what was so before, until it is acknowledged.
     table_bytes_max: u32,
     list_bytes_max: u32,
+    /// How often the table has changed.
+    changes: u64,
 }
 
 impl Decoder {
@@ -87,6 +89,7 @@ impl Decoder {
             setting_bytes: max_table_size,
             table_bytes_max: max_table_size.max(DEFAULT_TABLE_BYTES),
             list_bytes_max: max_list_bytes,
+            changes: 0,
         }
     }
 
@@ -94,6 +97,11 @@ impl Decoder {
     /// next block (§4.2).
     pub fn settings_acknowledged(&mut self) {
         self.table_bytes_max = self.setting_bytes;
+    }
+
+    /// How often the table has changed: what changes nothing, means the same when it comes again.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Decodes a whole header block (that of a HEADERS frame with its CONTINUATION frames) into the arena, which is cleared before.
@@ -145,6 +153,7 @@ impl Decoder {
                 return Err(Malformed::TableSize { size_bytes, max_bytes: self.table_bytes_max });
             }
             self.table.set_max_bytes(size_bytes as usize);
+            self.changes += 1;
         }
         if self.table.max_bytes() > self.table_bytes_max as usize {
             return Err(Malformed::MissingSizeUpdate { max_bytes: self.table_bytes_max });
@@ -175,6 +184,7 @@ impl Decoder {
         let (name, value) = list.arena.bytes[start..].split_at(name_end - start);
         if prefix_bits == 6 {
             self.table.insert(0, name, value);
+            self.changes += 1;
         }
         if list.size.count(name, value) {
             list.arena.finish_field(name_end);

@@ -145,6 +145,7 @@ impl Encoder {
     }
 
     /// A block begins with the sizes since the last one: the smallest, which is what was evicted by, and the one that is.
+    #[inline]
     fn tell_sizes(&mut self, out: &mut Vec<u8>) {
         if let Some(smallest) = self.smallest_bytes.take() {
             let bytes = self.table.max_bytes();

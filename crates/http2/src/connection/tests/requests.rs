@@ -102,3 +102,47 @@ fn input_may_be_cut_at_every_byte() {
     let events: Vec<_> = session.iter().flat_map(|&byte| client.send(&[byte])).collect();
     assert_eq!(events, expected);
 }
+
+/// A block that comes again is not decoded again, as long as it means the same.
+#[test]
+fn rfc7541_2_2_the_same_octets_mean_the_same_until_the_table_changes() {
+    let mut client = Client::new();
+    let again = |client: &mut Client, stream| {
+        let events = client.get(stream);
+        assert_eq!(events, [format!("request {stream} GET / end")]);
+    };
+    (1..).step_by(2).take(4).for_each(|stream| again(&mut client, stream));
+    let octets = client.block(GET);
+    assert_eq!(client.connection.repeated, octets);
+
+    // Other requests, trailers and bad ones come in between.
+    assert_eq!(client.post(11), ["request 11 POST /"]);
+    assert_eq!(client.headers(11, flag::END_STREAM, &[(":status", "200")]), ["reset 11 PROTOCOL_ERROR"]);
+    again(&mut client, 13);
+    assert_eq!(client.post(15), ["request 15 POST /"]);
+    again(&mut client, 17);
+    again(&mut client, 19);
+    assert_eq!(client.send_frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 15, &octets).len(), 1);
+    again(&mut client, 21);
+
+    // What was `:authority` is another field, once one more is in the table.
+    client.headers(23, flag::END_STREAM, &and(GET, &[("x-new", "1")]));
+    client.frames();
+    assert_eq!(client.send_frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 25, &octets), NONE);
+    assert_eq!(client.frames(), ["RST_STREAM 25 PROTOCOL_ERROR"]);
+}
+
+/// RFC 7541 §4.2.
+#[test]
+fn rfc7541_4_2_the_same_octets_are_wrong_once_the_table_has_to_be_smaller() {
+    let mut client = Client::silent(Limits { decoder_table_bytes: 0, ..Limits::default() }, EmitMode::Auto);
+    let mut hello = PREFACE.to_vec();
+    write::settings(&mut hello, &[]);
+    client.send(&hello);
+    for stream in [1, 3, 5] {
+        assert_eq!(client.get(stream).len(), 1);
+    }
+    client.send_frame(kind::SETTINGS, flag::ACK, 0, b"");
+    let events = client.get(7);
+    client.assert_closes(&events, ErrorCode::COMPRESSION_ERROR);
+}
