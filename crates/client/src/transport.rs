@@ -12,7 +12,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -29,6 +29,8 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Bytes of a stream that may be on their way without having been read.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+/// Bytes that are read at once where they are encrypted: a record, and more.
+const READ_BYTES: usize = 32 << 10;
 /// After so long in silence a stream's connection is asked for a sign of life, and so long that may take.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -262,6 +264,8 @@ impl Transport {
         stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let connector = if alpn == Alpn::Http2 { &tls.http2 } else { &tls.http1 };
+        // rustls asks for 4 KiB at a time, and each time would be a system call.
+        let stream = BufReader::with_capacity(READ_BYTES, stream);
         match timeout(self.connect_timeout, connector.connect(tls.name.clone(), stream)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
             Ok(Err(e)) => Err(Failure { kind: TransportKind::Tls, reason: tls_reason(&e) }),
