@@ -4,7 +4,7 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::state::{Ended, Place};
+use super::state::{Ended, Message, Place};
 use super::{Apply, Checked, ensure};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
@@ -15,8 +15,9 @@ impl Apply<'_> {
     /// it goes on at once with another slice.
     pub(super) fn follow_timers(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
-        let must = ticked && !goes_on;
+        let now_tick = self.now_us / TICK_US;
         for (tick, id) in self.due() {
+            let must = ticked && !goes_on && tick <= now_tick;
             let place = self.world.messages[&id].place;
             let fired = match (self.view(id), place) {
                 (Err(_), _) if self.is_cancelled(id) || self.may_be_dropped(id) => true,
@@ -37,16 +38,19 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Messages whose timer has come, to the millisecond, in the order of their deadlines.
+    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its key, too, has
+    /// no timer, and goes on from the very microsecond in which its delay is over.
     fn due(&self) -> Vec<(u64, MessageId)> {
         let now_tick = self.now_us / TICK_US;
-        let waiting = self.world.messages.iter().filter_map(|(id, message)| match message.place {
-            Place::Delayed { until_us } | Place::Leased { until_us, .. } => {
-                Some((until_us.div_ceil(TICK_US), *id))
+        let is_due = |message: &Message| match message.place {
+            Place::Delayed { until_us } if until_us <= self.now_us => Some(until_us.div_ceil(TICK_US)),
+            Place::Leased { until_us, .. } => {
+                Some(until_us.div_ceil(TICK_US)).filter(|tick| *tick <= now_tick)
             }
             _ => None,
-        });
-        let mut due: Vec<_> = waiting.filter(|(tick, _)| *tick <= now_tick).collect();
+        };
+        let messages = self.world.messages.iter();
+        let mut due: Vec<_> = messages.filter_map(|(id, message)| Some((is_due(message)?, *id))).collect();
         due.sort_unstable();
         due
     }
