@@ -2,7 +2,7 @@
 //! credit. What a detached consumer did not settle goes back after its time of grace: without counting, unless the consumer was
 //! lost and the delivery had reached it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use sluice_engine::Engine;
 use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
@@ -33,8 +33,8 @@ struct Gone {
     until_us: u64,
     /// The token up to which deliveries had reached it.
     reached: u64,
-    /// What it held then, and until when.
-    held: BTreeMap<MessageId, u64>,
+    /// What it held then and was not extended since.
+    held: BTreeSet<MessageId>,
 }
 
 impl Consumer {
@@ -89,9 +89,19 @@ impl World {
     }
 
     fn detach(&mut self, number: u64, grace_ms: u64, reached: u64) {
-        let (until_us, held) = (self.now_us + grace_ms * 1_000, self.held_by(number).collect());
+        let until_us = self.now_us + grace_ms * 1_000;
+        let held = self.held_by(number).map(|(id, _)| id).collect();
         if let Some(consumer) = self.consumers.get_mut(&number) {
             consumer.gone = Some(Gone { until_us, reached, held });
+        }
+    }
+
+    /// A message was extended: if its consumer was detached before, it keeps it beyond its time of grace.
+    pub(super) fn keep(&mut self, id: MessageId) {
+        let holder = self.messages.get(&id).and_then(Message::hold);
+        let consumer = holder.and_then(|(consumer, _)| self.consumers.get_mut(&consumer));
+        if let Some(gone) = consumer.and_then(|consumer| consumer.gone.as_mut()) {
+            gone.held.remove(&id);
         }
     }
 
@@ -239,16 +249,14 @@ impl Apply<'_> {
             if held.is_empty() {
                 self.world.consumers.remove(&number);
             }
-            for (id, until_us) in held.into_iter().filter(|(_, until_us)| *until_us > gone.until_us) {
+            for (id, _) in held.into_iter().filter(|(_, until_us)| *until_us > gone.until_us) {
                 let shown = self.view(id)?.deadline_us;
                 if shown == Some(gone.until_us) {
                     self.world.shorten(id, gone.until_us);
                     continue;
                 }
-                // What was extended since is its consumer's to keep.
-                let extended = gone.held.get(&id) != Some(&until_us);
                 ensure!(
-                    extended || !must,
+                    !must || !gone.held.contains(&id),
                     "message {id} is leased until {shown:?}, and goes back at {}",
                     gone.until_us
                 );

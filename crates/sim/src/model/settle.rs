@@ -131,5 +131,6 @@ impl Apply<'_> {
         if let Place::Leased { until_us, .. } = &mut message.place {
             *until_us = self.now_us + lease_ms * 1_000;
         }
+        self.world.keep(receipt.id);
     }
 }
