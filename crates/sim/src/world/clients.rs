@@ -202,6 +202,10 @@ impl World {
             return Ok(());
         }
         let engine = server.shard.engine();
+        // Those who wait for a limit's rate are served after a tick, and on a full disk the tick has to wait, too.
+        if engine.next_deadline().is_some_and(|due_us| due_us <= engine.time_us()) {
+            return Ok(());
+        }
         for (tag, wanted) in &self.lanes[self.at].clients.pulls {
             let ready = |name: &str| {
                 engine.queue_id(wanted.namespace, name).is_some_and(|queue| engine.ready_count(queue) > 0)
