@@ -1,10 +1,14 @@
 //! In the steady state a request and its response take nothing from the allocator, besides the response's own bytes.
 
-use std::future::{Future, Ready, ready};
+mod wire;
+
+use std::cell::Cell;
+use std::future::{Ready, ready};
 use std::io;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -12,12 +16,14 @@ use http_body_util::Full;
 use sluice_alloc_count::{Counting, Mode, counts, set_mode};
 use sluice_http2::adapter::{Adapter, Direct, DirectResponse, RequestBody};
 use sluice_http2::connection::RequestHead;
-use sluice_http2::drive::{Driver, Wire};
+use sluice_http2::drive::Driver;
 use sluice_http2::emit::EmitMode;
-use sluice_http2::frame::{PREFACE, flag, kind, write};
+use sluice_http2::frame::{flag, kind, write};
 use sluice_http2::hpack::{Encoded, Encoder, Field};
 use sluice_http2::{Connection, Event, Limits};
 use tower_service::Service;
+
+use wire::{Rounds, turn};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -29,11 +35,9 @@ const ROUNDS: u32 = 100;
 /// Whether allocations are counted is the same for all threads.
 static COUNTING: Mutex<()> = Mutex::new(());
 
-/// What a client says first.
+/// What a client says first; its window is never small.
 fn hello() -> Vec<u8> {
-    let mut hello = PREFACE.to_vec();
-    write::settings(&mut hello, &[]);
-    write::settings_ack(&mut hello);
+    let mut hello = wire::hello(&[]);
     write::window_update(&mut hello, 0, 1 << 24);
     hello
 }
@@ -122,47 +126,6 @@ fn a_request_and_its_response_allocate_nothing() {
     }
 }
 
-/// A client that sends its rounds, each once all before it is answered.
-struct Rounds {
-    rounds: Vec<Vec<u8>>,
-    next: usize,
-    read: usize,
-}
-
-impl Wire for Rounds {
-    fn poll_read(&mut self, _: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
-        let rest = self.rounds.get(self.next).map_or(&[][..], |round| &round[self.read..]);
-        let read = rest.len().min(bytes.len());
-        bytes[..read].copy_from_slice(&rest[..read]);
-        self.read += read;
-        if read == 0 { Poll::Pending } else { Poll::Ready(Ok(read)) }
-    }
-
-    fn poll_write(
-        &mut self,
-        _: &mut Context<'_>,
-        connection: &mut Connection,
-        now_us: u64,
-    ) -> Poll<io::Result<()>> {
-        loop {
-            let bytes = connection.plan(now_us, usize::MAX).len();
-            if bytes == 0 {
-                (self.next, self.read) = (self.next + 1, 0);
-                return Poll::Ready(Ok(()));
-            }
-            connection.wrote(bytes);
-        }
-    }
-
-    fn poll_shutdown(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn written(&self) -> u64 {
-        0
-    }
-}
-
 static CONSTANT: LazyLock<Encoded> =
     LazyLock::new(|| Encoded::new([Field::new("content-type", "application/json")]));
 
@@ -208,17 +171,15 @@ fn a_direct_call_allocates_nothing() {
     for body in [3, 20_000].map(|bytes| Bytes::from(vec![7; bytes])) {
         let mut encoder = Encoder::new();
         let rounds = (0..2 * ROUNDS).map(|number| round(&mut encoder, number));
-        let wire = Rounds { rounds: [hello()].into_iter().chain(rounds).collect(), next: 0, read: 0 };
+        let wire = Rounds::new([hello()].into_iter().chain(rounds), Rc::new(Cell::new(true)));
         let limits = Arc::new(Limits::default());
         let adapter = Adapter::with_direct(NoService, Answers(body.clone()), &limits);
         let make = |now_us| Connection::new(limits, EmitMode::Auto, now_us);
         let mut driver = pin!(Driver::new(wire, adapter, make));
-        let mut context = Context::from_waker(Waker::noop());
-        let mut serve = |rounds: u32| (0..rounds).all(|_| driver.as_mut().poll(&mut context).is_pending());
-        assert!(serve(1 + ROUNDS));
+        turn(&mut driver, 1 + ROUNDS);
         set_mode(Mode::Count);
         let before = counts();
-        assert!(serve(ROUNDS));
+        turn(&mut driver, ROUNDS);
         let taken = counts().since(&before);
         set_mode(Mode::Off);
         // The date, if a second begins, and a table that finds out late that it wants to be larger.

@@ -1,68 +1,31 @@
 //! A connection takes no more memory than its limits say, whatever its client does.
 
+mod wire;
+
+use std::cell::Cell;
 use std::future::{Future, Pending, Ready, pending, ready};
 use std::io;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use sluice_alloc_count::{Counting, Mode, counts, set_mode};
 use sluice_http2::adapter::{Adapter, RequestBody};
-use sluice_http2::drive::{Driver, Wire};
+use sluice_http2::drive::Driver;
 use sluice_http2::emit::EmitMode;
-use sluice_http2::frame::{PREFACE, Setting, flag, kind, write};
+use sluice_http2::frame::{Setting, flag, kind, write};
 use sluice_http2::hpack::Encoder;
 use sluice_http2::{Connection, Limits};
 use tower_service::Service;
 
+use wire::{Rounds, hello, turn};
+
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Gives a script, and takes what is planned or nothing.
-struct Script {
-    bytes: Vec<u8>,
-    read: usize,
-    reads_answers: bool,
-}
-
-impl Wire for Script {
-    fn poll_read(&mut self, _: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
-        let rest = &self.bytes[self.read..];
-        let read = rest.len().min(bytes.len());
-        bytes[..read].copy_from_slice(&rest[..read]);
-        self.read += read;
-        if read == 0 { Poll::Pending } else { Poll::Ready(Ok(read)) }
-    }
-
-    fn poll_write(
-        &mut self,
-        _: &mut Context<'_>,
-        connection: &mut Connection,
-        now_us: u64,
-    ) -> Poll<io::Result<()>> {
-        loop {
-            let bytes = connection.plan(now_us, usize::MAX).len();
-            if bytes == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            if !self.reads_answers {
-                return Poll::Pending;
-            }
-            connection.wrote(bytes);
-        }
-    }
-
-    fn poll_shutdown(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn written(&self) -> u64 {
-        0
-    }
-}
 
 /// Never answers, and keeps every request.
 struct Silent;
@@ -124,9 +87,7 @@ impl Body for Endless {
 
 /// As many requests as a connection may have, with as large heads as they may have, and bodies byte by byte.
 fn greedy_client(limits: &Limits, window: u32) -> Vec<u8> {
-    let mut script = PREFACE.to_vec();
-    write::settings(&mut script, &[Setting::InitialWindowSize(window)]);
-    write::settings_ack(&mut script);
+    let mut script = hello(&[Setting::InitialWindowSize(window)]);
     let mut encoder = Encoder::new();
     let streams: Vec<u32> = (0..limits.streams).map(|index| 1 + 2 * index).collect();
     for &stream in &streams {
@@ -154,16 +115,13 @@ where
     S: Service<Request<RequestBody>, Response = Response<Endless>, Error = io::Error> + Unpin,
     S::Future: Future<Output = io::Result<Response<Endless>>>,
 {
-    let wire = Script { bytes: script, read: 0, reads_answers };
-    let mut context = Context::from_waker(Waker::noop());
+    let wire = Rounds::new([script], Rc::new(Cell::new(reads_answers)));
     set_mode(Mode::Count);
     let before = counts();
     let adapter = Adapter::new(service, limits);
     let mut driver =
         pin!(Driver::new(wire, adapter, |now_us| Connection::new(limits.clone(), EmitMode::Auto, now_us)));
-    for _ in 0..100 {
-        assert!(driver.as_mut().poll(&mut context).is_pending(), "the connection has ended");
-    }
+    turn(&mut driver, 100);
     let held = counts().since(&before).held_bytes;
     set_mode(Mode::Off);
     held as u64
@@ -187,8 +145,6 @@ fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
     }
     assert!(held_requests > 1 << 20 && held_responses > 1 << 20, "{held_requests}, {held_responses}");
 
-    let mut hello = PREFACE.to_vec();
-    write::settings(&mut hello, &[]);
-    let idle = held(hello, true, &limits, Silent);
+    let idle = held(hello(&[]), true, &limits, Silent);
     assert!(idle < 16 << 10, "{idle} bytes while idle");
 }
