@@ -46,7 +46,7 @@ pub struct Limits {
     /// The same of all streams together. Half as much again is kept for small pieces of streams that have nothing else queued and
     /// an open window, so that others which the client does not read cannot silence them.
     pub connection_send_bytes: u32,
-    /// Bytes of answers and heads of responses that wait to be written, after which nothing more is read.
+    /// Bytes of answers and heads of responses that wait to be written, after which nothing more is read and calls do not go on.
     pub backlog_bytes: u32,
     /// Bytes that are planned at once. A multiple of 16 KiB fills the records of TLS.
     pub plan_bytes: u32,
@@ -187,8 +187,8 @@ impl Limits {
 
 impl Limits {
     /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
-    /// service: its futures, what it has read of bodies, and one piece of each body that it makes. With the default limits some
-    /// 9.5 MiB; a connection that had no stream yet takes less than 16 KiB.
+    /// service: its futures, what it has read of bodies, one head of a response, and one piece of each body that it makes. With the
+    /// default limits some 9.5 MiB; a connection that had no stream yet takes less than 16 KiB.
     pub fn connection_bytes_max(&self) -> u64 {
         // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
         let heads = 4 * u64::from(self.connection_header_bytes) + 5 * u64::from(self.header_list_bytes);

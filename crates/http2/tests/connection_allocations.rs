@@ -7,7 +7,7 @@ use std::future::{Ready, ready};
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -23,7 +23,7 @@ use sluice_http2::hpack::{Encoded, Encoder, Field};
 use sluice_http2::{Connection, Event, Limits};
 use tower_service::Service;
 
-use wire::{Rounds, turn};
+use wire::{Rounds, counting_alone, turn};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -31,9 +31,6 @@ static ALLOCATOR: Counting = Counting;
 /// Requests at once, and how often.
 const AT_ONCE: u32 = 32;
 const ROUNDS: u32 = 100;
-
-/// Whether allocations are counted is the same for all threads.
-static COUNTING: Mutex<()> = Mutex::new(());
 
 /// What a client says first; its window is never small.
 fn hello() -> Vec<u8> {
@@ -98,7 +95,7 @@ fn serve(
 
 #[test]
 fn a_request_and_its_response_allocate_nothing() {
-    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _counting = counting_alone();
     let constant = Encoded::new([Field::new("content-type", "application/json")]);
     for body in [3, 20_000].map(|bytes| Bytes::from(vec![7; bytes])) {
         let mut connection = Connection::new(Arc::new(Limits::default()), EmitMode::Auto, 0);
@@ -165,7 +162,7 @@ impl Service<Request<RequestBody>> for NoService {
 
 #[test]
 fn a_direct_call_allocates_nothing() {
-    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _counting = counting_alone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let _entered = runtime.enter();
     for body in [3, 20_000].map(|bytes| Bytes::from(vec![7; bytes])) {

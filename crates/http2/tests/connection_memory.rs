@@ -3,26 +3,29 @@
 mod wire;
 
 use std::cell::Cell;
-use std::future::{Future, Pending, Ready, pending, ready};
+use std::future::{Future, Pending, PollFn, Ready, pending, poll_fn, ready};
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
 use http::{Request, Response};
 use http_body::{Body, Frame};
+use http_body_util::Empty;
 use sluice_alloc_count::{Counting, Mode, counts, set_mode};
-use sluice_http2::adapter::{Adapter, RequestBody};
-use sluice_http2::drive::Driver;
+use sluice_http2::adapter::{Adapter, Direct, DirectResponse, RequestBody};
+use sluice_http2::connection::RequestHead;
+use sluice_http2::drive::{Driver, Handler};
 use sluice_http2::emit::EmitMode;
 use sluice_http2::frame::{Setting, flag, kind, write};
 use sluice_http2::hpack::Encoder;
 use sluice_http2::{Connection, Limits};
 use tower_service::Service;
 
-use wire::{Rounds, hello, turn};
+use wire::{Rounds, counting_alone, hello, turn};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -85,6 +88,51 @@ impl Body for Endless {
     }
 }
 
+/// Answers with large heads and nothing else, as a service and directly. They are made when they are asked for.
+struct Boastful;
+
+type Made<T> = PollFn<fn(&mut Context<'_>) -> Poll<T>>;
+
+fn large_head() -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    static VALUE: LazyLock<HeaderValue> =
+        LazyLock::new(|| HeaderValue::from_maybe_shared("~".repeat(1_024)).expect("a value"));
+    std::iter::repeat_with(|| (header::LINK, VALUE.clone())).take(30)
+}
+
+impl Service<Request<RequestBody>> for Boastful {
+    type Response = Response<Empty<Bytes>>;
+    type Error = io::Error;
+    type Future = Made<io::Result<Response<Empty<Bytes>>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
+        poll_fn(|_| {
+            let mut response = Response::new(Empty::new());
+            large_head().for_each(|(name, value)| {
+                response.headers_mut().append(name, value);
+            });
+            Poll::Ready(Ok(response))
+        })
+    }
+}
+
+impl Direct for Boastful {
+    type Call = Made<DirectResponse>;
+
+    fn takes(&mut self, _: RequestHead<'_>) -> Option<usize> {
+        Some(0)
+    }
+
+    fn call(&mut self, _: RequestHead<'_>, _: &[u8]) -> Option<Self::Call> {
+        Some(poll_fn(|_| {
+            Poll::Ready(DirectResponse { fields: large_head().collect(), ..DirectResponse::default() })
+        }))
+    }
+}
+
 /// As many requests as a connection may have, with as large heads as they may have, and bodies byte by byte.
 fn greedy_client(limits: &Limits, window: u32) -> Vec<u8> {
     let mut script = hello(&[Setting::InitialWindowSize(window)]);
@@ -109,18 +157,16 @@ fn greedy_client(limits: &Limits, window: u32) -> Vec<u8> {
     script
 }
 
-/// Bytes that a connection holds after the script, with a service.
-fn held<S>(script: Vec<u8>, reads_answers: bool, limits: &Arc<Limits>, service: S) -> u64
+/// Bytes that a connection holds after the script, with a handler.
+fn held<H>(script: Vec<u8>, reads_answers: bool, limits: &Arc<Limits>, handler: impl FnOnce() -> H) -> u64
 where
-    S: Service<Request<RequestBody>, Response = Response<Endless>, Error = io::Error> + Unpin,
-    S::Future: Future<Output = io::Result<Response<Endless>>>,
+    H: Handler + Unpin,
 {
     let wire = Rounds::new([script], Rc::new(Cell::new(reads_answers)));
     set_mode(Mode::Count);
     let before = counts();
-    let adapter = Adapter::new(service, limits);
-    let mut driver =
-        pin!(Driver::new(wire, adapter, |now_us| Connection::new(limits.clone(), EmitMode::Auto, now_us)));
+    let connection = |now_us| Connection::new(limits.clone(), EmitMode::Auto, now_us);
+    let mut driver = pin!(Driver::new(wire, handler(), connection));
     turn(&mut driver, 100);
     let held = counts().since(&before).held_bytes;
     set_mode(Mode::Off);
@@ -129,6 +175,7 @@ where
 
 #[test]
 fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
+    let _counting = counting_alone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let _entered = runtime.enter();
     let most = Limits::default().connection_bytes_max();
@@ -137,14 +184,47 @@ fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
     let limits = Arc::new(Limits { connection_receive_bytes: 128 << 10, ..Limits::default() });
     let most = limits.connection_bytes_max();
 
-    let held_requests = held(greedy_client(&limits, 0), true, &limits, Silent);
-    let held_responses = held(greedy_client(&limits, 0), true, &limits, Talkative);
-    let held_unread = held(greedy_client(&limits, 1 << 20), false, &limits, Talkative);
+    let silent = || Adapter::new(Silent, &limits);
+    let talkative = || Adapter::new(Talkative, &limits);
+    let held_requests = held(greedy_client(&limits, 0), true, &limits, silent);
+    let held_responses = held(greedy_client(&limits, 0), true, &limits, talkative);
+    let held_unread = held(greedy_client(&limits, 1 << 20), false, &limits, talkative);
     for held in [held_requests, held_responses, held_unread] {
         assert!(held <= most, "{held} of {most} bytes");
     }
     assert!(held_requests > 1 << 20 && held_responses > 1 << 20, "{held_requests}, {held_responses}");
 
-    let idle = held(hello(&[]), true, &limits, Silent);
+    let idle = held(hello(&[]), true, &limits, silent);
     assert!(idle < 16 << 10, "{idle} bytes while idle");
+}
+
+/// Requests without bodies, as many as a connection may have at once.
+fn asking_client(limits: &Limits) -> Vec<u8> {
+    let mut script = hello(&[]);
+    let mut encoder = Encoder::new();
+    for stream in (0..limits.streams).map(|index| 1 + 2 * index) {
+        let head: [(&[u8], &[u8]); 4] =
+            [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/"), (b":authority", b"a")];
+        let mut block = Vec::new();
+        encoder.encode(head, &mut block);
+        write::header(&mut script, block.len(), kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream);
+        script.extend(block);
+    }
+    script
+}
+
+#[test]
+fn heads_of_responses_that_nobody_reads_are_bounded_by_bytes_and_not_by_streams() {
+    let _counting = counting_alone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let _entered = runtime.enter();
+    let limits = Arc::new(Limits::default());
+    let of_calls = held(asking_client(&limits), false, &limits, || Adapter::new(Boastful, &limits));
+    let of_direct_calls =
+        held(asking_client(&limits), false, &limits, || Adapter::with_direct(Silent, Boastful, &limits));
+    // What waits, what is planned, and the head that was too much, in buffers that double as they grow; and 256 places.
+    let most = 4 * u64::from(limits.backlog_bytes + limits.plan_bytes) + (1 << 20);
+    for held in [of_calls, of_direct_calls] {
+        assert!(held <= most && most < limits.connection_bytes_max(), "{held} of {most} bytes");
+    }
 }

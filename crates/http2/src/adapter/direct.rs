@@ -134,7 +134,7 @@ where
             let Some(call) = self.direct.call(head, &[]) else { return false };
             exchange.begin_direct(stream, head);
             exchange.direct.start(call);
-            exchange.poll(connection, &mut self.heads.date);
+            self.go_on(connection, stream.slot());
             return true;
         }
         // Only the service tells clients to go on.
@@ -190,7 +190,7 @@ where
         connection.consumed(stream, whole.len());
         self.held -= before;
         place.start(call);
-        exchange.poll(connection, &mut self.heads.date);
+        self.go_on(connection, stream.slot());
         true
     }
 

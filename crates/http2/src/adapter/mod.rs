@@ -52,6 +52,8 @@ where
     /// Streams whose requests the service has not got yet, in order.
     waiting: VecDeque<StreamKey>,
     wakes: Arc<Wakes>,
+    /// Slots whose calls could go on, but for the room that the heads of their responses take.
+    held_up: VecDeque<usize>,
     heads: convert::Heads,
 }
 
@@ -81,6 +83,7 @@ where
             held: 0,
             waiting: VecDeque::new(),
             wakes: Arc::new(Wakes::new(limits.streams as usize)),
+            held_up: VecDeque::new(),
             heads: convert::Heads::default(),
         }
     }
@@ -173,6 +176,24 @@ where
             self.begin(connection, stream, head, end);
         }
     }
+
+    /// Lets a call go on that has just begun: now, or in its turn.
+    fn go_on(&mut self, connection: &mut Connection, slot: usize) {
+        if connection.takes_heads() {
+            self.exchanges[slot].poll(connection, &mut self.heads.date);
+        } else {
+            self.wakes.set(slot);
+        }
+    }
+
+    /// Lets calls go on that were held up. False: some still are, and others have to wait for them, so that each gets its turn.
+    fn release(&mut self, connection: &mut Connection) -> bool {
+        while connection.takes_heads() {
+            let Some(slot) = self.held_up.pop_front() else { return true };
+            self.exchanges[slot].poll(connection, &mut self.heads.date);
+        }
+        self.held_up.is_empty()
+    }
 }
 
 impl<S, B, D> Handler for Adapter<S, B, D>
@@ -218,10 +239,18 @@ where
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
         self.wakes.register(context.waker());
         self.start_calls(context, connection);
+        if !self.release(connection) {
+            return;
+        }
         for word in 0..self.wakes.words() {
             for slot in self.wakes.take(word) {
-                if let Some(exchange) = self.exchanges.get_mut(slot) {
-                    exchange.poll(connection, &mut self.heads.date);
+                if slot >= self.exchanges.len() {
+                    continue;
+                }
+                if connection.takes_heads() {
+                    self.exchanges[slot].poll(connection, &mut self.heads.date);
+                } else {
+                    self.held_up.push_back(slot);
                 }
             }
         }

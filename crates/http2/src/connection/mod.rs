@@ -226,7 +226,13 @@ impl Connection {
 
     /// Whether more should be read: not while answers pile up that the peer does not take.
     pub fn wants_input(&self) -> bool {
-        self.phase != Phase::Closed && self.backlog() < self.limits.backlog_bytes as usize
+        self.phase != Phase::Closed && self.takes_heads()
+    }
+
+    /// Whether heads of responses should be sent now. While they should not, no more is read either, and room for both comes with
+    /// what is planned.
+    pub fn takes_heads(&self) -> bool {
+        self.backlog() < self.limits.backlog_bytes as usize
     }
 
     /// Bytes of answers and heads that wait to be planned.

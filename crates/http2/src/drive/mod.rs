@@ -35,7 +35,8 @@ pub trait Handler {
     /// A stream has room for more of its response.
     fn on_room(&mut self, stream: StreamKey);
 
-    /// Does what can be done now. The task of `context` is to be woken when there is more to do.
+    /// Does what can be done now. The task of `context` is to be woken when there is more to do. What was left because the
+    /// connection [takes no heads](Connection::takes_heads) is asked for again without that.
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection);
 }
 
@@ -110,6 +111,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
                 self.handler.on_event(&mut self.connection, event);
             }
             self.handler.poll(context, &mut self.connection);
+            let was_full = !self.connection.takes_heads();
             let written = self.wire.poll_write(context, &mut self.connection, now_us);
             if reading == Reading::Ended {
                 // Whether the peer has got our last words, it does not tell any more.
@@ -121,8 +123,8 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
                 // All is said; or cannot be, as the wire takes nothing before the end of its handshake.
                 return Poll::Ready(Ok(()));
             }
-            let mut again =
-                reading == Reading::More || (reading == Reading::Held && self.connection.wants_input());
+            // With the room, reading goes on, and so does the handler.
+            let mut again = reading == Reading::More || (was_full && self.connection.takes_heads());
             while let Some(stream) = self.connection.take_roomy() {
                 self.handler.on_room(stream);
                 again = true;

@@ -1,6 +1,7 @@
 //! The stack as a client sees it, through driver and adapter.
 
 mod alike;
+mod backlog;
 mod credit;
 mod differential;
 mod direct;

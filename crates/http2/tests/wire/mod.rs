@@ -5,11 +5,18 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use sluice_http2::Connection;
 use sluice_http2::drive::Wire;
 use sluice_http2::frame::{PREFACE, Setting, write};
+
+/// Has what is counted to itself: whether allocations are counted is the same for all threads.
+pub(crate) fn counting_alone() -> MutexGuard<'static, ()> {
+    static COUNTING: Mutex<()> = Mutex::new(());
+    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a client says first.
 pub(crate) fn hello(settings: &[Setting]) -> Vec<u8> {
