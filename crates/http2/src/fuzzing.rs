@@ -107,7 +107,9 @@ impl Session {
             }
             // The streams may be answered already, and then are not counted as open here.
             Event::Data { .. } | Event::Trailers { .. } | Event::GoAway { .. } => {}
-            Event::Reset { stream, .. } => self.open.retain(|open| *open != stream),
+            Event::Reset { stream, .. } | Event::Stalled { stream, .. } => {
+                self.open.retain(|open| *open != stream)
+            }
             Event::Closed(_) => {
                 self.closed = true;
                 self.open.clear();

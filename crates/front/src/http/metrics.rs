@@ -27,6 +27,10 @@ pub(crate) struct HttpMetrics {
     pub(crate) connections_refused: AtomicU64,
     /// Connections that were cut because the client was slow.
     pub(crate) connections_cut: AtomicU64,
+    /// Answers over HTTP/2 that were cut because the client did not read them.
+    pub(crate) answers_cut: AtomicU64,
+    /// Bodies of requests over HTTP/2 that were cut because the client did not go on with them.
+    pub(crate) bodies_cut: AtomicU64,
     /// Connections that came to no TLS.
     pub(crate) handshakes_failed: AtomicU64,
     /// Connections that were turned away because their address has too many.
@@ -62,6 +66,8 @@ impl Default for HttpMetrics {
             connections: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             connections_cut: AtomicU64::new(0),
+            answers_cut: AtomicU64::new(0),
+            bodies_cut: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
             address_full: AtomicU64::new(0),
             address_banned: AtomicU64::new(0),

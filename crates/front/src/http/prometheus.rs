@@ -125,6 +125,18 @@ fn write_http(page: &mut Page, context: &Context) {
             metrics.connections_cut.load(Ordering::Relaxed),
         ),
         (
+            "sluice_http_answers_cut_total",
+            "counter",
+            "Answers over HTTP/2 cut because the client did not read them, while its connection went on.",
+            metrics.answers_cut.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_bodies_cut_total",
+            "counter",
+            "Bodies of requests over HTTP/2 cut because the client did not send them, while its connection went on.",
+            metrics.bodies_cut.load(Ordering::Relaxed),
+        ),
+        (
             "sluice_http_handshakes_failed_total",
             "counter",
             "Connections that came to no TLS: late, in clear text, or with something wrong.",

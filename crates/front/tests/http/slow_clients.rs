@@ -83,6 +83,8 @@ async fn an_answer_over_http2_that_nobody_reads_ends_and_the_others_go_on() {
     assert!(unread.collect().await.is_err(), "the answer was given up");
     assert!(!ended.is_finished());
     assert!(metrics_say(&server, "sluice_http_answer_bytes 0\n").await, "its memory is given back");
+    assert!(metrics_say(&server, "sluice_http_answers_cut_total 1\n").await);
+    assert!(metrics_say(&server, "sluice_http_connections_cut_total 0\n").await);
 }
 
 #[tokio::test]
@@ -125,8 +127,9 @@ async fn a_slow_reader_over_http1_gets_its_answer() {
     assert!(begin.elapsed() > Duration::from_secs(2), "{:?}", begin.elapsed());
 }
 
-/// A request for messages, of a client that acknowledges our settings and says no more.
-fn waiting_request() -> Vec<u8> {
+/// A request for messages, of a client that acknowledges our settings and says no more; with a body of which nothing comes, if that
+/// has a length.
+fn waiting_request(body_bytes: Option<&str>) -> Vec<u8> {
     let mut block = Vec::new();
     let fields = [
         (":method", "POST"),
@@ -134,16 +137,18 @@ fn waiting_request() -> Vec<u8> {
         (":authority", "x"),
         (":path", "/v1/queues/q/receive/raw?wait_ms=9000"),
     ];
+    let fields = fields.into_iter().chain(body_bytes.map(|length| ("content-length", length)));
     Encoder::new().encode(fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut block);
+    let end = if body_bytes.is_none() { flag::END_STREAM } else { 0 };
     let mut frames = Vec::new();
     write::settings_ack(&mut frames);
-    write::header(&mut frames, block.len(), kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1);
+    write::header(&mut frames, block.len(), kind::HEADERS, flag::END_HEADERS | end, 1);
     [frames, block].concat()
 }
 
 #[tokio::test]
 async fn an_http2_client_without_a_sign_of_life_is_cut_and_one_that_waits_is_not() {
-    let begins: [&[u8]; 2] = [b"", &waiting_request()];
+    let begins: [&[u8]; 2] = [b"", &waiting_request(None)];
     for begin in begins {
         assert_silent_client_is_cut(&[HELLO, begin].concat()).await;
     }
@@ -163,4 +168,13 @@ async fn assert_silent_client_is_cut(says: &[u8]) {
     let wait = [("POST", "/v1/queues/q/receive", r#"{"wait_ms":1500}"#)];
     let (answers, ()) = tokio::join!(requests_http2(server.address, &wait), gone);
     assert_eq!(answers[0].status, 200);
+}
+
+#[tokio::test]
+async fn a_body_over_http2_that_nobody_reads_and_that_does_not_come_ends_its_request() {
+    let server = Server::start_with(|http, _| http.body_timeout = Duration::from_millis(100)).await;
+    let mut slow = TcpStream::connect(server.address).await.unwrap();
+    slow.write_all(&[HELLO, &waiting_request(Some("100"))].concat()).await.unwrap();
+    assert!(metrics_say(&server, "sluice_http_bodies_cut_total 1\n").await);
+    assert!(metrics_say(&server, "sluice_http_connections_cut_total 0\n").await);
 }

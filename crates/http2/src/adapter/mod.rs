@@ -124,6 +124,13 @@ where
         exchange.end(Some(code));
     }
 
+    /// Nobody waits for a stream any more.
+    fn on_reset(&mut self, stream: StreamKey, code: ErrorCode) {
+        if self.exchange(stream).is_some() {
+            self.end(stream.slot(), code);
+        }
+    }
+
     /// Keeps streams that end while the service takes nothing from piling up.
     fn forget_ended(&mut self) {
         if self.waiting.len() > self.exchanges.len() {
@@ -222,11 +229,8 @@ where
                     exchange.on_trailers(trailers.ok());
                 }
             }
-            Event::Reset { stream, code } => {
-                if self.exchange(stream).is_some() {
-                    self.end(stream.slot(), code);
-                }
-            }
+            Event::Reset { stream, code } => self.on_reset(stream, code),
+            Event::Stalled { stream, .. } => self.on_reset(stream, ErrorCode::CANCEL),
             Event::Closed(fault) => (0..self.exchanges.len()).for_each(|slot| self.end(slot, fault.code)),
             Event::GoAway { .. } => {}
         }

@@ -1,7 +1,7 @@
 //! What may not take for ever, and when to look.
 
 use super::ending::Drain;
-use super::{Connection, Event};
+use super::{Connection, Event, Half};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::write;
 use crate::limits::{Limits, PROGRESS_BYTES};
@@ -253,11 +253,14 @@ impl Connection {
             any_could |= sends || receives;
             let received_us = stream.receive_progress.since_us.saturating_add(self.limits.body_stall_us);
             let sent_us = stream.send_progress.since_us.saturating_add(self.limits.read_stall_us);
-            if (receives && received_us <= self.now_us) || (sends && sent_us <= self.now_us) {
-                let key = self.streams.key(slot);
-                self.reset(key, ErrorCode::CANCEL);
-                return Some(Event::Reset { stream: key, code: ErrorCode::CANCEL });
-            }
+            let half = match () {
+                () if sends && sent_us <= self.now_us => Half::Response,
+                () if receives && received_us <= self.now_us => Half::Request,
+                () => continue,
+            };
+            let stream = self.streams.key(slot);
+            self.reset(stream, ErrorCode::CANCEL);
+            return Some(Event::Stalled { stream, half });
         }
         self.deadlines.watch_us = if any_could { self.now_us + WATCH_US } else { NEVER };
         None

@@ -36,6 +36,14 @@ pub enum Event<'a> {
         /// Why: the peer's word, or what the peer did wrong.
         code: ErrorCode,
     },
+    /// The same of a stream that was ended here, with CANCEL, because its peer let it stall
+    /// ([`Limits::body_stall_us`](crate::Limits::body_stall_us), [`Limits::read_stall_us`](crate::Limits::read_stall_us)).
+    Stalled {
+        /// The stream.
+        stream: StreamKey,
+        /// What did not go on.
+        half: Half,
+    },
     /// The peer will open no more streams.
     GoAway {
         /// Why.
@@ -43,4 +51,13 @@ pub enum Event<'a> {
     },
     /// The connection is over, and with it every stream. What waits to be written, the peer should still get.
     Closed(Fault),
+}
+
+/// One of the two ways of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// The request, which the peer sends.
+    Request,
+    /// The response, which the peer reads.
+    Response,
 }

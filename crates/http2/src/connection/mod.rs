@@ -45,7 +45,7 @@ use crate::frame::{MAX_31_BITS, PREFACE, Setting, write};
 use crate::hpack::{Decoder, Encoder, HeaderArena};
 use crate::limits::Limits;
 
-pub use event::Event;
+pub use event::{Event, Half};
 pub(crate) use request::KeptHead;
 pub use request::RequestHead;
 pub use send::SendError;

@@ -14,6 +14,7 @@ use sluice_http2::{Connection, Limits};
 use tower_service::Service;
 
 use super::activity::Verdict;
+use super::stalls::CountStalls;
 use super::{Conversation, Served};
 use crate::http::body::{Body, Inbound};
 use crate::http::dispatch::handle;
@@ -51,7 +52,8 @@ impl Served<'_> {
         let limits = Arc::clone(&context.http2_limits);
         let adapter = Adapter::new(calls, &limits);
         let connection = |now_us| Connection::new(limits, EmitMode::Auto, now_us);
-        self.converse(Driver::new(wire, adapter, connection)).await;
+        let handler = CountStalls::new(adapter, &context.metrics);
+        self.converse(Driver::new(wire, handler, connection)).await;
     }
 }
 

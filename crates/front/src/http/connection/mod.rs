@@ -5,12 +5,14 @@
 //! | `preface` | which version a client speaks that does not say so in its handshake |
 //! | `http1` | HTTP/1.1, by hyper |
 //! | `http2` | HTTP/2, by `sluice-http2` |
+//! | `stalls` | counts streams of HTTP/2 whose clients are slow |
 //! | `activity` | what a connection does: which are idle, which are slow |
 
 mod activity;
 mod http1;
 mod http2;
 mod preface;
+mod stalls;
 
 use std::future::Future;
 use std::io;

@@ -133,7 +133,7 @@ fn a_body_of_known_length_that_stops() {
         client.connection.consumed(stream, 1);
         let stalled = client.wait(SECOND_US);
         if !stalled.is_empty() {
-            assert_eq!((time, stalled), (29, vec!["reset 1 CANCEL".to_string()]));
+            assert_eq!((time, stalled), (29, vec!["stalled 1 Request".to_string()]));
             break;
         }
         assert_eq!(events, ["data 1 1"]);
@@ -161,7 +161,7 @@ fn a_body_has_all_its_time_once_we_have_consumed_what_came() {
     let stream = client.streams[0];
     client.connection.consumed(stream, 10_000);
     assert_eq!(client.wait(29 * SECOND_US), NONE);
-    assert_eq!(client.wait(2 * SECOND_US), ["reset 1 CANCEL"]);
+    assert_eq!(client.wait(2 * SECOND_US), ["stalled 1 Request"]);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_body_that_has_no_window_because_of_others_is_not_late() {
     let holder = client.streams[1];
     client.connection.consumed(holder, 64_000);
     assert_eq!(client.wait(29 * SECOND_US), NONE);
-    assert_eq!(client.wait(2 * SECOND_US), ["reset 1 CANCEL"]);
+    assert_eq!(client.wait(2 * SECOND_US), ["stalled 1 Request"]);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_response_that_is_not_taken() {
         client.frames();
         assert_eq!(client.wait(SECOND_US), NONE);
     }
-    assert_eq!(client.wait(SECOND_US), ["reset 1 CANCEL"]);
+    assert_eq!(client.wait(SECOND_US), ["stalled 1 Response"]);
     client.assert_resets(1, ErrorCode::CANCEL);
 }
 
@@ -223,7 +223,7 @@ fn a_response_that_waits_for_its_turn_is_not_late() {
     }
     // From now on it is: nobody takes anything.
     assert_eq!(client.wait(28 * SECOND_US), NONE);
-    assert_eq!(client.wait(4 * SECOND_US), ["reset 1 CANCEL", "reset 3 CANCEL"]);
+    assert_eq!(client.wait(4 * SECOND_US), ["stalled 1 Response", "stalled 3 Response"]);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn responses_that_are_not_taken_because_of_the_connections_window() {
         client.frames();
         assert_eq!(client.wait(SECOND_US), NONE);
     }
-    assert_eq!(client.wait(3 * SECOND_US), ["reset 1 CANCEL", "reset 3 CANCEL"]);
+    assert_eq!(client.wait(3 * SECOND_US), ["stalled 1 Response", "stalled 3 Response"]);
 }
 
 #[test]

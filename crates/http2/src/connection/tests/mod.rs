@@ -199,6 +199,7 @@ impl Client {
                 format!("trailers {}{}", stream.id, tell_fields(self.connection.trailers()))
             }
             Event::Reset { stream, code } => format!("reset {} {code}", stream.id),
+            Event::Stalled { stream, half } => format!("stalled {} {half:?}", stream.id),
             Event::GoAway { code } => format!("goaway {code}"),
             Event::Closed(fault) => format!("closed {}", fault.code),
         }
