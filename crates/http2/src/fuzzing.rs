@@ -106,7 +106,7 @@ impl Session {
                 self.open.push(stream);
             }
             // The streams may be answered already, and then are not counted as open here.
-            Event::Data { .. } | Event::Trailers { .. } | Event::GoAway { .. } => {}
+            Event::Data { .. } | Event::Trailers { .. } | Event::GoAway { .. } | Event::Idle => {}
             Event::Reset { stream, .. } | Event::Stalled { stream, .. } => {
                 self.open.retain(|open| *open != stream)
             }

@@ -188,7 +188,8 @@ impl Limits {
 impl Limits {
     /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
     /// service: its futures, what it has read of bodies, one head of a response, and one piece of each body that it makes. With the
-    /// default limits some 9.5 MiB; a connection that had no stream yet takes less than 16 KiB.
+    /// default limits some 9.5 MiB; a connection that had no stream yet takes less than 16 KiB, and so does one that has had none
+    /// for a second, besides what it keeps for 8 streams at most.
     pub fn connection_bytes_max(&self) -> u64 {
         // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
         let heads = 4 * u64::from(self.connection_header_bytes) + 5 * u64::from(self.header_list_bytes);

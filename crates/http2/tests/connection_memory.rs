@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
@@ -133,6 +134,35 @@ impl Direct for Boastful {
     }
 }
 
+/// Answers with nothing, and counts how often. Its futures are as large as those of a server may be.
+struct Brief(Rc<Cell<u32>>);
+
+impl Service<Request<RequestBody>> for Brief {
+    type Response = Response<Empty<Bytes>>;
+    type Error = io::Error;
+    type Future = Large;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<RequestBody>) -> Large {
+        self.0.set(self.0.get() + 1);
+        Large([0; 4 << 10])
+    }
+}
+
+struct Large([u8; 4 << 10]);
+
+impl Future for Large {
+    type Output = io::Result<Response<Empty<Bytes>>>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        debug_assert_eq!(self.0[0], 0);
+        Poll::Ready(Ok(Response::new(Empty::new())))
+    }
+}
+
 /// As many requests as a connection may have, with as large heads as they may have, and bodies byte by byte.
 fn greedy_client(limits: &Limits, window: u32) -> Vec<u8> {
     let mut script = hello(&[Setting::InitialWindowSize(window)]);
@@ -198,11 +228,10 @@ fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
     assert!(idle < 16 << 10, "{idle} bytes while idle");
 }
 
-/// Requests without bodies, as many as a connection may have at once.
-fn asking_client(limits: &Limits) -> Vec<u8> {
-    let mut script = hello(&[]);
-    let mut encoder = Encoder::new();
-    for stream in (0..limits.streams).map(|index| 1 + 2 * index) {
+/// As many requests without bodies as a connection may have at once, after others.
+fn requests(encoder: &mut Encoder, limits: &Limits, after: u32) -> Vec<u8> {
+    let mut script = Vec::new();
+    for stream in (after..after + limits.streams).map(|index| 1 + 2 * index) {
         let head: [(&[u8], &[u8]); 4] =
             [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/"), (b":authority", b"a")];
         let mut block = Vec::new();
@@ -213,18 +242,59 @@ fn asking_client(limits: &Limits) -> Vec<u8> {
     script
 }
 
+/// A client that says hello, and asks as often as it may.
+fn asking_client(encoder: &mut Encoder, limits: &Limits) -> Vec<u8> {
+    [hello(&[]), requests(encoder, limits, 0)].concat()
+}
+
 #[test]
 fn heads_of_responses_that_nobody_reads_are_bounded_by_bytes_and_not_by_streams() {
     let _counting = counting_alone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let _entered = runtime.enter();
     let limits = Arc::new(Limits::default());
-    let of_calls = held(asking_client(&limits), false, &limits, || Adapter::new(Boastful, &limits));
-    let of_direct_calls =
-        held(asking_client(&limits), false, &limits, || Adapter::with_direct(Silent, Boastful, &limits));
+    let script = || asking_client(&mut Encoder::new(), &limits);
+    let of_calls = held(script(), false, &limits, || Adapter::new(Boastful, &limits));
+    let of_direct_calls = held(script(), false, &limits, || Adapter::with_direct(Silent, Boastful, &limits));
     // What waits, what is planned, and the head that was too much, in buffers that double as they grow; and 256 places.
     let most = 4 * u64::from(limits.backlog_bytes + limits.plan_bytes) + (1 << 20);
     for held in [of_calls, of_direct_calls] {
         assert!(held <= most && most < limits.connection_bytes_max(), "{held} of {most} bytes");
     }
+}
+
+const PAUSE_ROUNDS: usize = 8;
+
+#[test]
+fn an_idle_connection_lets_go_of_what_it_keeps_for_streams() {
+    let _counting = counting_alone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let _entered = runtime.enter();
+    let (limits, mut encoder) = (Arc::new(Limits::default()), Encoder::new());
+    // What a thread keeps for all its connections is there already.
+    held(hello(&[]), true, &limits, || Adapter::new(Silent, &limits));
+    let busy_round = asking_client(&mut encoder, &limits);
+    let next_round = requests(&mut encoder, &limits, limits.streams);
+    // In between nothing comes; it takes several rounds, as deadlines make turns of their own.
+    let rounds = [vec![busy_round], vec![Vec::new(); PAUSE_ROUNDS], vec![next_round]].concat();
+    let wire = Rounds::new(rounds, Rc::new(Cell::new(true)));
+    let answered = Rc::new(Cell::new(0));
+    set_mode(Mode::Count);
+    let before = counts();
+    let adapter = Adapter::new(Brief(answered.clone()), &limits);
+    let connection = |now_us| Connection::new(limits.clone(), EmitMode::Auto, now_us);
+    let mut driver = pin!(Driver::new(wire, adapter, connection));
+    let mut held_after = |pause: Duration, turns: usize| {
+        runtime.block_on(tokio::time::advance(pause));
+        turn(&mut driver, turns as u32);
+        counts().since(&before).held_bytes
+    };
+    let at_first = held_after(Duration::ZERO, 1);
+    let idle = held_after(Duration::from_secs(1), 1);
+    let again = held_after(Duration::ZERO, PAUSE_ROUNDS);
+    set_mode(Mode::Off);
+    assert_eq!(answered.get(), 2 * limits.streams);
+    assert!(at_first > 1 << 20 && again > 1 << 20, "{at_first} and {again} bytes for all streams");
+    assert!(idle < 16 << 10, "{idle} bytes while idle");
 }

@@ -131,6 +131,15 @@ where
         }
     }
 
+    /// Lets go of the places of streams; there is none.
+    fn rest(&mut self) {
+        if self.exchanges.iter().all(|exchange| exchange.stream().is_none()) {
+            self.exchanges = Vec::new();
+            self.waiting = VecDeque::new();
+            self.held_up = VecDeque::new();
+        }
+    }
+
     /// Keeps streams that end while the service takes nothing from piling up.
     fn forget_ended(&mut self) {
         if self.waiting.len() > self.exchanges.len() {
@@ -232,6 +241,7 @@ where
             Event::Reset { stream, code } => self.on_reset(stream, code),
             Event::Stalled { stream, .. } => self.on_reset(stream, ErrorCode::CANCEL),
             Event::Closed(fault) => (0..self.exchanges.len()).for_each(|slot| self.end(slot, fault.code)),
+            Event::Idle => self.rest(),
             Event::GoAway { .. } => {}
         }
     }

@@ -11,6 +11,9 @@ const NEVER: u64 = u64::MAX;
 /// How often streams are looked at that could stall.
 const WATCH_US: u64 = 1_000_000;
 
+/// How long no stream is open before what is kept for streams is let go of.
+const REST_US: u64 = 1_000_000;
+
 /// The ping that asks for a sign of life.
 const LIFE_PING: [u8; 8] = *b"are you?";
 
@@ -26,6 +29,8 @@ pub(super) struct Deadlines {
     settings_ack_us: u64,
     drain_us: u64,
     idle_us: u64,
+    /// When to let go of what is kept for streams.
+    rest_us: u64,
     /// When to ask for a sign of life, and until when there has to be one.
     ask_us: u64,
     life_us: u64,
@@ -47,6 +52,7 @@ impl Deadlines {
             settings_ack_us: NEVER,
             drain_us: NEVER,
             idle_us: NEVER,
+            rest_us: NEVER,
             ask_us: NEVER,
             life_us: NEVER,
             watch_us: NEVER,
@@ -64,7 +70,7 @@ impl Deadlines {
     pub(super) fn preface_came(&mut self, limits: &Limits, now_us: u64) {
         self.preface_us = NEVER;
         self.settings_ack_us = now_us.saturating_add(limits.settings_ack_us);
-        self.idle(limits, now_us);
+        self.idle(limits, false, now_us);
     }
 
     /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a header block, which has
@@ -110,15 +116,17 @@ impl Deadlines {
 
     /// There is a stream.
     pub(super) fn busy(&mut self, limits: &Limits, now_us: u64) {
-        self.idle_us = NEVER;
+        (self.idle_us, self.rest_us) = (NEVER, NEVER);
         if self.ask_us == NEVER && self.life_us == NEVER {
             self.ask_us = now_us.saturating_add(limits.keep_alive_us);
         }
     }
 
-    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough.
-    pub(super) fn idle(&mut self, limits: &Limits, now_us: u64) {
+    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough. `keeps_much`: there is
+    /// something to let go of.
+    pub(super) fn idle(&mut self, limits: &Limits, keeps_much: bool, now_us: u64) {
         self.idle_us = now_us.saturating_add(limits.idle_us);
+        self.rest_us = if keeps_much { now_us + REST_US } else { NEVER };
         (self.ask_us, self.life_us) = (NEVER, NEVER);
     }
 
@@ -136,6 +144,7 @@ impl Deadlines {
             settings_ack_us: NEVER,
             drain_us: NEVER,
             idle_us: NEVER,
+            rest_us: NEVER,
             ask_us: NEVER,
             life_us: NEVER,
             watch_us: NEVER,
@@ -145,10 +154,19 @@ impl Deadlines {
 
     fn first(&self) -> u64 {
         let Self {
-            preface_us, input_us, settings_ack_us, drain_us, idle_us, ask_us, life_us, watch_us, ..
+            preface_us,
+            input_us,
+            settings_ack_us,
+            drain_us,
+            idle_us,
+            rest_us,
+            ask_us,
+            life_us,
+            watch_us,
+            ..
         } = *self;
         let of_all = preface_us.min(input_us).min(settings_ack_us).min(drain_us);
-        of_all.min(idle_us).min(ask_us).min(life_us).min(watch_us)
+        of_all.min(idle_us).min(rest_us).min(ask_us).min(life_us).min(watch_us)
     }
 }
 
@@ -200,6 +218,11 @@ impl Connection {
             if self.drain == Drain::No {
                 self.shut_down(self.now_us);
             }
+        }
+        if self.deadlines.rest_us <= self.now_us {
+            self.deadlines.rest_us = NEVER;
+            self.rest();
+            return Some(Event::Idle);
         }
         if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
     }

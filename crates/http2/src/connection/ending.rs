@@ -72,7 +72,7 @@ impl Connection {
         }
         self.receive.give(held, &mut self.output.ready);
         if self.streams.is_empty() {
-            self.deadlines.idle(&self.limits, self.now_us);
+            self.deadlines.idle(&self.limits, self.keeps_much(), self.now_us);
             if self.peer_leaves {
                 self.finish_drain();
             }

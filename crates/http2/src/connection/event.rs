@@ -44,6 +44,8 @@ pub enum Event<'a> {
         /// What did not go on.
         half: Half,
     },
+    /// No stream has been open for a while: what is kept for streams may go.
+    Idle,
     /// The peer will open no more streams.
     GoAway {
         /// Why.

@@ -34,6 +34,11 @@ impl Block {
     pub(super) fn is_open(&self) -> bool {
         self.id != 0
     }
+
+    /// Lets go of the storage; none is on its way.
+    pub(super) fn rest(&mut self) {
+        self.bytes = Vec::new();
+    }
 }
 
 impl Connection {

@@ -19,6 +19,7 @@
 //! | `send` | responses |
 //! | `ending` | streams and connections that end, well or not |
 //! | `deadlines` | what may not take for ever |
+//! | `rest` | what is let go of when it is idle |
 //! | `guard` | what may not happen too often |
 //! | `streams` | the streams that there are |
 
@@ -30,6 +31,7 @@ mod guard;
 mod header_blocks;
 mod receive;
 mod request;
+mod rest;
 mod send;
 mod streams;
 mod windows;

@@ -189,6 +189,20 @@ impl Streams {
         self.by_id.is_empty()
     }
 
+    /// How many streams have had a place at once.
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Lets go of all places, if none is taken.
+    pub(crate) fn rest(&mut self) {
+        if self.is_empty() {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+            self.by_id = FxHashMap::default();
+        }
+    }
+
     /// The slot of the living stream `id`.
     pub(crate) fn slot(&self, id: u32) -> Option<u32> {
         self.by_id.get(&id).copied()

@@ -95,6 +95,21 @@ impl Output {
         !self.plan.is_empty() || !self.ready.is_empty() || (!self.schedule.is_empty() && self.send_window > 0)
     }
 
+    /// Bytes of storage that are kept from one plan to the next.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.ready.capacity() + self.plan.kept_bytes()
+    }
+
+    /// Lets go of the storage in which nothing waits.
+    pub(crate) fn rest(&mut self) {
+        if self.ready.is_empty() {
+            self.ready = Vec::new();
+        }
+        if self.plan.is_empty() {
+            self.plan = Plan::default();
+        }
+    }
+
     /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those are.
     pub(crate) fn begin_plan(&mut self, bytes_max: usize) {
         self.room = self.plan_bytes.min(bytes_max);

@@ -85,6 +85,11 @@ impl Plan {
         }
     }
 
+    /// Bytes of storage that are kept from one plan to the next.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.scratch.capacity() + self.parts.capacity() * size_of::<Part>()
+    }
+
     /// Begins the next plan with `frames`, which gets the storage of the last one.
     pub(super) fn begin(&mut self, frames: &mut Vec<u8>, by_frame: bool) {
         debug_assert!(self.is_empty());

@@ -295,3 +295,28 @@ fn a_connection_without_streams_ends_in_peace() {
     assert_eq!(client.frames(), ["GOAWAY 1 NO_ERROR"]);
     assert!(client.connection.is_done());
 }
+
+/// Has so many streams open at once, and then none.
+fn ask_and_answer(client: &mut Client, streams: std::ops::Range<u32>) {
+    for stream in streams.clone() {
+        client.get(1 + 2 * stream);
+    }
+    for stream in client.streams.split_off(client.streams.len() - streams.len()) {
+        client.connection.respond(stream, 200, None, [], true).expect("open");
+    }
+    client.frames();
+}
+
+#[test]
+fn who_had_many_streams_is_told_when_there_have_been_none_for_a_while() {
+    let mut client = Client::new();
+    ask_and_answer(&mut client, 0..8);
+    assert_eq!(client.wait(10 * SECOND_US), NONE, "it keeps what few streams need");
+    ask_and_answer(&mut client, 8..17);
+    assert_eq!(client.wait(SECOND_US / 2), NONE);
+    ask_and_answer(&mut client, 17..18);
+    assert_eq!(client.wait(SECOND_US - 1), NONE, "and what is needed again soon");
+    assert_eq!(client.wait(1), ["idle"]);
+    assert_eq!(client.wait(10 * SECOND_US), NONE, "once");
+    ask_and_answer(&mut client, 18..19);
+}

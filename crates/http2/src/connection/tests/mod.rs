@@ -200,6 +200,7 @@ impl Client {
             }
             Event::Reset { stream, code } => format!("reset {} {code}", stream.id),
             Event::Stalled { stream, half } => format!("stalled {} {half:?}", stream.id),
+            Event::Idle => "idle".to_string(),
             Event::GoAway { code } => format!("goaway {code}"),
             Event::Closed(fault) => format!("closed {}", fault.code),
         }
