@@ -106,6 +106,10 @@ pub(crate) const PROGRESS_BYTES: u32 = 4_096;
 /// WINDOW_UPDATE frames that open a window by less are counted ([`Limits::small_windows`]).
 pub(crate) const SMALL_WINDOW_BYTES: u32 = 1_024;
 
+/// The texts of heads are put together in pieces of so many bytes, each of which lasts as long as any text in it: what the head of an
+/// open request may take beside its own bytes.
+pub(crate) const TEXTS_BYTES: usize = 1_024;
+
 /// How many frames of each kind that is counted so a peer may send in answer to one DATA frame, and to how many bytes of it one more.
 pub(crate) const ANSWERS_PER_FRAME: u64 = 4;
 pub(crate) const ANSWER_BYTES: u64 = 1_024;
@@ -188,7 +192,7 @@ impl Limits {
 impl Limits {
     /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
     /// service: its futures, what it has read of bodies, one head of a response, and one piece of each body that it makes. With the
-    /// default limits some 9.5 MiB; a connection that had no stream yet takes less than 16 KiB, and so does one that has had none
+    /// default limits some 9.8 MiB; a connection that had no stream yet takes less than 16 KiB, and so does one that has had none
     /// for a second, besides what it keeps for 8 streams at most.
     pub fn connection_bytes_max(&self) -> u64 {
         // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
@@ -198,7 +202,7 @@ impl Limits {
         let bodies = 2 * u64::from(self.connection_receive_bytes) + sent + sent / 2;
         let blocks = 2 * u64::from(self.header_block_bytes) + 4 * u64::from(self.decoder_table_bytes);
         let output = 4 * (u64::from(self.backlog_bytes) + u64::from(self.plan_bytes));
-        let places = u64::from(self.streams) * 4_096;
+        let places = u64::from(self.streams) * (4_096 + TEXTS_BYTES as u64);
         heads + bodies + blocks + output + places + 2 * u64::from(self.encrypt_ahead_bytes) + (128 << 10)
     }
 }

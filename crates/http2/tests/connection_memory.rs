@@ -209,7 +209,7 @@ fn a_greedy_client_gets_no_more_memory_than_the_limits_say() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let _entered = runtime.enter();
     let most = Limits::default().connection_bytes_max();
-    assert!((9 << 20..10 << 20).contains(&most), "the documentation says some 9.5 MiB, not {most}");
+    assert!((9 << 20..10 << 20).contains(&most), "the documentation says some 9.8 MiB, not {most}");
     // Smaller, since it takes a frame for each byte.
     let limits = Arc::new(Limits { connection_receive_bytes: 128 << 10, ..Limits::default() });
     let most = limits.connection_bytes_max();

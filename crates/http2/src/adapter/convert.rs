@@ -7,6 +7,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
 
+use super::spare::{Maps, Texts};
 use crate::connection::RequestHead;
 use crate::hpack::{Encoded, Field};
 
@@ -23,6 +24,8 @@ pub(super) struct NotHttp;
 pub(super) struct Heads {
     /// The authority of the last request: mostly that of the next, too.
     authority: Option<Authority>,
+    texts: Texts,
+    maps: Maps,
     pub(super) date: Date,
 }
 
@@ -32,8 +35,11 @@ impl Heads {
         let mut request = Request::new(());
         *request.version_mut() = Version::HTTP_2;
         *request.method_mut() = Method::from_bytes(head.method()).map_err(|_| NotHttp)?;
-        *request.uri_mut() = self.uri(&head)?;
-        *request.headers_mut() = fields(|| head.fields())?;
+        let path = head.path().unwrap_or_default();
+        let mut texts =
+            self.texts.join(|| std::iter::once(path).chain(head.fields().map(|(_, value)| value)));
+        *request.uri_mut() = self.uri(&head, texts.split_to(path.len()))?;
+        *request.headers_mut() = self.fields(texts, || head.fields())?;
         if let Some(protocol) = head.protocol() {
             let protocol = HeaderValue::from_bytes(protocol).map_err(|_| NotHttp)?;
             request.extensions_mut().insert(Protocol(protocol));
@@ -41,7 +47,21 @@ impl Heads {
         Ok(request)
     }
 
-    fn uri(&mut self, head: &RequestHead<'_>) -> Result<Uri, NotHttp> {
+    /// The fields of trailers, which `from` gives, the same each time.
+    pub(super) fn trailers<'a, I>(&mut self, from: impl Fn() -> I) -> Result<HeaderMap, NotHttp>
+    where
+        I: Iterator<Item = (&'a [u8], &'a [u8])>,
+    {
+        let values = self.texts.join(|| from().map(|(_, value)| value));
+        self.fields(values, from)
+    }
+
+    /// The fields of a response are sent.
+    pub(super) fn sent(&mut self, fields: HeaderMap) {
+        self.maps.give(fields);
+    }
+
+    fn uri(&mut self, head: &RequestHead<'_>, path: Bytes) -> Result<Uri, NotHttp> {
         let mut parts = http::uri::Parts::default();
         if let Some(authority) = head.authority() {
             parts.authority = Some(self.authority(authority)?);
@@ -50,8 +70,8 @@ impl Heads {
                 parts.scheme = Some(Scheme::try_from(scheme).map_err(|_| NotHttp)?);
             }
         }
-        if let Some(path) = head.path() {
-            parts.path_and_query = Some(PathAndQuery::try_from(path).map_err(|_| NotHttp)?);
+        if head.path().is_some() {
+            parts.path_and_query = Some(PathAndQuery::from_maybe_shared(path).map_err(|_| NotHttp)?);
         }
         Uri::from_parts(parts).map_err(|_| NotHttp)
     }
@@ -65,33 +85,28 @@ impl Heads {
             }
         }
     }
-}
 
-/// The fields that `from` gives, the same each time. Their values share one piece of memory; pieces of a cookie become one (RFC 9113
-/// §8.2.3).
-pub(super) fn fields<'a, I>(from: impl Fn() -> I) -> Result<HeaderMap, NotHttp>
-where
-    I: Iterator<Item = (&'a [u8], &'a [u8])>,
-{
-    let (count, bytes) = from().fold((0, 0), |(count, bytes), (_, value)| (count + 1, bytes + value.len()));
-    let mut values = Vec::with_capacity(bytes);
-    from().for_each(|(_, value)| values.extend_from_slice(value));
-    let mut values = Bytes::from(values);
-
-    let mut map: HeaderMap = HeaderMap::try_with_capacity(count).map_err(|_| NotHttp)?;
-    for (name, value) in from() {
-        let name = HeaderName::from_bytes(name).map_err(|_| NotHttp)?;
-        let mut value = values.split_to(value.len());
-        if name == header::COOKIE
-            && let Some(first) = map.get(header::COOKIE)
-        {
-            value = [first.as_bytes(), b"; ", &value].concat().into();
-            map.remove(header::COOKIE);
+    /// The fields that `from` gives, the same each time, whose values stand in `values` one behind the other. Pieces of a cookie become
+    /// one (RFC 9113 §8.2.3).
+    fn fields<'a, I>(&mut self, mut values: Bytes, from: impl Fn() -> I) -> Result<HeaderMap, NotHttp>
+    where
+        I: Iterator<Item = (&'a [u8], &'a [u8])>,
+    {
+        let mut map = self.maps.take(from().count()).ok_or(NotHttp)?;
+        for (name, value) in from() {
+            let name = HeaderName::from_bytes(name).map_err(|_| NotHttp)?;
+            let mut value = values.split_to(value.len());
+            if name == header::COOKIE
+                && let Some(first) = map.get(header::COOKIE)
+            {
+                value = [first.as_bytes(), b"; ", &value].concat().into();
+                map.remove(header::COOKIE);
+            }
+            let value = HeaderValue::from_maybe_shared(value).map_err(|_| NotHttp)?;
+            map.try_append(name, value).map_err(|_| NotHttp)?;
         }
-        let value = HeaderValue::from_maybe_shared(value).map_err(|_| NotHttp)?;
-        map.try_append(name, value).map_err(|_| NotHttp)?;
+        Ok(map)
     }
-    Ok(map)
 }
 
 /// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2), and what is sensitive as a secret.

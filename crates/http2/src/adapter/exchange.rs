@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body::Body;
 
 use super::body::{RequestBody, Shared};
-use super::convert::{self, Date};
+use super::convert::{self, Heads};
 use super::direct::{DirectPlace, DirectResponse};
 use super::wakes::Wakes;
 use crate::connection::{Connection, RequestHead, SendError, StreamKey};
@@ -151,15 +151,15 @@ where
     C: Future<Output = DirectResponse>,
 {
     /// Goes on as far as possible now.
-    pub(super) fn poll(&mut self, connection: &mut Connection, date: &mut Date) {
+    pub(super) fn poll(&mut self, connection: &mut Connection, heads: &mut Heads) {
         let Some(stream) = self.stream else { return };
         // Lent out, since cloning it costs more than this.
         let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
         let mut context = Context::from_waker(&waker);
         let progress = if self.direct.is_called() {
-            self.go_on_directly(connection, stream, date, &mut context)
+            self.go_on_directly(connection, stream, heads, &mut context)
         } else {
-            self.go_on(connection, stream, date, &mut context)
+            self.go_on(connection, stream, heads, &mut context)
         };
         self.waker = waker;
         if let Incoming::Streamed(shared) = &self.incoming {
@@ -185,7 +185,7 @@ where
         &mut self,
         connection: &mut Connection,
         stream: StreamKey,
-        date: &mut Date,
+        heads: &mut Heads,
         context: &mut Context<'_>,
     ) -> Result<Step, Failed> {
         let Poll::Ready(response) = self.direct.poll(context) else { return Ok(Step::Waits) };
@@ -195,7 +195,7 @@ where
         let mut digits = [0; 20];
         let length =
             (!no_body && !body.is_empty()).then(|| convert::content_length(body.len() as u64, &mut digits));
-        let constant = constant.into_iter().chain([date.field(connection.now_us())]);
+        let constant = constant.into_iter().chain([heads.date.field(connection.now_us())]);
         let fields = convert::to_wire(fields.iter().map(|(name, value)| (name, value))).chain(length);
         connection.respond(stream, status.as_u16(), constant, fields, end)?;
         if !end {
@@ -208,7 +208,7 @@ where
         &mut self,
         connection: &mut Connection,
         stream: StreamKey,
-        date: &mut Date,
+        heads: &mut Heads,
         context: &mut Context<'_>,
     ) -> Result<Step, Failed> {
         let mut step = if self.response.is_some() { Step::Goes } else { Step::Waits };
@@ -216,7 +216,7 @@ where
             && let Poll::Ready(result) = call.poll(context)
         {
             self.call.set(None);
-            step = self.respond(connection, stream, result.map_err(|_| Failed)?, date)?;
+            step = self.respond(connection, stream, result.map_err(|_| Failed)?, heads)?;
         }
         while let Step::Goes = step {
             step = self.send(connection, stream, context)?;
@@ -230,12 +230,12 @@ where
         connection: &mut Connection,
         stream: StreamKey,
         response: Response<B>,
-        date: &mut Date,
+        heads: &mut Heads,
     ) -> Result<Step, Failed> {
         let (head, body) = response.into_parts();
         let no_body = has_no_body(head.status);
         let end = self.is_head_request || no_body || body.is_end_stream();
-        let date = (!head.headers.contains_key(header::DATE)).then(|| date.field(connection.now_us()));
+        let date = (!head.headers.contains_key(header::DATE)).then(|| heads.date.field(connection.now_us()));
         let mut digits = [0; 20];
         let may_have_length = may_have_length(head.status, self.is_connect);
         let adds_length = may_have_length && !no_body && !head.headers.contains_key(header::CONTENT_LENGTH);
@@ -245,6 +245,7 @@ where
             .filter(|field| may_have_length || field.name != b"content-length");
         let fields = fields.chain(length);
         connection.respond(stream, head.status.as_u16(), date, fields, end)?;
+        heads.sent(head.headers);
         if end {
             return Ok(Step::Over);
         }

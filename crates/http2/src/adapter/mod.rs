@@ -10,12 +10,14 @@
 //! | `convert` | heads, from and to the types of `http` |
 //! | `direct` | calls without the types of `http` |
 //! | `exchange` | one call: its request's body, its future, its response |
+//! | `spare` | storage that heads have from others before them |
 //! | `wakes` | which calls can go on |
 
 mod body;
 mod convert;
 mod direct;
 mod exchange;
+mod spare;
 mod wakes;
 
 use std::collections::VecDeque;
@@ -137,6 +139,7 @@ where
             self.exchanges = Vec::new();
             self.waiting = VecDeque::new();
             self.held_up = VecDeque::new();
+            self.heads = convert::Heads::default();
         }
     }
 
@@ -196,7 +199,7 @@ where
     /// Lets a call go on that has just begun: now, or in its turn.
     fn go_on(&mut self, connection: &mut Connection, slot: usize) {
         if connection.takes_heads() {
-            self.exchanges[slot].poll(connection, &mut self.heads.date);
+            self.exchanges[slot].poll(connection, &mut self.heads);
         } else {
             self.wakes.set(slot);
         }
@@ -206,7 +209,7 @@ where
     fn release(&mut self, connection: &mut Connection) -> bool {
         while connection.takes_heads() {
             let Some(slot) = self.held_up.pop_front() else { return true };
-            self.exchanges[slot].poll(connection, &mut self.heads.date);
+            self.exchanges[slot].poll(connection, &mut self.heads);
         }
         self.held_up.is_empty()
     }
@@ -230,7 +233,7 @@ where
                 None => connection.consumed(stream, data.len()),
             },
             Event::Trailers { stream } => {
-                let trailers = convert::fields(|| connection.trailers());
+                let trailers = self.heads.trailers(|| connection.trailers());
                 if self.is_collecting(stream) {
                     self.hand_over(connection, stream);
                 }
@@ -262,7 +265,7 @@ where
                     continue;
                 }
                 if connection.takes_heads() {
-                    self.exchanges[slot].poll(connection, &mut self.heads.date);
+                    self.exchanges[slot].poll(connection, &mut self.heads);
                 } else {
                     self.held_up.push_back(slot);
                 }
