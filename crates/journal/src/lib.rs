@@ -22,6 +22,7 @@ pub use batch::{Batch, Record, RecordWriter, Records};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
 pub use keys::{Encryption, KeyId, KeyStatus, KeyUse, Keyring, Random, RootKey, RootKeys, keys_needed};
+pub use log::ahead::{read_together, take_ahead};
 pub use log::{DiskJournal, Maintenance, Notice, Opened, Replay, SnapshotReader, Writer, holds_journal};
 pub use memory::MemoryJournal;
 pub use options::{Durability, Knows, Options};

@@ -19,6 +19,7 @@
 //! Three parties share the work, none of which waits for another: [`DiskJournal`] on the shard's thread, the
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.
 
+pub(crate) mod ahead;
 mod cache;
 pub(crate) mod codec;
 mod entry;

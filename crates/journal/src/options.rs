@@ -40,7 +40,7 @@ pub struct Options {
     pub dir: PathBuf,
     /// When a batch counts as committed.
     pub durability: Durability,
-    /// Most bytes of recent batches that are kept in memory to read blobs from.
+    /// Most bytes that are kept in memory to read blobs from: recent batches, and what was read ahead of older ones.
     pub cache_bytes: u64,
     /// Bytes kept on the disk for draining when it is full; 0: none.
     pub reserve_bytes: u64,

@@ -1,6 +1,5 @@
 //! The seam on which everything above the journal stands: propose a batch; committed batches come back in order.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use crate::batch::{BLOB_HEAD, Batch, Records, blob_checksum};
 use crate::disk::File;
 use crate::log::file::BlobSeal;
-use crate::log::files::is_out_of_handles;
+use crate::log::files::{LogFile, is_out_of_handles};
 use crate::log::sealing;
 
 /// How often, and after which pauses, a read is tried again that got no file handle: 5 s.
@@ -130,10 +129,11 @@ impl BlobError {
 /// A place on disk that holds a blob; stays readable while this is held, even when compaction moves the blob.
 #[derive(Clone, Debug)]
 pub struct BlobLocation {
-    pub(crate) file: Arc<dyn File>,
-    pub(crate) name: Arc<PathBuf>,
+    pub(crate) file: Arc<LogFile>,
     pub(crate) offset: u64,
     pub(crate) len: u32,
+    /// What lies before this place of the file is as it will stay.
+    pub(crate) committed: u64,
     pub(crate) key: BlobKey,
     pub(crate) seal: BlobSeal,
 }
@@ -169,7 +169,7 @@ impl BlobLocation {
         if read < BLOB_HEAD + self.len() || blob_checksum(self.key, &blob).to_le_bytes() != bytes[..] {
             return Err(BlobError::Damaged(format!(
                 "{} is damaged at byte {}: blob {} of record {} does not match its checksum",
-                self.name.display(),
+                self.file.path().display(),
                 self.offset,
                 self.key.item,
                 self.key.index
@@ -189,7 +189,7 @@ impl BlobLocation {
         read.map_err(|error| match error {
             BlobError::Damaged(what) => BlobError::Damaged(format!(
                 "{} is damaged at byte {}: blob {} of record {} cannot be decrypted: {what}",
-                self.name.display(),
+                self.file.path().display(),
                 self.offset,
                 self.key.item,
                 self.key.index

@@ -1,4 +1,5 @@
-//! Reading blobs back, off the shard thread.
+//! Reading blobs back, off the shard thread. What lies together is read together, and what was read ahead needs no thread that
+//! may block.
 //!
 //! Bytes that do not verify, and sectors that the disk cannot give, are damage. That the operating system is short of
 //! memory or descriptors for a moment is not: such a read is tried again, and then left for later.
@@ -6,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_journal::{BlobError, BlobRead};
+use sluice_journal::{BlobError, BlobRead, read_together, take_ahead};
 
 /// Further tries for all blobs that are read together.
 const RETRIES: u32 = 3;
@@ -28,12 +29,16 @@ pub(crate) fn is_cached(blob: &BlobRead) -> bool {
 }
 
 /// The bytes of each, in order. One hand-over to a blocking thread reads all that is on disk.
-pub(crate) async fn load(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
-    if blobs.iter().all(is_cached) {
+pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
+    if blobs.iter().all(is_cached) || take_ahead(&mut blobs) {
         return read_all(blobs);
     }
     let count = blobs.len();
-    let all = tokio::task::spawn_blocking(move || read_all(blobs)).await;
+    let all = tokio::task::spawn_blocking(move || {
+        read_together(&mut blobs);
+        read_all(blobs)
+    });
+    let all = all.await;
     all.unwrap_or_else(|_| vec![Err(Unread::Later); count])
 }
 

@@ -282,11 +282,12 @@ fn is_here(handed: &Handed) -> bool {
 /// Fetches the bytes of those that came without, in order. What cannot be looked up now comes again later.
 async fn fetch(node: &Node, shard: u32, handed: Vec<Handed>) -> Vec<Given> {
     let mut given = Vec::with_capacity(handed.len());
-    let mut handed = handed.into_iter();
-    loop {
+    let mut handed = handed.into_iter().peekable();
+    while handed.peek().is_some() {
         let page: Vec<Handed> = handed.by_ref().take(LOOK_ITEMS).collect();
-        if page.is_empty() {
-            return given;
+        if !page.iter().any(Handed::is_bare) {
+            given.extend(page.into_iter().filter_map(Handed::into_given));
+            continue;
         }
         let receipts: Vec<Receipt> = page.iter().map(|handed| handed.delivery().receipt).collect();
         let fetched = node.look(shard, move |at| {
@@ -301,4 +302,5 @@ async fn fetch(node: &Node, shard: u32, handed: Vec<Handed>) -> Vec<Given> {
             Err(_) => give_back_later(node, shard, &receipts),
         }
     }
+    given
 }

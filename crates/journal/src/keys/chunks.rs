@@ -109,22 +109,35 @@ impl ChunkCipher {
         if buffer.is_empty() {
             return Ok(0);
         }
-        let first = offset / CHUNK as u64;
-        let last = (offset + buffer.len() as u64 - 1) / CHUNK as u64;
-        let mut sealed = vec![0; (last - first + 1) as usize * SEALED];
-        let from = HEAD as u64 + first * SEALED as u64;
-        let read = file.read_at(&mut sealed, from).map_err(BlobError::Io)?;
-        let mut opened = Vec::with_capacity(read);
-        if self.open_into(first, &mut sealed[..read], &mut opened).is_none() {
+        let until = offset + buffer.len() as u64;
+        let (at, opened, whole) = self.read_chunks(file, offset, until).map_err(BlobError::Io)?;
+        if !whole {
             return Err(BlobError::Damaged(format!(
-                "the bytes from {from} on are not those that were encrypted"
+                "the bytes from {} on are not those that were encrypted",
+                HEAD as u64 + at / CHUNK as u64 * SEALED as u64
             )));
         }
-        let skip = (offset - first * CHUNK as u64) as usize;
-        let found = opened.get(skip..).unwrap_or_default();
+        let found = opened.get((offset - at) as usize..).unwrap_or_default();
         let len = found.len().min(buffer.len());
         buffer[..len].copy_from_slice(&found[..len]);
         Ok(len)
+    }
+
+    /// As [`ChunkCipher::read_at`], with all that the chunks hold in which the bytes from `from` to `until` lie, up to the first
+    /// chunk that does not open. With the place where that begins.
+    pub(crate) fn read_ahead(&self, file: &dyn File, from: u64, until: u64) -> io::Result<(u64, Vec<u8>)> {
+        self.read_chunks(file, from, until).map(|(at, opened, _)| (at, opened))
+    }
+
+    /// Where the first of these chunks begins, what they hold, and whether all of them opened.
+    fn read_chunks(&self, file: &dyn File, from: u64, until: u64) -> io::Result<(u64, Vec<u8>, bool)> {
+        let first = from / CHUNK as u64;
+        let end = until.div_ceil(CHUNK as u64);
+        let mut sealed = vec![0; (end - first) as usize * SEALED];
+        let read = file.read_at(&mut sealed, HEAD as u64 + first * SEALED as u64)?;
+        let mut opened = Vec::with_capacity(read);
+        let whole = self.open_into(first, &mut sealed[..read], &mut opened).is_some();
+        Ok((first * CHUNK as u64, opened, whole))
     }
 }
 

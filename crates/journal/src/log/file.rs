@@ -32,8 +32,8 @@ impl Handle {
                 BlobSeal::Batch(cipher.clone(), at)
             }
         };
-        let (file, name) = (self.file.clone(), self.path.clone());
-        BlobLocation { file, name, offset: u64::from(place.offset), len: place.len, key, seal }
+        let (file, committed) = (self.file.clone(), table.end());
+        BlobLocation { file, offset: u64::from(place.offset), len: place.len, committed, key, seal }
     }
 }
 

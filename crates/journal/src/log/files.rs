@@ -16,6 +16,7 @@ use crate::keys::KeyId;
 use crate::keys::chunks::{self, ChunkCipher, HEAD};
 use crate::keys::cipher::{BatchCipher, FileKey};
 use crate::keys::store::Keys;
+use crate::log::ahead::Ahead;
 use crate::log::manifest::{Kind, write_whole};
 use crate::log::shared::lock;
 use crate::log::signal::Signal;
@@ -28,6 +29,7 @@ pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     keys: Arc<Keys>,
+    ahead: Ahead,
     /// Most files that are kept open only to read them.
     open_max: usize,
     /// Files that are open only to be read; those at the front were opened first.
@@ -47,9 +49,25 @@ struct Names {
 }
 
 impl Files {
+    /// Keeps nothing that is read ahead.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize, keys: Arc<Keys>) -> Arc<Files> {
+        Files::with_ahead(disk, dir, open_max, keys, Ahead::default())
+    }
+
+    pub(crate) fn with_ahead(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        open_max: usize,
+        keys: Arc<Keys>,
+        ahead: Ahead,
+    ) -> Arc<Files> {
         let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Files { disk, dir: dir.to_owned(), keys, open_max, open, names, signal })
+        Arc::new(Files { disk, dir: dir.to_owned(), keys, ahead, open_max, open, names, signal })
+    }
+
+    /// What was read ahead.
+    pub(crate) fn ahead(&self) -> &Ahead {
+        &self.ahead
     }
 
     /// The keys of the files.
@@ -128,7 +146,7 @@ impl Files {
             path: path.clone(),
             held: Mutex::new(file),
             used: AtomicBool::new(false),
-            _pin: self.pin(kind, number),
+            pin: self.pin(kind, number),
         });
         Handle { number, file, path, seal: Seal::Plain }
     }
@@ -321,13 +339,27 @@ pub(crate) struct LogFile {
     held: Mutex<Option<Arc<dyn File>>>,
     /// Read since it was last thought of closing it.
     used: AtomicBool,
-    _pin: Pin,
+    pin: Pin,
 }
 
 impl LogFile {
     /// Nothing will be written or synced any more: it may be closed and opened again.
     pub(crate) fn only_read(&self) {
         self.files.opened(self.me.clone());
+    }
+
+    /// Its number: no other file of the directory ever has it.
+    pub(crate) fn number(&self) -> u64 {
+        self.pin.number
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was read ahead of this file, and of the others.
+    pub(crate) fn ahead(&self) -> &Ahead {
+        &self.files.ahead
     }
 
     fn get(&self) -> io::Result<Arc<dyn File>> {

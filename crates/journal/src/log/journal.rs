@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::Batch;
+use crate::log::ahead::budget_of;
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
@@ -63,7 +64,8 @@ impl DiskJournal {
         index: Index,
         snapshots: Snapshots,
     ) -> DiskJournal {
-        let cache = Cache::new(shared.options.cache_bytes);
+        let cache_bytes = shared.options.cache_bytes;
+        let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
         DiskJournal {
             shared,
             next_index,
@@ -183,7 +185,7 @@ impl DiskJournal {
             snapshot_running: self.snapshots.running,
             compacted_bytes: counters.compacted_bytes.load(Relaxed),
             damaged_blobs: counters.damaged_blobs.load(Relaxed),
-            cache_bytes: self.cache.bytes(),
+            cache_bytes: self.cache.bytes() + self.shared.files.ahead().bytes(),
             cache_misses: self.cache_misses,
             full: self.shared.space.full.load(Relaxed),
             low: free < self.shared.options.low_water_bytes,

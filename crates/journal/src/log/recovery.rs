@@ -21,6 +21,7 @@ use crate::disk::{Disk, File, LockError, OpenMode};
 use crate::keys::Keyring;
 use crate::keys::keyring::KEYRING;
 use crate::keys::store::Keys;
+use crate::log::ahead::{Ahead, budget_of};
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
 use crate::log::files::{Files, Handle};
@@ -94,7 +95,8 @@ impl Opening {
             }
         };
         report.term = manifest.term + 1;
-        let files = Files::new(disk.clone(), &dir, options.open_files, keys);
+        let ahead = Ahead::new(budget_of(options.cache_bytes));
+        let files = Files::with_ahead(disk.clone(), &dir, options.open_files, keys, ahead);
         Ok(Opening { disk, options, files, lock, manifest, report })
     }
 

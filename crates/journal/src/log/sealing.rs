@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 
+use bytes::Bytes;
+
 use crate::batch::seal_blobs;
 use crate::disk::File;
 use crate::keys::chunks::ChunkCipher;
@@ -10,6 +12,7 @@ use crate::keys::cipher::{BatchCipher, CHUNK, TAG, tag_bytes};
 use crate::log::files::{Files, Seal};
 use crate::log::header::{HEADER, Header, Position, checksum, front};
 use crate::log::manifest::{Kind, Sealed};
+use crate::log::scan::next_sector;
 use crate::log::table::Table;
 use crate::seam::BlobError;
 use crate::status::OpenError;
@@ -108,6 +111,110 @@ pub(crate) fn read_from(
     let found = chunks.get(at..at + buffer.len()).ok_or_else(|| damaged("the file ends early"))?;
     buffer.copy_from_slice(found);
     Ok(buffer.len())
+}
+
+/// Decrypts what lies in a segment from the chunk that holds the byte `from` on: all chunks that begin before `until`, of as
+/// many batches as that are, up to the first that does not open. Only batches whose heads lie before `committed` are looked
+/// at. Gives where this begins in the file; `None` when the batch, whose head is at `head`, does not hold `from`.
+pub(crate) fn read_ahead(
+    cipher: &BatchCipher,
+    file: &dyn File,
+    head: Position,
+    from: u64,
+    until: u64,
+    committed: u64,
+) -> io::Result<Option<(u64, Bytes)>> {
+    let last = until + CHUNK as u64;
+    // The tags of a long batch lie far before its later chunks.
+    let is_near = from.saturating_sub(head.offset) <= PROBE as u64;
+    let mut part = Part::read(file, head.offset, if is_near { last } else { head.offset + HEADER as u64 })?;
+    let Some(header) = Header::parse(head, &part.bytes) else { return Ok(None) };
+    let Some(start) = from.checked_sub(header.records_at()) else { return Ok(None) };
+    let first = start as usize / CHUNK;
+    let begin = header.records_at() + (first * CHUNK) as u64;
+    let tags = if is_near {
+        part.tags(&header, first).to_vec()
+    } else {
+        let tags_at = head.offset + (HEADER + first * TAG) as u64;
+        let chunks = last.saturating_sub(begin).div_ceil(CHUNK as u64);
+        part = Part::read(file, begin, last)?;
+        Part::read(file, tags_at, header.records_at().min(tags_at + chunks * TAG as u64))?.bytes
+    };
+    let mut end = part.open(cipher, &header, first, &tags, until);
+    let mut header = header;
+    while end == header.end() {
+        let Some(next) = part.next_head(&header, committed) else { break };
+        header = next;
+        let tags = part.tags(&header, 0).to_vec();
+        end = part.open(cipher, &header, 0, &tags, until).max(end);
+    }
+    Ok(Some((begin, part.cut(begin, end))))
+}
+
+/// A part of a segment, in which batches are decrypted where they are.
+struct Part {
+    /// Where it begins in the file.
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Part {
+    /// From one place to another, or to the end of the file.
+    fn read(file: &dyn File, from: u64, until: u64) -> io::Result<Part> {
+        let mut bytes = vec![0; until.saturating_sub(from) as usize];
+        let read = file.read_at(&mut bytes, from)?;
+        bytes.truncate(read);
+        Ok(Part { at: from, bytes })
+    }
+
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    /// The tags of a batch, from that of this chunk on; none when they are not all here.
+    fn tags(&self, header: &Header, first: usize) -> &[u8] {
+        let place = |offset: u64| offset.checked_sub(self.at).map(|at| at as usize);
+        let from = place(header.at.offset + (HEADER + first * TAG) as u64);
+        let found = from.zip(place(header.records_at())).and_then(|(from, to)| self.bytes.get(from..to));
+        found.unwrap_or_default()
+    }
+
+    /// Decrypts chunks of a batch, of which these are the tags from the chunk `first` on: those that begin before `until` and
+    /// are here as a whole. Where they end.
+    fn open(&mut self, cipher: &BatchCipher, header: &Header, first: usize, tags: &[u8], until: u64) -> u64 {
+        let mut at = header.records_at() + (first * CHUNK) as u64;
+        let Some(nonce) = header.nonce else { return at };
+        let authenticated = header.authenticated();
+        let end = header.end().min(self.end());
+        for (number, tag) in (first as u64..).zip(tags.as_chunks::<TAG>().0) {
+            let next = header.end().min(at + CHUNK as u64);
+            if at >= until || next > end || next == at {
+                break;
+            }
+            let chunk = &mut self.bytes[(at - self.at) as usize..(next - self.at) as usize];
+            if !cipher.open(&authenticated, nonce + number, chunk, tag) {
+                break;
+            }
+            at = next;
+        }
+        at
+    }
+
+    /// The head of the batch after this one, if it is here and lies before `committed`.
+    fn next_head(&self, header: &Header, committed: u64) -> Option<Header> {
+        let places = [header.end(), next_sector(header.end())];
+        places.into_iter().filter(|offset| *offset < committed).find_map(|offset| {
+            let bytes = self.bytes.get(offset.checked_sub(self.at)? as usize..)?;
+            Header::parse(Position { offset, ..header.at }, bytes)
+        })
+    }
+
+    /// The bytes from one place to another.
+    fn cut(self, from: u64, to: u64) -> Bytes {
+        let place = |offset: u64| (offset.saturating_sub(self.at) as usize).min(self.bytes.len());
+        let (from, to) = (place(from), place(to));
+        Bytes::from(self.bytes).slice(from..to.max(from))
+    }
 }
 
 /// Puts the table of a sealed segment in place, encrypted when the segment is; the directory is yet to be synced. Gives the

@@ -199,6 +199,11 @@ impl Table {
         self.places()[ordinal as usize]
     }
 
+    /// Where the last blob ends: whatever of the file lies before will not change any more.
+    pub(crate) fn end(&self) -> u64 {
+        self.places().last().map_or(0, |place| u64::from(place.offset) + u64::from(place.len))
+    }
+
     fn places(&self) -> &[Place] {
         match self {
             Table::Log(table) => &table.places,

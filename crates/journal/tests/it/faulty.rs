@@ -20,6 +20,8 @@ pub(crate) struct Faults {
     pub(crate) open: AtomicU64,
     pub(crate) open_peak: AtomicU64,
     pub(crate) open_max: AtomicU64,
+    /// How often was read.
+    pub(crate) reads: AtomicU64,
     /// Who holds this keeps everybody waiting who syncs a directory.
     pub(crate) gate: Mutex<()>,
     pub(crate) at_gate: AtomicBool,
@@ -170,6 +172,7 @@ impl Sectors {
 
 impl File for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.faults.reads.fetch_add(1, Relaxed);
         self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

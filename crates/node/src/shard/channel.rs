@@ -45,6 +45,11 @@ impl Handed {
         }
     }
 
+    /// Whether its bytes are to be fetched.
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(self, Handed::Bare(_))
+    }
+
     /// With what was fetched, if it was.
     pub(crate) fn into_given(self) -> Option<Given> {
         match self {

@@ -7,7 +7,7 @@ use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{BlobRef, Error};
-use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead};
+use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead, read_together};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::request::{
     Answer, Completion, Given, GivenDetails, Proposal, Pull, PullReply, ReplyTo, Request,
@@ -343,7 +343,14 @@ impl World {
         }
         let at = self.rng.index(self.lanes[self.at].clients.reads.len());
         let pending = self.lanes[self.at].clients.reads.swap_remove(at);
-        match pending.location.read() {
+        // As a server does; by itself each blob is read when all is read back.
+        let mut blob = [BlobRead::OnDisk(pending.location.clone())];
+        read_together(&mut blob);
+        let read = match blob {
+            [BlobRead::Cached(bytes)] => Ok(bytes),
+            _ => pending.location.read(),
+        };
+        match read {
             Ok(bytes) => self.has_payload(pending.delivery, &bytes),
             // A process may also die between two reads of one blob.
             Err(BlobError::Io(_)) if self.armed || self.disk.is_halted() => {

@@ -1,0 +1,287 @@
+//! What was read from the disk together with blobs that were asked for: their neighbours mostly come next.
+//!
+//! A *span* is a part of a file in memory, decrypted. Blobs that lie side by side are read in one, and one that begins where
+//! another ends is twice as long, so that a backlog that is worked in order is read and decrypted once, in large pieces,
+//! by however many consumers, while blobs here and there cost the chunks that they lie in. Spans are kept within a budget;
+//! those read first go first.
+//!
+//! A span only ever has bytes that a committed batch has put there, and nothing is written there again, so that it cannot be
+//! out of date. It ends before the first chunk that does not open. A blob whose checksum is wrong in it, or that no span
+//! has, is read by itself, which decides whether it is damaged.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, TryLockError};
+
+use bytes::{Bytes, BytesMut};
+
+use crate::batch::{BLOB_HEAD, blob_checksum};
+use crate::disk::File;
+use crate::keys::cipher::CHUNK;
+use crate::log::file::BlobSeal;
+use crate::log::sealing;
+use crate::log::shared::lock;
+use crate::seam::{BlobLocation, BlobRead};
+
+/// Most bytes that one span is meant to have. Chunks are read as a whole, so that some more may come along.
+const SPAN_BYTES_MAX: u64 = 128 << 10;
+/// Least bytes of a span that continues another ...
+const SPAN_BYTES_MIN: u64 = 16 << 10;
+/// ... unless the budget is smaller: so many are to be there at a time.
+const SPANS_MIN: u64 = 4;
+/// Two blobs that are no further apart are read together: most chunks between them are opened in any case.
+const GAP_BYTES_MAX: u64 = CHUNK as u64;
+/// Larger blobs are read by themselves.
+const BLOB_BYTES_MAX: usize = 32 << 10;
+/// Most bytes of all spans ...
+const BYTES_MAX: u64 = 8 << 20;
+/// ... and which part of the cache's budget they may have.
+const CACHE_PART: u64 = 8;
+
+/// Which part of the budget of a journal's cache is for spans.
+pub(crate) fn budget_of(cache_bytes: u64) -> u64 {
+    (cache_bytes / CACHE_PART).min(BYTES_MAX)
+}
+
+/// The spans of a journal.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    budget: u64,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    by_place: BTreeMap<Place, Slot>,
+    /// As they came.
+    order: VecDeque<Place>,
+    bytes: u64,
+}
+
+/// Number of the file, and where the span begins in it.
+type Place = (u64, u64);
+
+/// A span, or one that somebody is reading.
+#[derive(Clone, Debug)]
+struct Slot {
+    /// Where it ends, or is meant to.
+    end: u64,
+    /// Locked while it is being read; `None`: it could not be.
+    span: Arc<Mutex<Option<Span>>>,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug)]
+struct Span {
+    place: Place,
+    bytes: Bytes,
+}
+
+impl Span {
+    fn end(&self) -> u64 {
+        self.place.1 + self.bytes.len() as u64
+    }
+
+    fn holds(&self, location: &BlobLocation) -> bool {
+        let (number, start) = self.place;
+        number == location.file.number() && start <= from(location) && end(location) <= self.end()
+    }
+
+    /// A blob that it holds, if that has its checksum.
+    fn blob(&self, location: &BlobLocation) -> Option<&[u8]> {
+        let at = from(location).checked_sub(self.place.1)? as usize;
+        let (head, rest) = self.bytes.get(at..)?.split_first_chunk::<BLOB_HEAD>()?;
+        let blob = rest.get(..location.len())?;
+        (blob_checksum(location.key, blob).to_le_bytes() == *head).then_some(blob)
+    }
+}
+
+/// Where a blob begins with its checksum.
+fn from(location: &BlobLocation) -> u64 {
+    location.offset - BLOB_HEAD as u64
+}
+
+fn end(location: &BlobLocation) -> u64 {
+    location.offset + u64::from(location.len)
+}
+
+impl Slots {
+    /// The span with the latest beginning that is not behind this place.
+    fn before(&self, (number, from): Place) -> Option<(u64, &Slot)> {
+        let (place, slot) = self.by_place.range((number, 0)..=(number, from)).next_back()?;
+        Some((place.1, slot))
+    }
+
+    /// The span that has this blob, or is meant to.
+    fn with(&self, location: &BlobLocation) -> Option<Slot> {
+        let (_, slot) = self.before((location.file.number(), from(location)))?;
+        (slot.end >= end(location)).then(|| slot.clone())
+    }
+
+    /// How long a span is to be at least that begins here.
+    fn length_at(&self, (number, from): Place, budget: u64) -> u64 {
+        match self.before((number, from)) {
+            Some((start, slot)) if slot.end + GAP_BYTES_MAX >= from => {
+                let twice = (2 * (slot.end - start)).clamp(SPAN_BYTES_MIN, SPAN_BYTES_MAX);
+                twice.min(budget / SPANS_MIN)
+            }
+            _ => 0,
+        }
+    }
+
+    fn insert(&mut self, place: Place, slot: Slot, budget: u64) {
+        self.remove(place);
+        self.bytes += slot.end - place.1;
+        self.by_place.insert(place, slot);
+        self.order.push_back(place);
+        while self.bytes > budget
+            && let Some(oldest) = self.order.front().copied()
+        {
+            self.remove(oldest);
+        }
+    }
+
+    fn remove(&mut self, place: Place) {
+        if let Some(slot) = self.by_place.remove(&place) {
+            self.bytes -= slot.end - place.1;
+            self.order.retain(|other| *other != place);
+        }
+    }
+}
+
+impl Ahead {
+    pub(crate) fn new(budget: u64) -> Ahead {
+        Ahead { budget, slots: Mutex::default() }
+    }
+
+    /// Bytes of all spans.
+    pub(crate) fn bytes(&self) -> u64 {
+        lock(&self.slots).bytes
+    }
+
+    /// The span with this blob, if nobody has to wait for it.
+    fn find(&self, location: &BlobLocation) -> Option<Span> {
+        let slot = lock(&self.slots).with(location)?;
+        match slot.span.try_lock() {
+            Ok(span) => span.clone(),
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The span with this blob. If there is none, one is read that goes to `until` at least. Blocks. `None`: it could not be.
+    fn read(&self, location: &BlobLocation, until: u64) -> Option<Span> {
+        let mut slots = lock(&self.slots);
+        if let Some(slot) = slots.with(location) {
+            drop(slots);
+            return lock(&slot.span).clone();
+        }
+        let planned = (location.file.number(), from(location));
+        let until = until.max(planned.1 + slots.length_at(planned, self.budget)).min(location.committed);
+        let span: Arc<Mutex<Option<Span>>> = Arc::default();
+        // Before anybody knows of it, so that everybody waits for it who does.
+        let mut reading = lock(&span);
+        slots.insert(planned, Slot { end: until, span: Arc::clone(&span) }, self.budget);
+        drop(slots);
+        let found = read_span(location, until);
+        reading.clone_from(&found);
+        drop(reading);
+        let mut slots = lock(&self.slots);
+        slots.remove(planned);
+        if let Some(found) = &found {
+            slots.insert(found.place, Slot { end: found.end(), span }, self.budget);
+        }
+        found
+    }
+}
+
+/// Reads a span that begins with this blob, or with the chunk that it begins in.
+fn read_span(location: &BlobLocation, until: u64) -> Option<Span> {
+    let (file, from) = (&*location.file, from(location));
+    let read = match &location.seal {
+        BlobSeal::Plain => {
+            let mut bytes = vec![0; until.checked_sub(from)? as usize];
+            let read = file.read_at(&mut bytes, from).ok()?;
+            bytes.truncate(read);
+            Some((from, Bytes::from(bytes)))
+        }
+        BlobSeal::Batch(cipher, head) => {
+            sealing::read_ahead(cipher, file, *head, from, until, location.committed).ok()?
+        }
+        BlobSeal::Chunks(cipher) => {
+            let (at, bytes) = cipher.read_ahead(file, from, until).ok()?;
+            Some((at, Bytes::from(bytes)))
+        }
+    };
+    let (start, bytes) = read.filter(|(_, bytes)| !bytes.is_empty())?;
+    Some(Span { place: (file.number(), start), bytes })
+}
+
+/// How far a span is to go that has the first of these blobs and those after it that lie close by.
+fn run(blobs: &[BlobRead]) -> u64 {
+    let mut last: Option<&BlobLocation> = None;
+    for blob in blobs {
+        let BlobRead::OnDisk(next) = blob else { continue };
+        let Some(before) = last else {
+            last = Some(next);
+            continue;
+        };
+        let distance = from(next).checked_sub(end(before));
+        let is_close = before.file.number() == next.file.number()
+            && distance.is_some_and(|distance| distance <= GAP_BYTES_MAX);
+        if !is_close || next.len() > BLOB_BYTES_MAX {
+            break;
+        }
+        last = Some(next);
+    }
+    last.map_or(0, end)
+}
+
+/// Takes blobs that are on disk from spans that are in memory. Whether none is left that is on disk.
+pub fn take_ahead(blobs: &mut [BlobRead]) -> bool {
+    take(blobs, |location, _| location.file.ahead().find(location))
+}
+
+/// Reads blobs that are on disk, those together that lie together. Blocks. What is on disk still afterwards has to be read by
+/// itself: it is large, or damaged, or could not be read.
+pub fn read_together(blobs: &mut [BlobRead]) {
+    take(blobs, |location, rest| {
+        let until = run(rest).min(from(location) + SPAN_BYTES_MAX);
+        location.file.ahead().read(location, until.max(end(location)))
+    });
+}
+
+/// Copies what `span_of` gives for a blob and those that follow it: so a few bytes that are kept do not keep a span.
+fn take(blobs: &mut [BlobRead], span_of: impl Fn(&BlobLocation, &[BlobRead]) -> Option<Span>) -> bool {
+    let small = |blob: &BlobRead| match blob {
+        BlobRead::OnDisk(location) if location.len() <= BLOB_BYTES_MAX => location.len(),
+        _ => 0,
+    };
+    let (mut span, mut found): (Option<Span>, Vec<(usize, usize)>) = (None, Vec::new());
+    let mut copies = BytesMut::new();
+    let mut all = true;
+    for at in 0..blobs.len() {
+        let BlobRead::OnDisk(location) = &blobs[at] else { continue };
+        if location.len() > BLOB_BYTES_MAX {
+            all = false;
+            continue;
+        }
+        if span.as_ref().is_none_or(|span| !span.holds(location)) {
+            span = span_of(location, &blobs[at..]);
+        }
+        let held = span.as_ref().filter(|span| span.holds(location));
+        let Some(blob) = held.and_then(|span| span.blob(location)) else {
+            all = false;
+            continue;
+        };
+        if found.is_empty() {
+            copies.reserve(blobs[at..].iter().map(small).sum());
+        }
+        found.push((at, copies.len()));
+        copies.extend_from_slice(blob);
+    }
+    let copies = copies.freeze();
+    let ends = found.iter().skip(1).map(|(_, start)| *start).chain([copies.len()]);
+    for ((at, start), end) in found.iter().copied().zip(ends) {
+        blobs[at] = BlobRead::Cached(copies.slice(start..end));
+    }
+    all
+}
