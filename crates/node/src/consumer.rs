@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::api::Delivered;
 use crate::handle::{Node, item_results};
-use crate::pulling::{give_back, give_back_later, is_cached, load};
+use crate::pulling::{give_back, give_back_later, load, take_all};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
 use crate::shard::consumers::Attaching;
 use crate::shard::request::{Given, Looking, Request};
@@ -226,13 +226,16 @@ impl Consumer {
                 Some(News::Cancelled(receipts)) => return Ok(Event::Cancelled(receipts)),
                 Some(News::Detached(DetachedBy::ShardEnded)) => return Err(self.node.why_ended()),
                 Some(News::Detached(by)) => return Ok(Event::Detached(by)),
-                Some(News::Handed(handed)) if handed.iter().all(is_here) => {
+                Some(News::Handed(mut handed)) => {
+                    if !are_here(&mut handed) {
+                        self.load(handed);
+                        continue;
+                    }
                     let given = handed.into_iter().filter_map(Handed::into_given).collect();
                     // All is in memory: it does not wait for anything, so nothing can be lost on the way.
                     let delivered = load(&self.node, self.shard, given).await;
                     return Ok(self.give_out(delivered));
                 }
-                Some(News::Handed(handed)) => self.load(handed),
             }
         }
     }
@@ -275,8 +278,8 @@ impl Drop for Consumer {
     }
 }
 
-fn is_here(handed: &Handed) -> bool {
-    matches!(handed, Handed::Given(given) if is_cached(given))
+fn are_here(handed: &mut [Handed]) -> bool {
+    !handed.iter().any(Handed::is_bare) && take_all(handed.iter_mut().filter_map(Handed::given_mut))
 }
 
 /// Fetches the bytes of those that came without, in order. What cannot be looked up now comes again later.

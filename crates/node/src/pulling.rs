@@ -7,7 +7,7 @@ use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::id::Receipt;
 use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::outcome::Delivery;
-use sluice_journal::BlobRead;
+use sluice_journal::{BlobRead, take_ahead};
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, DeliveredDetails};
@@ -42,8 +42,8 @@ impl PullGuard {
         let Some(receiver) = &mut self.receiver else { return Ok(Vec::new()) };
         let given = receiver.await;
         self.receiver = None;
-        let given = given.map_err(|_| Error::ShuttingDown {})??;
-        if !given.iter().all(is_cached) {
+        let mut given = given.map_err(|_| Error::ShuttingDown {})??;
+        if !take_all(given.iter_mut()) {
             self.outstanding.extend(given.iter().map(|given| given.delivery.receipt));
         }
         let delivered = load(&self.node, self.shard, given).await;
@@ -136,9 +136,15 @@ pub(crate) fn give_back_later(node: &Node, shard: u32, receipts: &[Receipt]) {
     settle_surely(node, shard, &items);
 }
 
-pub(crate) fn is_cached(given: &Given) -> bool {
-    let details = given.details.iter().flat_map(|details| details.blobs.iter().flatten());
-    blobs::is_cached(&given.blob) && details.into_iter().all(blobs::is_cached)
+/// Whether all that these messages have is in memory. What was read ahead comes into them.
+pub(crate) fn take_all<'a>(given: impl Iterator<Item = &'a mut Given>) -> bool {
+    let details = |given: &'a mut Given| {
+        let details = given.details.iter_mut().flat_map(|details| details.blobs.iter_mut().flatten());
+        details.chain([&mut given.blob])
+    };
+    let mut on_disk: Vec<&mut BlobRead> =
+        given.flat_map(details).filter(|blob| !blobs::is_cached(blob)).collect();
+    on_disk.is_empty() || take_ahead(&mut on_disk)
 }
 
 /// A damaged checkpoint is left out, since without it the work begins anew; and so are damaged tags.

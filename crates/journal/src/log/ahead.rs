@@ -9,6 +9,7 @@
 //! out of date. It ends before the first chunk that does not open. A blob whose checksum is wrong in it, or that no span
 //! has, is read by itself, which decides whether it is damaged.
 
+use std::borrow::{Borrow, BorrowMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, TryLockError};
 
@@ -216,10 +217,10 @@ fn read_span(location: &BlobLocation, until: u64) -> Option<Span> {
 }
 
 /// How far a span is to go that has the first of these blobs and those after it that lie close by.
-fn run(blobs: &[BlobRead]) -> u64 {
+fn run<B: Borrow<BlobRead>>(blobs: &[B]) -> u64 {
     let mut last: Option<&BlobLocation> = None;
     for blob in blobs {
-        let BlobRead::OnDisk(next) = blob else { continue };
+        let BlobRead::OnDisk(next) = blob.borrow() else { continue };
         let Some(before) = last else {
             last = Some(next);
             continue;
@@ -235,14 +236,14 @@ fn run(blobs: &[BlobRead]) -> u64 {
     last.map_or(0, end)
 }
 
-/// Takes blobs that are on disk from spans that are in memory. Whether none is left that is on disk.
-pub fn take_ahead(blobs: &mut [BlobRead]) -> bool {
+/// Takes blobs that are on disk from what was read ahead and is in memory. Whether none is left that is on disk.
+pub fn take_ahead<B: BorrowMut<BlobRead>>(blobs: &mut [B]) -> bool {
     take(blobs, |location, _| location.file.ahead().find(location))
 }
 
 /// Reads blobs that are on disk, those together that lie together. Blocks. What is on disk still afterwards has to be read by
 /// itself: it is large, or damaged, or could not be read.
-pub fn read_together(blobs: &mut [BlobRead]) {
+pub fn read_together<B: BorrowMut<BlobRead>>(blobs: &mut [B]) {
     take(blobs, |location, rest| {
         let until = run(rest).min(from(location) + SPAN_BYTES_MAX);
         location.file.ahead().read(location, until.max(end(location)))
@@ -250,16 +251,15 @@ pub fn read_together(blobs: &mut [BlobRead]) {
 }
 
 /// Copies what `span_of` gives for a blob and those that follow it: so a few bytes that are kept do not keep a span.
-fn take(blobs: &mut [BlobRead], span_of: impl Fn(&BlobLocation, &[BlobRead]) -> Option<Span>) -> bool {
-    let small = |blob: &BlobRead| match blob {
-        BlobRead::OnDisk(location) if location.len() <= BLOB_BYTES_MAX => location.len(),
-        _ => 0,
-    };
+fn take<B: BorrowMut<BlobRead>>(
+    blobs: &mut [B],
+    span_of: impl Fn(&BlobLocation, &[B]) -> Option<Span>,
+) -> bool {
     let (mut span, mut found): (Option<Span>, Vec<(usize, usize)>) = (None, Vec::new());
     let mut copies = BytesMut::new();
     let mut all = true;
     for at in 0..blobs.len() {
-        let BlobRead::OnDisk(location) = &blobs[at] else { continue };
+        let BlobRead::OnDisk(location) = blobs[at].borrow() else { continue };
         if location.len() > BLOB_BYTES_MAX {
             all = false;
             continue;
@@ -273,7 +273,7 @@ fn take(blobs: &mut [BlobRead], span_of: impl Fn(&BlobLocation, &[BlobRead]) -> 
             continue;
         };
         if found.is_empty() {
-            copies.reserve(blobs[at..].iter().map(small).sum());
+            copies.reserve(blobs[at..].iter().map(small_len).sum());
         }
         found.push((at, copies.len()));
         copies.extend_from_slice(blob);
@@ -281,7 +281,15 @@ fn take(blobs: &mut [BlobRead], span_of: impl Fn(&BlobLocation, &[BlobRead]) -> 
     let copies = copies.freeze();
     let ends = found.iter().skip(1).map(|(_, start)| *start).chain([copies.len()]);
     for ((at, start), end) in found.iter().copied().zip(ends) {
-        blobs[at] = BlobRead::Cached(copies.slice(start..end));
+        *blobs[at].borrow_mut() = BlobRead::Cached(copies.slice(start..end));
     }
     all
+}
+
+/// How many bytes of this blob a span may have to give.
+fn small_len<B: Borrow<BlobRead>>(blob: &B) -> usize {
+    match blob.borrow() {
+        BlobRead::OnDisk(location) if location.len() <= BLOB_BYTES_MAX => location.len(),
+        _ => 0,
+    }
 }

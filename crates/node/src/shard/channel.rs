@@ -50,6 +50,14 @@ impl Handed {
         matches!(self, Handed::Bare(_))
     }
 
+    /// As [`Handed::into_given`], to change it.
+    pub(crate) fn given_mut(&mut self) -> Option<&mut Given> {
+        match self {
+            Handed::Given(given) => Some(given),
+            Handed::Bare(_) => None,
+        }
+    }
+
     /// With what was fetched, if it was.
     pub(crate) fn into_given(self) -> Option<Given> {
         match self {

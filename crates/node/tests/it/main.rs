@@ -1,6 +1,7 @@
 //! The node through its handle: what fronts rely on.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
+mod backlog;
 mod bulk;
 mod closing;
 mod consumers;
