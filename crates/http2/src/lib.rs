@@ -12,7 +12,7 @@
 //! | [`emit`] | what goes out: priorities, and the plan of each tick |
 //! | [`error`] | the codes with which streams and connections end |
 //! | [`frame`] | frames: reading them without a copy, writing them |
-//! | [`fuzzing`] | whole sessions from arbitrary bytes |
+//! | `fuzzing` | whole sessions from arbitrary bytes, with the feature of that name |
 //! | [`hpack`] | header blocks: decoding and encoding them |
 //! | [`limits`] | everything that a peer could make large or frequent |
 
@@ -22,6 +22,7 @@ pub mod drive;
 pub mod emit;
 pub mod error;
 pub mod frame;
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod hpack;
 pub mod limits;

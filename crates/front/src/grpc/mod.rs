@@ -10,7 +10,7 @@
 
 mod bounds;
 mod from_json;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod methods;
 mod schema;

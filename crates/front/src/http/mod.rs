@@ -31,7 +31,7 @@ pub(crate) mod errors;
 pub(crate) mod events;
 pub(crate) mod extend;
 mod flows;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod groups;
 mod hosts;

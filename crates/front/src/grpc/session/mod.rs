@@ -16,6 +16,9 @@ mod outbox;
 mod plain;
 mod reading;
 
-pub(super) use decode::{as_json, send_as_json};
-pub(super) use plain::Plain;
 pub(super) use reading::{PATH, open};
+#[cfg(feature = "fuzzing")]
+pub(super) use {
+    decode::{as_json, send_as_json},
+    plain::Plain,
+};
