@@ -29,6 +29,10 @@ impl Message {
     fn lane(&self) -> LaneKey {
         (self.queue, self.priority, self.keys.fair.clone())
     }
+
+    fn line(&self) -> Option<Line> {
+        if let Place::Ready { line } = self.place { Some(line) } else { None }
+    }
 }
 
 impl World {
@@ -47,7 +51,7 @@ impl World {
     fn first_of_lanes(&self, queue: QueueId) -> Vec<(LaneKey, Line, Option<Line>)> {
         let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
         for (_, message) in self.messages_of(queue) {
-            if let Place::Ready { line } = message.place {
+            if let Some(line) = message.line() {
                 let first = firsts.entry(message.lane()).or_insert(line);
                 *first = line.min(*first);
             }
@@ -64,7 +68,7 @@ impl World {
         let longest = lanes.iter().filter_map(|(_, _, since)| *since).min();
         let may = |message: &&Message| {
             lanes.iter().any(|(key, line, since)| {
-                message.place == Place::Ready { line: *line }
+                message.line() == Some(*line)
                     && message.lane() == *key
                     && (since.is_none() || *since == longest)
             })
@@ -100,11 +104,33 @@ impl Apply<'_> {
         }
     }
 
+    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as the lane has others,
+    /// also such as came in this very record, it keeps its place in the ring.
+    pub(super) fn leaves_lane(&mut self, id: MessageId) {
+        let message = &self.world.messages[&id];
+        let Some(line) = message.line() else { return };
+        if !self.world.takes_turns(message.queue) {
+            return;
+        }
+        let key = message.lane();
+        let waits = |other: &MessageId| self.unsure.iter().any(|(unsure, ..)| unsure == other);
+        let others = self.world.messages_of(key.0).filter(|(other, _)| **other != id && !waits(other));
+        let others = others.filter(|(_, other)| other.lane() == key).filter_map(|(_, other)| other.line());
+        let Some(next) = others.min() else {
+            self.world.lanes.remove(&key);
+            self.kept_lanes.remove(&key);
+            return;
+        };
+        let lane = Lane { since: Some(line.min(next)), left: self.world.turn_of(&key) };
+        self.world.lanes.entry(key.clone()).or_insert(lane);
+        self.kept_lanes.insert(key);
+    }
+
     /// Lanes that have messages now, and had none before, are at the end of their ring.
     pub(super) fn follow_lanes(&mut self) {
         let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
         for message in self.world.messages.values() {
-            if let Place::Ready { line } = message.place
+            if let Some(line) = message.line()
                 && self.world.takes_turns(message.queue)
             {
                 let first = firsts.entry(message.lane()).or_insert(line);
@@ -116,7 +142,7 @@ impl Apply<'_> {
         for (key, first) in firsts {
             let left = self.world.turn_of(&key);
             let lane = match before.get(&key) {
-                Some(lane) if first.step < step => *lane,
+                Some(lane) if first.step < step || self.kept_lanes.contains(&key) => *lane,
                 None if first.step == step => Lane { since: Some(first), left },
                 _ => Lane { since: None, left },
             };

@@ -62,12 +62,19 @@ impl World {
 impl Apply<'_> {
     /// Something was sent to a queue: the oldest go, as far as the engine let them go.
     pub(super) fn make_room(&mut self, queue: QueueId) {
-        while let Some(oldest) = self.world.next_to_go(queue) {
-            if !self.has_made_room(oldest) {
-                break;
-            }
+        while let Some(oldest) = self.next_gone(queue) {
+            self.leaves_lane(oldest);
             self.die(oldest, "overflow");
         }
+        self.note_length(queue);
+    }
+
+    /// The message that goes next to make room, if the engine let it go.
+    fn next_gone(&self, queue: QueueId) -> Option<MessageId> {
+        self.world.next_to_go(queue).filter(|oldest| self.has_made_room(*oldest))
+    }
+
+    fn note_length(&mut self, queue: QueueId) {
         let goes_on = self.world.next_to_go(queue).is_some();
         if let Some(queue) = self.world.queues.get_mut(&queue) {
             queue.makes_room = goes_on;
@@ -84,7 +91,11 @@ impl Apply<'_> {
     pub(super) fn follow_length(&mut self) -> Checked {
         let making = self.world.queues.iter().filter(|(_, queue)| queue.makes_room);
         for queue in making.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.make_room(queue);
+            // Whether timers have filled a lane before or after its others went is the engine's choice.
+            while let Some(oldest) = self.next_gone(queue) {
+                self.die(oldest, "overflow");
+            }
+            self.note_length(queue);
             let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
             ensure!(
                 goes_on || !self.world.queues[&queue].makes_room,

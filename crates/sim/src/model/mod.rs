@@ -31,12 +31,15 @@ mod state;
 mod time;
 mod unique;
 
+use std::collections::BTreeSet;
+
 use sluice_engine::command::Command;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Outcome;
 use sluice_engine::query::State;
 use sluice_engine::{Engine, Error};
 
+use fair::LaneKey;
 pub use state::Holder;
 use state::{Line, Message, Namespace, Place, World};
 
@@ -74,6 +77,8 @@ struct Apply<'a> {
     firing: Option<u64>,
     /// Replies that were lost for want of a queue: each may have used up an id.
     lost: u64,
+    /// Lanes that keep their place although their first message may have come in this record.
+    kept_lanes: BTreeSet<LaneKey>,
     /// What was seen to be wrong where there was nobody to tell.
     broken: Option<String>,
     /// Messages that have failed, as they were, and why; what follows them is seen at the end.
@@ -112,6 +117,7 @@ impl Model {
             place: 0,
             firing: None,
             lost: 0,
+            kept_lanes: BTreeSet::new(),
             broken: None,
             failed: Vec::new(),
         };

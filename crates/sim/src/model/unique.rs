@@ -220,7 +220,10 @@ impl Apply<'_> {
         match self.world.messages[&id].place {
             Place::Held { .. } => self.keep_due(id, due_us),
             Place::Ready { .. } if due_us <= self.now_us => {}
-            _ => self.admit(id, due_us),
+            _ => {
+                self.leaves_lane(id);
+                self.admit(id, due_us);
+            }
         }
     }
 }
