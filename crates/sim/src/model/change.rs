@@ -6,7 +6,7 @@ use sluice_engine::change::{CHANGES_REMEMBERED_MAX, Change, ChangeAction, NewFie
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
-use sluice_engine::query::{Changed, MessageView};
+use sluice_engine::query::{Changed, MessageView, State};
 
 use super::state::Place;
 use super::{Apply, Checked, Model, code, ensure};
@@ -149,20 +149,20 @@ impl Apply<'_> {
     }
 
     /// An earlier message of the same record may have let one go on whose time was over, and so end: it is no longer there to be
-    /// changed, or is cancelled as a dead letter.
+    /// changed, or is changed as a dead letter. A change that goes well is told of first, unless the end came before it.
     fn end_before_change(&mut self, id: MessageId, verb: Verb, got: &str) {
         let Some(message) = self.world.messages.get(&id) else { return };
         if !(message.keys.may_block() && message.waits() && message.is_over(self.now_us)) {
             return;
         }
-        let (queue, known) = (self.engine.queue(message.queue), &self.world.queues[&message.queue]);
-        let more_died = queue.is_some_and(|queue| queue.counters.died > known.totals.died);
-        match got {
-            "ok" if verb == Verb::Cancel && more_died => self.end_waiting(id),
-            "wrong_state" | "message_not_found" => {
-                self.ends_instead(id, self.now_us);
-            }
-            _ => {}
+        // What refuses no dead letter has refused it before its end.
+        let refused_before = match got {
+            "wrong_state" => verb.states().contains(&State::Dead),
+            "queue_full" | "unique_key_taken" => verb == Verb::Move,
+            _ => false,
+        };
+        if self.ended_first(id) && !refused_before {
+            self.end_waiting(id);
         }
     }
 

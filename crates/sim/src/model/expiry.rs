@@ -3,6 +3,7 @@
 //! that a tick leaves none behind, are rules.
 
 use sluice_engine::Engine;
+use sluice_engine::event::{EventDetail, EventKind};
 use sluice_engine::id::MessageId;
 use sluice_engine::options::Expires;
 use sluice_engine::query::{MessageView, State};
@@ -131,6 +132,16 @@ impl Apply<'_> {
             self.end_waiting(id);
         }
         ends
+    }
+
+    /// Whether the first that happened to a message in this record is that it ended, since its time was over.
+    pub(super) fn ended_first(&self, id: MessageId) -> bool {
+        let end = self.world.messages[&id].end.first();
+        let first = self.outcome.events.iter().find(|event| event.id == Some(id));
+        first.zip(end).is_some_and(|(event, (_, reason))| {
+            matches!(event.kind, EventKind::Died | EventKind::Dropped)
+                && event.detail == EventDetail::Why(reason)
+        })
     }
 
     /// Ends as the queue says.

@@ -39,6 +39,13 @@ impl Entry {
     }
 }
 
+/// An engine before the first record that tells the model what happens to messages.
+fn witness() -> Engine {
+    let mut witness = Engine::new();
+    witness.watch_events(true);
+    witness
+}
+
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
@@ -74,7 +81,7 @@ impl History {
             base: 0,
             entries: Vec::new(),
             asked: VecDeque::new(),
-            witness: Engine::new(),
+            witness: witness(),
             model: Model::new(),
             applied: 0,
             outcome: Outcome::default(),
@@ -199,7 +206,7 @@ impl History {
 
     /// Two other witnesses, led along the log up to (not including) this index.
     pub(super) fn replayed_to(&self, next_index: u64) -> Result<(Engine, Model), String> {
-        let (mut witness, mut model, mut outcome) = (Engine::new(), Model::new(), Outcome::default());
+        let (mut witness, mut model, mut outcome) = (witness(), Model::new(), Outcome::default());
         for (index, entry) in (self.base..next_index).zip(&self.entries) {
             entry.follow(index, &mut witness, &mut model, &mut outcome)?;
         }
@@ -249,7 +256,7 @@ impl History {
     pub(super) fn recover_to(&mut self, next_index: u64) -> Checked {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
-            self.witness = Engine::new();
+            self.witness = witness();
             self.model = Model::new();
             self.applied = self.base;
         }
