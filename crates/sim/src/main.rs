@@ -17,7 +17,7 @@ usage: sluice-sim [--seeds N] [--first SEED] [--steps N] [--plant NAME]
   --seeds N      run so many seeds (default 100)
   --first SEED   the first of them (default 0)
   --seed SEED    run this one
-  --verbose      tell each step
+  --verbose      tell each step, and compare with the model after each batch
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
   --list-plants  name the bugs that can be planted

@@ -309,6 +309,11 @@ impl World {
                     history.commit(&committed)?;
                     self.stats.records += history.applied() - before;
                     self.trace(|| self.told(before));
+                    // Who replays a run wants to see the batch with which they part.
+                    let history = &self.lanes[self.at].history;
+                    if self.verbose {
+                        history.model().compare(history.witness())?;
+                    }
                 }
                 Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
             }
