@@ -28,6 +28,8 @@ mod schedules;
 mod send;
 mod settle;
 mod state;
+#[cfg(test)]
+mod stories;
 mod time;
 mod unique;
 

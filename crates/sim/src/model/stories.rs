@@ -1,0 +1,145 @@
+//! Short stories of which the model once had a wrong idea. A seed tells another one as soon as the node asks the random numbers
+//! in another order; these stay.
+
+use sluice_engine::change::{Change, ChangeAction};
+use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem};
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
+use sluice_engine::outcome::Reply;
+use sluice_engine::query::Counters;
+use sluice_engine::settings::QueuePatch;
+use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome};
+use sluice_journal::{Batch, Records};
+use sluice_node::shard::request::write_record;
+
+use super::Model;
+
+const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+
+/// An engine, and a model that has to have the same idea after each command.
+struct Story {
+    engine: Engine,
+    model: Model,
+    now_us: u64,
+    index: u64,
+    outcome: Outcome,
+}
+
+impl Story {
+    fn begin() -> Story {
+        let mut engine = Engine::new();
+        engine.watch_events(true);
+        let (model, outcome) = (Model::new(), Outcome::default());
+        let mut story = Story { engine, model, now_us: 1_767_225_600_000_000, index: 0, outcome };
+        story.goes_on(&Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
+        story
+    }
+
+    fn goes_on(&mut self, command: &Command<'_>) {
+        self.index += 1;
+        let mut batch = Batch::new();
+        write_record(&mut batch, command);
+        let (bytes, _) = batch.take();
+        let record = Records::new(&bytes).next().expect("a record");
+        self.model.look(command, &self.engine);
+        self.engine.apply(self.now_us, self.index, record.body, &mut self.outcome);
+        let followed = self.model.apply(self.now_us, self.index, command, &self.outcome, &self.engine);
+        followed.and_then(|()| self.model.compare(&self.engine)).expect("the model has the same idea");
+    }
+
+    /// Sends one message for each of these; gives their ids, without such as are duplicates.
+    fn sends(&mut self, queue: &str, messages: &[(SendOptions<'_>, Deliver)]) -> Vec<MessageId> {
+        let item = |(options, deliver)| SendItem { deliver, options: Some(options), ..SendItem::default() };
+        let items: Vec<_> = messages.iter().map(|(options, deliver)| item((options, *deliver))).collect();
+        self.goes_on(&Command::Send(Send {
+            namespace: NAMESPACE,
+            queue,
+            idempotency_key: b"",
+            request_digest: 0,
+            items: &items,
+        }));
+        let Reply::Sent { first, .. } = self.outcome.reply else { panic!("{:?}", self.outcome.reply) };
+        let added = (items.len() - self.outcome.duplicates.len()) as u64;
+        (0..added).map(|number| MessageId { sequence: first.sequence + number, ..first }).collect()
+    }
+
+    fn receives(&mut self, queue: &str) -> Vec<MessageId> {
+        self.goes_on(&Command::Receive(Receive {
+            namespace: NAMESPACE,
+            queues: &[(queue, 0)],
+            max_messages: 10,
+            max_bytes: 1 << 20,
+            lease_ms: 0,
+            consumer: "",
+        }));
+        self.outcome.deliveries.iter().map(|delivery| delivery.receipt.id).collect()
+    }
+
+    fn changes(&mut self, ids: &[MessageId], action: ChangeAction<'_>) {
+        let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
+        self.goes_on(&Command::Change(Change {
+            namespace: NAMESPACE,
+            items: &items,
+            action,
+            by: "",
+            why: "",
+        }));
+        assert!(self.outcome.results.iter().all(Result::is_ok), "{:?}", self.outcome.results);
+    }
+
+    fn counters(&self, queue: &str) -> Counters {
+        let queue = self.engine.queue_id(NAMESPACE, queue).and_then(|queue| self.engine.queue(queue));
+        queue.expect("a queue").counters
+    }
+}
+
+/// A message of an ordering key that ends after this time, or never.
+fn in_order(ttl_ms: Option<u64>) -> (SendOptions<'static>, Deliver) {
+    let expires = ttl_ms.map_or(Expires::Never, Expires::AfterMs);
+    (SendOptions { ordering_key: b"key", expires, ..SendOptions::default() }, Deliver::Now)
+}
+
+fn fair(key: &'static [u8], unique: Option<OnDuplicate>) -> SendOptions<'static> {
+    let unique = unique.map(|on_duplicate| Unique {
+        key: b"once",
+        window_ms: 60_000,
+        until: UniqueUntil::default(),
+        on_duplicate,
+    });
+    SendOptions { fair_key: key, unique, ..SendOptions::default() }
+}
+
+#[test]
+fn a_lane_keeps_its_place_when_its_first_message_is_put_off() {
+    let mut story = Story::begin();
+    let ids = story.sends(
+        "queue",
+        &[
+            (fair(b"a", Some(OnDuplicate::Keep)), Deliver::Now),
+            (fair(b"b", None), Deliver::Now),
+            (fair(b"a", None), Deliver::Now),
+            (fair(b"a", Some(OnDuplicate::Debounce)), Deliver::AfterMs(1_000)),
+        ],
+    );
+    assert_eq!(story.receives("queue"), [ids[2], ids[1]]);
+}
+
+#[test]
+fn one_is_cancelled_that_is_over_and_another_one_ends() {
+    let mut story = Story::begin();
+    let ids = story.sends("queue", &[in_order(None), in_order(Some(10)), in_order(Some(10))]);
+    story.now_us += 20_000;
+    story.changes(&[ids[1], ids[0]], ChangeAction::Cancel);
+    assert_eq!((story.counters("queue").died, story.counters("queue").cancelled), (1, 2));
+}
+
+#[test]
+fn one_ends_before_it_is_moved() {
+    let mut story = Story::begin();
+    let patch = QueuePatch::default();
+    story.goes_on(&Command::QueueSet { namespace: NAMESPACE, queue: "other", patch, create: true });
+    let ids = story.sends("queue", &[in_order(None), in_order(Some(10))]);
+    story.now_us += 20_000;
+    story.changes(&ids, ChangeAction::Move { to: "other" });
+    assert_eq!((story.counters("queue").died, story.counters("other").died), (1, 0));
+}
