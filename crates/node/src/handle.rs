@@ -15,6 +15,7 @@ use sluice_journal::{Backups, Keyring, RecoveryReport};
 use tokio::sync::{oneshot, watch};
 
 use crate::api::{Delivered, Options, ReceiveOptions, Sent, StartError};
+use crate::begun::{Receiving, Sending, Settling, Slice};
 use crate::bulk::Bulks;
 use crate::driver::Threads;
 use crate::keys::KeySource;
@@ -61,24 +62,6 @@ pub(crate) struct Inner {
     pub(crate) key_source: Option<Arc<dyn KeySource>>,
     pub(crate) in_memory: bool,
     pub(crate) reports: Vec<RecoveryReport>,
-}
-
-/// A send on its way.
-#[derive(Debug)]
-pub struct Sending(oneshot::Receiver<Answer>);
-
-impl Sending {
-    /// What comes of it. Who drops this does not hear of it.
-    ///
-    /// # Errors
-    /// What the engine says of quotas, limits and idempotency.
-    pub async fn done(self) -> Result<Sent, Error> {
-        let Answer { result, duplicates, .. } = self.0.await.map_err(|_| Error::OutcomeUnknown {})?;
-        match result? {
-            Reply::Sent { first, count, duplicate } => Ok(Sent { first, count, duplicate, duplicates }),
-            other => Err(unexpected(&other)),
-        }
-    }
 }
 
 impl Node {
@@ -142,6 +125,14 @@ impl Node {
     /// # Errors
     /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `overloaded`.
     pub async fn receive(&self, receive: &ReceiveOptions<'_>) -> Result<Vec<Delivered>, Error> {
+        self.begin_receive(receive)?.done().await
+    }
+
+    /// The same, asked for at once.
+    ///
+    /// # Errors
+    /// As [`Command::check`]; `overloaded`.
+    pub fn begin_receive(&self, receive: &ReceiveOptions<'_>) -> Result<Receiving, Error> {
         check_receive(receive, &self.inner.limits)?;
         let shard = self.inner.placement.shard_of(receive.namespace)?;
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +150,7 @@ impl Node {
             reply: PullReply::Once(sender),
         };
         self.push(shard, Request::Pull(Box::new(pull)))?;
-        PullGuard::new(self.clone(), shard, ticket, receiver).wait().await
+        Ok(Receiving(PullGuard::new(self.clone(), shard, ticket, receiver)))
     }
 
     /// Settles deliveries; one result per item, in order.
@@ -171,7 +162,15 @@ impl Node {
         namespace: NamespaceId,
         items: &[SettleItem<'_>],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        self.propose_slices(namespace, items, |items| Command::Settle { namespace, items }).await
+        self.begin_settle(namespace, items)?.done().await
+    }
+
+    /// The same, out of the hands of the caller at once.
+    ///
+    /// # Errors
+    /// When the batch as a whole is refused.
+    pub fn begin_settle(&self, namespace: NamespaceId, items: &[SettleItem<'_>]) -> Result<Settling, Error> {
+        self.propose_slices(namespace, items, |items| Command::Settle { namespace, items })
     }
 
     /// Extends leases; one result per item, in order.
@@ -183,7 +182,7 @@ impl Node {
         namespace: NamespaceId,
         items: &[(Receipt, u64)],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        self.propose_slices(namespace, items, |items| Command::Extend { namespace, items }).await
+        self.propose_slices(namespace, items, |items| Command::Extend { namespace, items })?.done().await
     }
 
     /// Extends leases, and takes down progress and checkpoints; one result per item, in order.
@@ -356,40 +355,21 @@ impl Node {
         Ok(receiver)
     }
 
-    /// Proposes a command of many items, each with a result of its own, as records that are short to apply. An error of a
-    /// record is the result of each of its items, and of the whole only when no record has gone through.
-    async fn propose_slices<'a, T>(
+    /// Proposes a command of many items, each with a result of its own.
+    fn propose_slices<'a, T>(
         &self,
         namespace: NamespaceId,
         items: &'a [T],
         command: impl Fn(&'a [T]) -> Command<'a>,
-    ) -> Result<Vec<Result<(), Error>>, Error> {
+    ) -> Result<Settling, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
-        if items.len() <= SLICE_ITEMS {
-            return item_results(self.propose_on(shard, &command(items)).await?, items.len());
-        }
         command(items).check(&self.inner.limits)?;
         let slices = items.chunks(SLICE_ITEMS);
-        let proposed: Vec<_> =
-            slices.clone().map(|slice| self.begin_proposal(shard, &command(slice))).collect();
-        let (mut results, mut failures) = (Vec::with_capacity(items.len()), 0);
-        for (slice, proposed) in slices.zip(proposed) {
-            let answer = match proposed {
-                Ok(receiver) => receiver.await.map_err(|_| Error::OutcomeUnknown {}),
-                Err(error) => Err(error),
-            };
-            match answer.and_then(|answer| item_results(answer, slice.len())) {
-                Ok(of_slice) => results.extend(of_slice),
-                Err(error) => {
-                    failures += slice.len();
-                    results.extend(std::iter::repeat_n(Err(error), slice.len()));
-                }
-            }
-        }
-        match results.first() {
-            Some(Err(error)) if failures == items.len() => Err(error.clone()),
-            _ => Ok(results),
-        }
+        let propose = |slice: &'a [T]| Slice {
+            items: slice.len(),
+            proposed: self.begin_proposal(shard, &command(slice)),
+        };
+        Ok(Settling(slices.map(propose).collect()))
     }
 
     async fn count(&self, namespace: NamespaceId, command: &Command<'_>) -> Result<u64, Error> {

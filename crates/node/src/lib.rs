@@ -12,6 +12,7 @@
 pub mod api;
 mod awaiting;
 pub mod backup;
+mod begun;
 mod blobs;
 pub mod bulk;
 mod changing;
@@ -37,8 +38,9 @@ mod start;
 mod watching;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use begun::{Receiving, Sending, Settling};
 pub use consumer::{Consumer, Event};
-pub use handle::{Node, Sending};
+pub use handle::Node;
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
