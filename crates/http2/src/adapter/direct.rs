@@ -16,7 +16,8 @@ use crate::hpack::Encoded;
 /// such a request nor its response takes anything from the allocator, besides what the call itself takes.
 ///
 /// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call), what has trailers or waits for 100
-/// (Continue), and bodies that are larger than allowed.
+/// (Continue), and bodies that are larger than allowed or do not state their length, for which there is no
+/// [deadline](crate::Limits::body_stall_us) here.
 pub trait Direct {
     /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before it does.
     type Call: Future<Output = DirectResponse>;
@@ -138,12 +139,12 @@ where
             return true;
         }
         // Only the service tells clients to go on.
-        if connection.expects_continue() {
+        let Some(length) = head.content_length().filter(|_| !connection.expects_continue()) else {
             return false;
-        }
+        };
         // Nothing is given back before the body is whole, so more than that might never come.
         let bytes_max = bytes_max.min(connection.limits().stream_receive_bytes as usize / 2);
-        if head.content_length().is_some_and(|bytes| bytes > bytes_max as u64) {
+        if length > bytes_max as u64 {
             return false;
         }
         exchange.begin_direct(stream, head);

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::client::conn::http2::SendRequest;
@@ -108,7 +109,7 @@ async fn connect(direct: TestDirect) -> SendRequest<AnyBody> {
     client(near).await
 }
 
-/// A body of unknown length in pieces, with trailers if they are wanted.
+/// A body in pieces, with trailers if they are wanted.
 fn pieces(bytes: usize, piece: usize, trailers: Option<HeaderMap>) -> AnyBody {
     let whole = pattern(bytes);
     let data: Vec<_> = (0..bytes).step_by(piece).map(|at| whole.slice(at..bytes.min(at + piece))).collect();
@@ -116,9 +117,19 @@ fn pieces(bytes: usize, piece: usize, trailers: Option<HeaderMap>) -> AnyBody {
     StreamBody::new(futures_util::stream::iter(frames.map(Ok::<_, Error>).collect::<Vec<_>>())).boxed()
 }
 
-/// What `/upload` says of a body.
-async fn length(sender: &SendRequest<AnyBody>, body: AnyBody) -> String {
-    let mut request = request("POST", "/upload", body);
+/// A request that states the length of its body.
+fn stating(path: &str, bytes: usize, body: AnyBody) -> Request<AnyBody> {
+    let mut request = request("POST", path, body);
+    request.headers_mut().insert(CONTENT_LENGTH, bytes.into());
+    request
+}
+
+/// What `/upload` says of a body whose length is stated.
+async fn length(sender: &SendRequest<AnyBody>, bytes: usize, body: AnyBody) -> String {
+    told_of(sender, stating("/upload", bytes, body)).await
+}
+
+async fn told_of(sender: &SendRequest<AnyBody>, mut request: Request<AnyBody>) -> String {
     request.headers_mut().insert("x-last", HeaderValue::from_static("last"));
     let (status, body) = ask(&mut sender.clone(), request).await;
     assert_eq!(status, StatusCode::OK);
@@ -128,11 +139,11 @@ async fn length(sender: &SendRequest<AnyBody>, body: AnyBody) -> String {
 #[tokio::test]
 async fn bodies_come_whole_however_they_are_sent() {
     let sender = connect(TestDirect::default()).await;
-    assert_eq!(length(&sender, no_body()).await, told(0));
+    assert_eq!(told_of(&sender, request("POST", "/upload", no_body())).await, told(0));
     for bytes in [1, 1_000, LENGTH_MAX] {
-        assert_eq!(length(&sender, full(pattern(bytes))).await, told(bytes));
+        assert_eq!(length(&sender, bytes, full(pattern(bytes))).await, told(bytes));
         for piece in [bytes.div_ceil(2), bytes.div_ceil(7), bytes.div_ceil(50)] {
-            assert_eq!(length(&sender, pieces(bytes, piece, None)).await, told(bytes));
+            assert_eq!(length(&sender, bytes, pieces(bytes, piece, None)).await, told(bytes));
         }
     }
 }
@@ -142,14 +153,18 @@ async fn what_is_not_for_a_direct_call_goes_to_the_service() {
     let sender = connect(TestDirect::default()).await;
     // Larger than allowed: known at first, found out in the last piece, or before it.
     for bytes in [LENGTH_MAX + 1, 200_000] {
-        assert_eq!(length(&sender, full(pattern(bytes))).await, served(bytes));
-        assert_eq!(length(&sender, pieces(bytes, 1_000, None)).await, served(bytes));
+        assert_eq!(length(&sender, bytes, full(pattern(bytes))).await, served(bytes));
+        assert_eq!(length(&sender, bytes, pieces(bytes, 1_000, None)).await, served(bytes));
     }
+    // Of no stated length: only the service waits for a body with a deadline of its own.
+    let unstated = request("POST", "/upload", pieces(100, 10, None));
+    assert_eq!(told_of(&sender, unstated).await, served(100));
     // Not taken at all, and declined.
     let answer = ask(&mut sender.clone(), request("GET", "/size/3", no_body())).await;
     assert_eq!(answer, (StatusCode::OK, pattern(3)));
     for bytes in [0, 3, 5_000, 400_000] {
-        let answer = ask(&mut sender.clone(), request("POST", "/echo", pieces(bytes, 3_000, None))).await;
+        let asked = stating("/echo", bytes, pieces(bytes, 3_000, None));
+        let answer = ask(&mut sender.clone(), asked).await;
         assert_eq!(answer, (StatusCode::OK, pattern(bytes)));
     }
 }
@@ -161,11 +176,12 @@ async fn rfc9113_8_1_requests_with_trailers_go_to_the_service() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", HeaderValue::from_static("7"));
     let body = pieces(5_000, 1_000, Some(trailers.clone()));
-    let response = sender.send_request(request("POST", "/echo", body)).await.expect("an answer");
+    let response = sender.send_request(stating("/echo", 5_000, body)).await.expect("an answer");
     let collected = response.into_body().collect().await.expect("a body");
     assert_eq!(collected.trailers(), Some(&trailers));
     assert_eq!(collected.to_bytes(), pattern(5_000));
-    assert_eq!(length(&sender, pieces(100, 10, Some(trailers))).await, served(100) + "x-sum=\"7\"");
+    let text = length(&sender, 100, pieces(100, 10, Some(trailers))).await;
+    assert_eq!(text, served(100) + "x-sum=\"7\"");
 }
 
 /// RFC 9110 §8.6, §9.3.2, §15.3.5.
@@ -220,7 +236,7 @@ async fn calls_end_with_their_streams() {
     dropped(1).await;
     let waiting = tokio::spawn(asked());
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(length(&sender, full(pattern(10))).await, told(10), "others go on");
+    assert_eq!(length(&sender, 10, full(pattern(10))).await, told(10), "others go on");
     assert_eq!(direct.dropped.load(Ordering::Relaxed), 1);
     waiting.abort();
     drop(sender);
@@ -235,7 +251,7 @@ async fn many_bodies_at_once_do_not_hold_each_other_up() {
         let mut sender = sender.clone();
         async move {
             let bytes = 90_000 + number;
-            let answer = ask(&mut sender, request("POST", "/echo", pieces(bytes, 1_000, None))).await;
+            let answer = ask(&mut sender, stating("/echo", bytes, pieces(bytes, 1_000, None))).await;
             assert!(answer == (StatusCode::OK, pattern(bytes)));
         }
     });
