@@ -107,6 +107,22 @@ impl Caller {
         self.may(right, Target::Namespace(namespace)).is_ok()
     }
 
+    /// Counts one request of the identity's rate, for which one that `relieves` is hardly refused.
+    ///
+    /// # Errors
+    /// `rate_limited`.
+    pub fn asks_once_more(&self, relieves: bool) -> Result<(), Denied> {
+        let Caller::Known(identity) = self else { return Ok(()) };
+        match identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
+            Some(Err(retry_after_ms)) => Err(Denied {
+                code: "rate_limited",
+                message: format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name),
+                retry_after_ms: Some(retry_after_ms),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether they are the same, by the same rules; `false` also for those of whom it is not known.
     pub fn is_as(&self, other: &Caller) -> bool {
         match (self, other) {

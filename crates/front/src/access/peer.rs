@@ -68,11 +68,7 @@ impl Peer {
     /// `unauthenticated` when what was shown is wrong, expired or revoked; `rate_limited`.
     pub fn caller(&self, authorization: Option<&[u8]>, relieves: bool) -> Result<Caller, Denied> {
         let caller = self.standing(authorization)?;
-        let Caller::Known(identity) = &caller else { return Ok(caller) };
-        if let Some(Err(retry_after_ms)) = identity.limiter.as_ref().map(|limiter| limiter.take(relieves)) {
-            let message = format!("{:?} asks too often: retry in {retry_after_ms} ms", &*identity.name);
-            return Err(Denied { code: "rate_limited", message, retry_after_ms: Some(retry_after_ms) });
-        }
+        caller.asks_once_more(relieves)?;
         Ok(caller)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
@@ -17,7 +17,7 @@ use crate::access::{Act, Caller, Peer};
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request that has no answer yet.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Arrived {
         let started = Instant::now();
         let in_flight = InFlight::enter(&context, activity);
         let (head, body) = request.into_parts();
-        let request_id = request_id(&head.headers, &context);
+        let request_id = request_id(head.headers.get(REQUEST_ID).map(HeaderValue::as_bytes), &context);
         (Arrived { context, peer, in_flight, head, request_id, started }, body)
     }
 
@@ -117,13 +117,13 @@ impl Arrived {
 }
 
 /// The client's id for the request, if it is printable and short; else one of ours.
-fn request_id(headers: &HeaderMap, context: &Context) -> HeaderValue {
-    if let Some(value) = headers.get(REQUEST_ID) {
-        let bytes = value.as_bytes();
-        let printable = bytes.iter().all(|byte| (0x21..0x7f).contains(byte));
-        if printable && !bytes.is_empty() && bytes.len() <= REQUEST_ID_BYTES_MAX {
-            return value.clone();
-        }
+pub(super) fn request_id(given: Option<&[u8]>, context: &Context) -> HeaderValue {
+    let is_good = |given: &&[u8]| {
+        let printable = given.iter().all(|byte| (0x21..0x7f).contains(byte));
+        printable && !given.is_empty() && given.len() <= REQUEST_ID_BYTES_MAX
+    };
+    if let Some(Ok(given)) = given.filter(is_good).map(HeaderValue::from_bytes) {
+        return given;
     }
     let number = context.next_request_number();
     HeaderValue::from_str(&format!("{number:016x}")).unwrap_or(HeaderValue::from_static("none"))

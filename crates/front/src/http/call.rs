@@ -92,8 +92,8 @@ impl<'c> Call<'c> {
     }
 }
 
-/// `application/json`, or a type built on it (RFC 6839 §3.1), with any parameters.
-fn is_json(content_type: &[u8]) -> bool {
+/// Whether a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1), with any parameters.
+pub(super) fn is_json(content_type: &[u8]) -> bool {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     essence.eq_ignore_ascii_case(b"application/json")
         || (essence.len() > 5 && essence[essence.len() - 5..].eq_ignore_ascii_case(b"+json"))

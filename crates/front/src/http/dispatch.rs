@@ -65,7 +65,7 @@ impl Arrived {
             Err(error) => Err(error),
         };
         let response = result.unwrap_or_else(|error| {
-            error.log(request_id, head);
+            error.log(request_id, &head.method, head.uri.path());
             error.into_response()
         });
         let response = match route {
@@ -96,14 +96,24 @@ fn begin(
     permit(peer, head, caller, route, captured)
 }
 
-/// What keeps the server from being asked for more than it can do. Those who look after the server get through when it is busy.
+/// What keeps the server from being asked for more than it can do, or by whom it must not.
 pub(crate) fn admit(
     context: &Context,
     head: &Parts,
     in_flight: &InFlight,
     route: Option<usize>,
 ) -> Result<(), ApiError> {
-    let operation = route.map(|at| ROUTES[at].operation);
+    has_room(context, in_flight, route.map(|at| ROUTES[at].operation))?;
+    hosts::check(context, head)?;
+    check_origin(head)
+}
+
+/// Whether one more can be answered. Those who look after the server get through when it is busy.
+pub(super) fn has_room(
+    context: &Context,
+    in_flight: &InFlight,
+    operation: Option<Operation>,
+) -> Result<(), ApiError> {
     let watching = matches!(operation, Some(Operation::Health | Operation::Ready | Operation::Metrics));
     let requests_max = context.options.requests_max;
     let relieves = operation.is_some_and(Operation::relieves);
@@ -115,8 +125,7 @@ pub(crate) fn admit(
     if operation.is_some_and(Operation::answers_at_length) {
         in_flight.share.has_room()?;
     }
-    hosts::check(context, head)?;
-    check_origin(head)
+    Ok(())
 }
 
 /// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.

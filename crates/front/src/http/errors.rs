@@ -1,16 +1,15 @@
 //! Errors as answers: status, `Retry-After`, and `{"error":{"code","message","details"}}`.
 
-use http::StatusCode;
 use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::request::Parts;
 use http::response::Response;
+use http::{Method, StatusCode};
 use serde_json::Value;
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
 
 use super::body::Body;
 use super::json::{Fault, Object, object, push_list, push_text};
-use super::respond;
+use super::respond::{self, Json};
 use crate::access::{Denied, TokenError};
 use crate::codes;
 
@@ -62,14 +61,12 @@ impl ApiError {
     }
 
     /// Tells the log of it, if somebody on the server's side has to know.
-    pub(crate) fn log(&self, request_id: &HeaderValue, head: &Parts) {
+    pub(crate) fn log(&self, request_id: &HeaderValue, method: &Method, path: &str) {
         if self.is_ours() {
             tracing::error!(
                 request_id = request_id.to_str().unwrap_or_default(),
                 code = self.code,
-                "{} {}: {}",
-                head.method,
-                head.uri.path(),
+                "{method} {path}: {}",
                 self.message
             );
         }
@@ -200,10 +197,10 @@ pub(crate) fn push_result(out: &mut Vec<u8>, result: &Result<(), Error>) {
 }
 
 /// The answer to a list of items.
-pub(crate) fn results(results: &[Result<(), Error>]) -> Response<Body> {
+pub(crate) fn results(results: &[Result<(), Error>]) -> Json {
     let mut out = Vec::with_capacity(16 + results.len() * 12);
     object(&mut out, |o| push_list(o.name("results"), results, push_result));
-    respond::json(StatusCode::OK, out)
+    Json::new(StatusCode::OK, out)
 }
 
 fn details_of(error: &Error, o: &mut Object<'_>) {

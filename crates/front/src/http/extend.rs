@@ -35,7 +35,7 @@ pub(crate) async fn extend(call: &Call<'_>, body: Inbound) -> Result<Response<Bo
         call.allow_messages(Right::Receive, ids).await?;
     }
     let extended = request.extend(call.node(), call.namespace_id()?).await?;
-    answer(extended, request.is_list)
+    Ok(answer(extended, request.is_list)?.into())
 }
 
 /// A request to extend.

@@ -11,7 +11,7 @@ use http::request::Parts;
 use super::context::Context;
 use super::errors::ApiError;
 
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest name that an error repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 128;
 
@@ -39,10 +39,9 @@ impl Hosts {
         Hosts { names: Some(names), pages_only: true }
     }
 
-    fn admits(&self, head: &Parts) -> bool {
+    fn admits(&self, authority: &str, is_page: impl FnOnce() -> bool) -> bool {
         let Some(names) = &self.names else { return true };
-        let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
-        is_own(names, host_of(head)) || (self.pages_only && !is_page())
+        is_own(names, authority) || (self.pages_only && !is_page())
     }
 }
 
@@ -56,10 +55,16 @@ pub(super) fn host_of(head: &Parts) -> &str {
 
 /// Whether a request may come under its name.
 pub(super) fn check(context: &Context, head: &Parts) -> Result<(), ApiError> {
-    if context.options.hosts.admits(head) || context.options.access.asks() {
-        return Ok(());
+    let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
+    match admits(context, host_of(head), is_page) {
+        true => Ok(()),
+        false => Err(refusal(host_of(head))),
     }
-    Err(refusal(host_of(head)))
+}
+
+/// Whether a request may call the server so.
+pub(super) fn admits(context: &Context, authority: &str, is_page: impl FnOnce() -> bool) -> bool {
+    context.options.hosts.admits(authority, is_page) || context.options.access.asks()
 }
 
 #[cold]

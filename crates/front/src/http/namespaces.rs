@@ -68,7 +68,7 @@ pub(crate) async fn patch(call: &Call<'_>, body: Inbound) -> Result<Response<Bod
 pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let force = call.query(DELETE_PARAMS)?.boolean("force", false)?;
     call.node().namespace_delete(call.name, force).await?;
-    Ok(respond::empty_object())
+    Ok(respond::empty_object().into())
 }
 
 async fn change(call: &Call<'_>, request: &Request) -> Result<Response<Body>, ApiError> {

@@ -38,7 +38,12 @@ pub(crate) fn permit(
     decided.map_err(|denied| refused(peer, head.uri.path(), denied))
 }
 
-fn decide(caller: &Caller, right: Right, namespace: Option<&str>, target: Target<'_>) -> Result<(), Denied> {
+pub(super) fn decide(
+    caller: &Caller,
+    right: Right,
+    namespace: Option<&str>,
+    target: Target<'_>,
+) -> Result<(), Denied> {
     match namespace.filter(|namespace| is_kept(namespace)) {
         Some(namespace) => keep(caller, right, namespace),
         None => caller.may(right, target),

@@ -20,7 +20,7 @@ use super::query::integer;
 use super::receive::with_added;
 use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
 use super::respond;
-use super::send::{answer, propose};
+use super::send::{allow_onward, answer, propose};
 use super::send_options;
 use super::settings::read_backoff;
 
@@ -70,8 +70,9 @@ pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body
         options: options.given(),
         ..item
     };
-    let sent = propose(call, &[item]).await?;
-    Ok(answer(&sent, false))
+    allow_onward(call.asking(), call.node(), call.namespace_id()?, [&item]).await?;
+    let sent = propose(call, &[item])?.done().await?;
+    Ok(answer(&sent, false).into())
 }
 
 fn too_large(headers: &HeaderMap, limit: usize) -> ApiError {

@@ -7,16 +7,18 @@ use http::StatusCode;
 use http::response::Response;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use sluice_node::Delivered;
+use sluice_engine::{Error, NamespaceId};
 use sluice_node::api::ReceiveOptions;
+use sluice_node::{Delivered, Receiving};
 
 use super::answers::Share;
 use super::body::{Body, Inbound};
 use super::call::Call;
+use super::context::Context;
 use super::errors::ApiError;
 use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
 use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
+use super::respond::Json;
 use super::results::write_content;
 use crate::access::Right;
 
@@ -48,7 +50,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<B
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
-    Ok(answer(call, &delivered))
+    Ok(answer(call.context, &delivered).into())
 }
 
 /// `POST P/receive`
@@ -58,34 +60,34 @@ pub(crate) async fn receive_many(call: &Call<'_>, body: Inbound) -> Result<Respo
     let queues = terms.queues()?;
     queues.iter().try_for_each(|(queue, _)| call.allow_queue(Right::Receive, queue))?;
     let delivered = take(call, &terms, &queues, terms.consumer()).await?;
-    Ok(answer(call, &delivered))
+    Ok(answer(call.context, &delivered).into())
 }
 
-/// Receives; a wait ends empty when the server stops. Nothing is detached: a client that goes away drops the wait, and
-/// the node gives back what was on its way.
+/// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on its way.
 pub(crate) async fn take(
     call: &Call<'_>,
     terms: &Terms<'_>,
     queues: &[(&str, u16)],
     consumer: &str,
 ) -> Result<Vec<Delivered>, ApiError> {
-    let options = ReceiveOptions {
-        namespace: call.namespace_id()?,
-        queues,
-        max_messages: terms.max,
-        lease_ms: terms.lease_ms,
-        wait: Duration::from_millis(terms.wait_ms),
-        consumer,
-        room: Some(Arc::<Share>::clone(&call.in_flight.share)),
-    };
-    let receive = call.node().receive(&options);
-    if terms.wait_ms == 0 {
-        return Ok(receive.await?);
+    let options = terms.options(call.namespace_id()?, queues, consumer, &call.in_flight.share);
+    let receiving = call.node().begin_receive(&options)?;
+    Ok(done(receiving, call.context, terms.wait_ms).await?)
+}
+
+/// What a receive comes to; its wait ends empty when the server stops.
+pub(super) async fn done(
+    receiving: Receiving,
+    context: &Context,
+    wait_ms: u64,
+) -> Result<Vec<Delivered>, Error> {
+    if wait_ms == 0 {
+        return receiving.done().await;
     }
     tokio::select! {
         biased;
-        delivered = receive => Ok(delivered?),
-        () = call.context.stopping() => Ok(Vec::new()),
+        delivered = receiving.done() => delivered,
+        () = context.stopping() => Ok(Vec::new()),
     }
 }
 
@@ -132,7 +134,26 @@ impl<'a> Terms<'a> {
         Ok(terms)
     }
 
-    fn consumer(&self) -> &str {
+    /// As the node takes them, for an answer that may have so much of memory.
+    pub(super) fn options<'o>(
+        &self,
+        namespace: NamespaceId,
+        queues: &'o [(&'o str, u16)],
+        consumer: &'o str,
+        room: &Arc<Share>,
+    ) -> ReceiveOptions<'o> {
+        ReceiveOptions {
+            namespace,
+            queues,
+            max_messages: self.max,
+            lease_ms: self.lease_ms,
+            wait: Duration::from_millis(self.wait_ms),
+            consumer,
+            room: Some(Arc::<Share>::clone(room)),
+        }
+    }
+
+    pub(super) fn consumer(&self) -> &str {
         self.consumer.map_or("", |text| text.get(&self.scratch))
     }
 
@@ -183,10 +204,10 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
     }
 }
 
-fn answer(call: &Call<'_>, delivered: &[Delivered]) -> Response<Body> {
+pub(super) fn answer(context: &Context, delivered: &[Delivered]) -> Json {
     let out = encode(delivered);
-    call.context.answers.learn(delivered.len(), out.len());
-    respond::json(StatusCode::OK, out)
+    context.answers.learn(delivered.len(), out.len());
+    Json::new(StatusCode::OK, out)
 }
 
 fn encode(delivered: &[Delivered]) -> Vec<u8> {

@@ -9,9 +9,32 @@ use http::response::Response;
 
 use super::body::Body;
 
+pub(crate) const JSON: &str = "application/json";
+/// State of a moment, and receipts are secrets: nothing of it belongs into a cache.
+pub(crate) const NO_STORE: &str = "no-store";
+
+/// A JSON document as an answer, before it is one of a version of HTTP.
+#[derive(Debug)]
+pub(crate) struct Json {
+    pub(crate) status: StatusCode,
+    pub(crate) document: Bytes,
+}
+
+impl Json {
+    pub(crate) fn new(status: StatusCode, document: impl Into<Bytes>) -> Json {
+        Json { status, document: document.into() }
+    }
+}
+
+impl From<Json> for Response<Body> {
+    fn from(json: Json) -> Response<Body> {
+        content(json.status, JSON, json.document)
+    }
+}
+
 /// A JSON document.
 pub(crate) fn json(status: StatusCode, out: Vec<u8>) -> Response<Body> {
-    content(status, "application/json", out)
+    content(status, JSON, out)
 }
 
 /// Anything with a content type.
@@ -24,8 +47,7 @@ pub(crate) fn content(
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // State of a moment, and receipts are secrets: nothing of it belongs into a cache.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(NO_STORE));
     response
 }
 
@@ -49,13 +71,13 @@ pub(crate) fn streamed(content_type: &'static str, body: Body) -> Response<Body>
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(NO_STORE));
     response
 }
 
 /// `{}`, what an order that succeeded answers.
-pub(crate) fn empty_object() -> Response<Body> {
-    content(StatusCode::OK, "application/json", Bytes::from_static(b"{}"))
+pub(crate) fn empty_object() -> Json {
+    Json::new(StatusCode::OK, Bytes::from_static(b"{}"))
 }
 
 /// An answer without a body.

@@ -113,6 +113,12 @@ operations! {
 }
 
 impl Operation {
+    /// Whether it is called by the hundred thousand. Their routes, which are all POST, stand first.
+    fn is_hot(self) -> bool {
+        use Operation as O;
+        matches!(self, O::Send | O::Receive | O::Settle | O::Ack | O::Nack | O::Release | O::Reject)
+    }
+
     /// Whether it answers with messages or lists, which may take much memory until the client has read them. The others,
     /// settling and sending above all, are never refused for lack of it.
     pub(crate) fn answers_at_length(self) -> bool {
@@ -252,6 +258,14 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
         })
         .collect();
     if methods.is_empty() { Found::Nothing } else { Found::OtherMethods(methods.join(", ")) }
+}
+
+/// Finds the route of a POST, if it is one of the few that are called by the hundred thousand.
+pub(crate) fn find_hot(path: &str) -> Option<(usize, Captured<'_>)> {
+    let mut buffer = [""; SEGMENTS_MAX];
+    let segments = split(path, &mut buffer)?;
+    let hot = ROUTES.iter().take_while(|route| route.operation.is_hot());
+    hot.enumerate().find_map(|(at, route)| Some((at, route.captures(segments)?)))
 }
 
 fn split<'p, 'b>(path: &'p str, buffer: &'b mut [&'p str; SEGMENTS_MAX]) -> Option<&'b [&'p str]> {

@@ -12,7 +12,7 @@ use super::call::Call;
 use super::content::{Content, Names};
 use super::errors::{ApiError, results};
 use super::json::{Fault, Read, Reader, Text, object};
-use super::respond;
+use super::respond::{self, Json};
 use crate::access::Right;
 
 /// Fields of ack.
@@ -110,7 +110,7 @@ async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Res
         call.allow_messages(Right::Receive, ids).await?;
     }
     let settled = request.settle(call.node(), call.namespace_id()?).await?;
-    answer(settled, request.is_list)
+    Ok(answer(settled, request.is_list)?.into())
 }
 
 /// Results in the order of the request: those of the node, and between them those refused before.
@@ -128,7 +128,7 @@ pub(crate) fn in_order(done: Vec<Result<(), Error>>, refused: Refused) -> Vec<Re
     merged
 }
 
-pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Response<Body>, ApiError> {
+pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json, ApiError> {
     if is_list {
         return Ok(results(&done));
     }
@@ -137,7 +137,7 @@ pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Resp
         Some(Err(Error::AlreadySettled { .. })) => {
             let mut out = Vec::new();
             object(&mut out, |o| o.boolean("already_settled", true));
-            Ok(respond::json(http::StatusCode::OK, out))
+            Ok(Json::new(http::StatusCode::OK, out))
         }
         Some(Err(error)) => Err(error.into()),
     }
@@ -192,7 +192,7 @@ pub(crate) struct Settlements<'a> {
     items: Vec<SettlementText<'a>>,
     scratch: String,
     octets: Vec<u8>,
-    is_list: bool,
+    pub(super) is_list: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -412,15 +412,13 @@ mod tests {
         assert_eq!(items[1].result, Some(Octets::default()));
     }
 
-    #[tokio::test]
-    async fn refused_items_stand_at_their_place() {
-        use http_body_util::BodyExt as _;
+    #[test]
+    fn refused_items_stand_at_their_place() {
         let error = |text: &str| Error::InvalidReceipt { receipt: text.into() };
         let done = vec![Ok(()), Err(Error::AlreadySettled { receipt: "r".into() })];
-        let response =
+        let answer =
             answer(in_order(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))]), true).unwrap();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&answer.document).unwrap();
         let oks: Vec<bool> =
             value["results"].as_array().unwrap().iter().map(|r| r["ok"].as_bool().unwrap()).collect();
         assert_eq!(oks, [false, true, false, true, false]);

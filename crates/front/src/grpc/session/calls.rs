@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Send as SendCommand, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use sluice_node::{Node, Sending, Sent};
@@ -17,13 +17,12 @@ use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_
 use super::plain::Plain;
 use super::reading::PATH;
 use crate::access::{Caller, Peer, Right};
-use crate::digest::send_digest;
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
 use crate::http::permit::Asking;
-use crate::http::send::{Batch, allow_onward, allow_queues};
+use crate::http::send::{Batch, allow_onward, allow_queues, begin};
 use crate::http::settle::{Refused, Settlements, in_order};
 
 /// The answer to a frame, or to several.
@@ -132,10 +131,7 @@ impl Calls {
             let reason = format!("expected up to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
             return Err(Fault::invalid(reason).inside("idempotency_key").into());
         }
-        let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
-        let namespace = self.namespace;
-        let send = SendCommand { namespace, queue, idempotency_key, request_digest, items };
-        Ok(self.node().begin_send(&send)?)
+        Ok(begin(self.node(), self.namespace, queue, idempotency_key, items)?)
     }
 
     pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Answering {

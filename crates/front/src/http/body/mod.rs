@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::errors::ApiError;
 pub(crate) use inbound::Inbound;
-pub(crate) use outbound::Body;
+pub(crate) use outbound::{Body, kept};
 
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;

@@ -117,11 +117,8 @@ impl http_body::Body for Body {
             },
         };
         let bytes = match in_flight {
-            // Few bytes are copied by the connection, and are not worth watching.
-            Some(in_flight) if bytes.len() > COPIED_BYTES => {
-                Bytes::from_owner(Piece { bytes, _in_flight: Arc::clone(in_flight) })
-            }
-            _ => bytes,
+            Some(in_flight) => kept(bytes, in_flight),
+            None => bytes,
         };
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
@@ -136,6 +133,15 @@ impl http_body::Body for Body {
             Content::Stream(_) | Content::Other(_) => SizeHint::default(),
         }
     }
+}
+
+/// A piece of an answer that keeps `in_flight` until it is written.
+pub(crate) fn kept(bytes: Bytes, in_flight: &Arc<InFlight>) -> Bytes {
+    // Few bytes are copied by the connection, and are not worth watching.
+    if bytes.len() <= COPIED_BYTES {
+        return bytes;
+    }
+    Bytes::from_owner(Piece { bytes, _in_flight: Arc::clone(in_flight) })
 }
 
 /// A piece of an answer, on its way to the client.

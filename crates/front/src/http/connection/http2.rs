@@ -17,6 +17,7 @@ use super::activity::Verdict;
 use super::stalls::CountStalls;
 use super::{Conversation, Served};
 use crate::http::body::{Body, Inbound};
+use crate::http::direct::HotCalls;
 use crate::http::dispatch::handle;
 use crate::http::options::{HEAD_BYTES_MAX, HttpOptions, STREAMS_MAX};
 
@@ -49,8 +50,13 @@ impl Served<'_> {
             let answer = handle(Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer), request);
             async { Ok::<_, Infallible>(answer.await) }
         });
+        let hot = HotCalls {
+            context: Arc::clone(context),
+            activity: Arc::clone(&self.activity),
+            peer: Arc::clone(&self.peer),
+        };
         let limits = Arc::clone(&context.http2_limits);
-        let adapter = Adapter::new(calls, &limits);
+        let adapter = Adapter::with_direct(calls, hot, &limits);
         let connection = |now_us| Connection::new(limits, EmitMode::Auto, now_us);
         let handler = CountStalls::new(adapter, &context.metrics);
         self.converse(Driver::new(wire, handler, connection)).await;

@@ -338,6 +338,15 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Lends out the messages of one queue as the engine takes them.
+    pub(crate) fn with_items<T>(&self, take: impl FnOnce(&[SendItem<'_>]) -> T) -> T {
+        let (headers, tags, plain) = (self.headers(), self.tags(), self.options());
+        let steps = self.steps(&headers, &tags, &plain);
+        let chains = self.chains(&steps);
+        let options = self.chained(plain.clone(), &chains);
+        take(&self.items(&headers, &tags, &options))
+    }
+
     /// The headers of all messages, for [`Batch::items`] to take from.
     pub(crate) fn headers(&self) -> Vec<(&str, &str)> {
         self.headers.iter().map(|(name, value)| (name.get(&self.scratch), value.get(&self.scratch))).collect()

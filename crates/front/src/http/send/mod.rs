@@ -4,13 +4,13 @@ mod batch;
 mod fields;
 
 use http::StatusCode;
-use http::header::HeaderMap;
+use http::header::{HeaderMap, HeaderValue};
 use http::response::Response;
 use sluice_engine::chain::Chain;
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use sluice_engine::{MessageId, NamespaceId};
-use sluice_node::{Node, Sent};
+use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_node::{Node, Sending, Sent};
 
 pub(crate) use batch::Batch;
 #[cfg(test)]
@@ -21,31 +21,44 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, object, push_number};
 use super::permit::Asking;
-use super::respond;
+use super::respond::Json;
 use crate::access::Right;
 use crate::digest::send_digest;
+
+/// The field with the key under which a send is done once.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// `POST P/queues/{queue}/messages`
 pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
-    let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
-    let steps = batch.steps(&headers, &tags, &plain);
-    let chains = batch.chains(&steps);
-    let options = batch.chained(plain.clone(), &chains);
-    let items = batch.items(&headers, &tags, &options);
-    let sent = propose(call, &items).await?;
-    Ok(answer(&sent, batch.is_list))
+    if !call.may_everywhere(Right::Send) {
+        let parents = batch.with_items(|items| {
+            allow_queues(call.asking(), items)?;
+            Ok::<_, ApiError>(parents(items))
+        })?;
+        call.allow_messages(Right::Result, parents.into_iter()).await?;
+    }
+    let sending = batch.with_items(|items| propose(call, items))?;
+    Ok(answer(&sending.done().await?, batch.is_list).into())
 }
 
-/// Sends `items` to the queue in the path, under the idempotency key in the headers.
-pub(crate) async fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sent, ApiError> {
-    let namespace = call.namespace_id()?;
-    allow_onward(call.asking(), call.node(), namespace, items).await?;
-    let idempotency_key = idempotency_key(&call.head.headers)?;
-    let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(call.name, items) };
-    let send = Send { namespace, queue: call.name, idempotency_key, request_digest, items };
-    Ok(call.node().send(&send).await?)
+/// Sends `items`, which the caller may, to the queue in the path, under the idempotency key in the headers.
+pub(crate) fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sending, ApiError> {
+    let key = idempotency_key(&call.head.headers)?;
+    Ok(begin(call.node(), call.namespace_id()?, call.name, key, items)?)
+}
+
+/// Sends `items` to a queue; an empty key is none.
+pub(crate) fn begin(
+    node: &Node,
+    namespace: NamespaceId,
+    queue: &str,
+    idempotency_key: &[u8],
+    items: &[SendItem<'_>],
+) -> Result<Sending, Error> {
+    let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
+    node.begin_send(&Send { namespace, queue, idempotency_key, request_digest, items })
 }
 
 /// Whether the caller may also send to the queues that these lead to, for their results and for the steps that follow, and may
@@ -60,10 +73,13 @@ pub(crate) async fn allow_onward<'i>(
         return Ok(());
     }
     allow_queues(asking, items.clone())?;
+    asking.allow_messages(node, namespace, Right::Result, parents(items).into_iter()).await
+}
+
+/// The messages that these wait for.
+fn parents<'i>(items: impl IntoIterator<Item = &'i SendItem<'i>>) -> Vec<MessageId> {
     let parents = |item: &SendItem<'i>| item.options.and_then(|options| options.depends_on);
-    let parents: Vec<MessageId> =
-        items.into_iter().filter_map(parents).flat_map(|parents| parents.ids()).collect();
-    asking.allow_messages(node, namespace, Right::Result, parents.into_iter()).await
+    items.into_iter().filter_map(parents).flat_map(|parents| parents.ids()).collect()
 }
 
 /// The same of items that wait for no other messages.
@@ -86,7 +102,7 @@ pub(crate) fn allow_queues<'i>(
 }
 
 /// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.
-pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
+pub(crate) fn answer(sent: &Sent, is_list: bool) -> Json {
     let mut out = Vec::with_capacity(64 + sent.count as usize * 23);
     object(&mut out, |o| {
         if is_list {
@@ -103,13 +119,16 @@ pub(crate) fn answer(sent: &Sent, is_list: bool) -> Response<Body> {
             o.list("duplicates", duplicates.items.iter(), |out, item| push_number(out, u64::from(*item)));
         }
     });
-    respond::json(StatusCode::CREATED, out)
+    Json::new(StatusCode::CREATED, out)
 }
 
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
-    let mut values = headers.get_all("idempotency-key").iter();
-    let Some(value) = values.next() else { return Ok(b"") };
-    let key = value.as_bytes();
+    only_key(headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes))
+}
+
+/// The one key among the values that a request gives; empty: none.
+pub(super) fn only_key<'h>(mut values: impl Iterator<Item = &'h [u8]>) -> Result<&'h [u8], ApiError> {
+    let Some(key) = values.next() else { return Ok(b"") };
     let visible = key.iter().all(|byte| (0x20..0x7f).contains(byte));
     if values.next().is_some() {
         return Err(Fault::new("duplicate_field", "the header is given twice")

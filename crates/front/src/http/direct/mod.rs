@@ -1,0 +1,247 @@
+//! The hot calls over HTTP/2 (send, receive and settle), from what came on the wire: past the types of `http` and the table of all
+//! routes.
+//!
+//! Here is done what goes well. Whatever is to be refused, or has to be looked up first, is declined before anything has come of it, and
+//! goes the way of all other requests, which tells what is wrong: so no rule has a second place. What is asked of the node is asked
+//! with the request still where it was read; only what comes of it is waited for.
+
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use http::Method;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::response::Response;
+use sluice_engine::command::SendItem;
+use sluice_engine::id::NamespaceId;
+use sluice_http2::adapter::{Direct, DirectResponse};
+use sluice_http2::connection::RequestHead;
+use sluice_http2::hpack::{Encoded, Field};
+
+use super::arrived::{REQUEST_ID, request_id};
+use super::body::{Body, kept};
+use super::call::is_json;
+use super::connection::Activity;
+use super::context::Context;
+use super::dispatch::has_room;
+use super::errors::ApiError;
+use super::hosts::admits;
+use super::in_flight::InFlight;
+use super::permit::decide;
+use super::receive::{RECEIVE_FIELDS, Terms};
+use super::respond::{JSON, Json, NO_STORE};
+use super::routes::{Captured, Operation, ROUTES, Route, find_hot};
+use super::send::{Batch, IDEMPOTENCY_KEY};
+use super::settle::{Outcome, Settlements, in_order};
+use super::{receive, send, settle};
+use crate::access::{Caller, Peer, Right};
+
+/// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// What all answers say.
+static FIELDS: LazyLock<Encoded> = LazyLock::new(|| {
+    Encoded::new([Field::new(CONTENT_TYPE.as_str(), JSON), Field::new(CACHE_CONTROL.as_str(), NO_STORE)])
+});
+
+/// The hot calls of one connection.
+pub(super) struct HotCalls {
+    pub(super) context: Arc<Context>,
+    pub(super) activity: Arc<Activity>,
+    pub(super) peer: Arc<Peer>,
+}
+
+/// A call that was begun.
+type Begun = Pin<Box<dyn Future<Output = DirectResponse> + Send>>;
+
+impl Direct for HotCalls {
+    type Call = Begun;
+
+    fn takes(&mut self, head: RequestHead<'_>) -> Option<usize> {
+        (is_plain(head) && route_of(head).is_some()).then_some(BODY_BYTES_MAX)
+    }
+
+    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Begun> {
+        let asked = Asked::new(self, head, body)?;
+        match ROUTES[asked.at].operation {
+            Operation::Send => asked.send(),
+            Operation::Receive => asked.receive(),
+            Operation::Settle => asked.settle(None),
+            Operation::Ack => asked.settle(Some(Outcome::Ack)),
+            Operation::Nack => asked.settle(Some(Outcome::Nack)),
+            Operation::Release => asked.settle(Some(Outcome::Release)),
+            Operation::Reject => asked.settle(Some(Outcome::Reject)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a browser has made it.
+fn is_plain(head: RequestHead<'_>) -> bool {
+    let plain = |(name, value): (&[u8], &[u8])| match name {
+        b"content-type" => is_json(value),
+        b"content-encoding" | b"origin" | b"sec-fetch-site" => false,
+        _ => true,
+    };
+    // Each request is to be in a log that wants to know so much: that is done elsewhere.
+    head.method() == b"POST" && head.fields().all(plain) && !tracing::enabled!(tracing::Level::DEBUG)
+}
+
+/// The route of a path without parameters and escapes.
+fn route_of(head: RequestHead<'_>) -> Option<(usize, Captured<'_>)> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~:".contains(byte);
+    let path = head.path().filter(|path| path.iter().all(plain))?;
+    find_hot(std::str::from_utf8(path).ok()?)
+}
+
+/// A call that its caller may make, as far as its path tells.
+struct Asked<'a> {
+    hot: &'a HotCalls,
+    head: RequestHead<'a>,
+    body: &'a [u8],
+    /// Place of its route.
+    at: usize,
+    captured: Captured<'a>,
+    namespace: NamespaceId,
+    caller: Caller,
+    in_flight: Arc<InFlight>,
+    started: Instant,
+}
+
+impl<'a> Asked<'a> {
+    fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<Asked<'a>> {
+        let started = Instant::now();
+        let HotCalls { context, activity, peer } = hot;
+        let (at, captured) = route_of(head)?;
+        let route = &ROUTES[at];
+        let authority = head.authority().or_else(|| head.field(b"host")).unwrap_or_default();
+        if !admits(context, std::str::from_utf8(authority).ok()?, || false) {
+            return None;
+        }
+        let caller = peer.standing(head.field(b"authorization")).ok()?;
+        decide(&caller, route.right, route.namespace(&captured), route.target(&captured)).ok()?;
+        let namespace = match &captured.namespace {
+            None => NamespaceId::DEFAULT,
+            Some(name) => context.node.namespace_id(name).ok()?,
+        };
+        let in_flight = InFlight::enter(context, activity);
+        has_room(context, &in_flight, Some(route.operation)).ok()?;
+        Some(Asked { hot, head, body, at, captured, namespace, caller, in_flight, started })
+    }
+
+    /// The last thing before the node is asked: from here on nothing is declined, since a request counts once.
+    fn counts(&self) -> Option<()> {
+        self.caller.asks_once_more(ROUTES[self.at].operation.relieves()).ok()
+    }
+
+    fn may_everywhere(&self, right: Right) -> bool {
+        let route: &Route = &ROUTES[self.at];
+        route.namespace(&self.captured).is_some_and(|name| self.caller.may_everywhere(right, name))
+    }
+
+    fn send(self) -> Option<Begun> {
+        let context = &self.hot.context;
+        let batch = Batch::read(self.body, context.node.limits()).ok()?;
+        let is_list = batch.is_list;
+        let keys = self.head.fields().filter(|(name, _)| *name == IDEMPOTENCY_KEY.as_bytes());
+        let key = send::only_key(keys.map(|(_, value)| value)).ok()?;
+        let sending = batch.with_items(|items| {
+            self.may_send(items).then_some(())?;
+            self.counts()?;
+            Some(send::begin(&context.node, self.namespace, &self.captured.name, key, items))
+        })?;
+        Some(self.answer(async move { Ok(send::answer(&sending?.done().await?, is_list)) }))
+    }
+
+    /// Whether the caller may send these wherever they lead: options can name other queues, and other messages.
+    fn may_send(&self, items: &[SendItem<'_>]) -> bool {
+        items.iter().all(|item| item.options.is_none()) || self.may_everywhere(Right::Send)
+    }
+
+    fn receive(self) -> Option<Begun> {
+        let context = Arc::clone(&self.hot.context);
+        let terms = Terms::read(self.body, RECEIVE_FIELDS, context.node.limits().receive_messages).ok()?;
+        self.counts()?;
+        let queues = [(&*self.captured.name, 0)];
+        let options = terms.options(self.namespace, &queues, terms.consumer(), &self.in_flight.share);
+        let receiving = context.node.begin_receive(&options);
+        let wait_ms = terms.wait_ms;
+        Some(self.answer(async move {
+            let delivered = receive::done(receiving?, &context, wait_ms).await?;
+            Ok(receive::answer(&context, &delivered))
+        }))
+    }
+
+    /// `None`: each item says how it ended.
+    fn settle(self, outcome: Option<Outcome>) -> Option<Begun> {
+        let node = &self.hot.context.node;
+        let request = match outcome {
+            Some(outcome) => Settlements::read_one_outcome(self.body, outcome, node.limits()).ok()?,
+            None => Settlements::read_mixed(self.body, node.limits()).ok()?,
+        };
+        let (items, refused) = request.items();
+        // In which queues they are is looked up elsewhere.
+        if items.is_empty() || !self.may_everywhere(Right::Receive) {
+            return None;
+        }
+        self.counts()?;
+        let settling = node.begin_settle(self.namespace, &items);
+        let is_list = request.is_list;
+        Some(self.answer(async move { settle::answer(in_order(settling?.done().await?, refused), is_list) }))
+    }
+
+    /// Waits for what comes of it, and answers.
+    fn answer(&self, outcome: impl Future<Output = Result<Json, ApiError>> + Send + 'static) -> Begun {
+        let answering = Answering {
+            request_id: request_id(self.head.field(REQUEST_ID.as_str().as_bytes()), &self.hot.context),
+            context: Arc::clone(&self.hot.context),
+            in_flight: Arc::clone(&self.in_flight),
+            at: self.at,
+            started: self.started,
+        };
+        Box::pin(async move { answering.with(outcome.await) })
+    }
+}
+
+/// What a call that was begun carries along until it has its answer.
+struct Answering {
+    context: Arc<Context>,
+    in_flight: Arc<InFlight>,
+    request_id: HeaderValue,
+    /// Place of the route.
+    at: usize,
+    started: Instant,
+}
+
+impl Answering {
+    fn with(self, outcome: Result<Json, ApiError>) -> DirectResponse {
+        let mut response = outcome.map_or_else(|error| self.refusal(error), answered);
+        response.fields.push((REQUEST_ID, self.request_id));
+        let status = response.status.as_u16();
+        self.context.metrics.count(Some(self.at), status, self.started.elapsed());
+        self.in_flight.share.charge(response.body.len());
+        response.body = kept(response.body, &self.in_flight);
+        response
+    }
+
+    #[cold]
+    fn refusal(&self, error: ApiError) -> DirectResponse {
+        error.log(&self.request_id, &Method::POST, ROUTES[self.at].name);
+        let (head, body) = Response::<Body>::into_parts(error.into_response());
+        let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        DirectResponse {
+            status: head.status,
+            constant: None,
+            fields: fields.collect(),
+            body: body.into_bytes(),
+        }
+    }
+}
+
+fn answered(Json { status, document }: Json) -> DirectResponse {
+    DirectResponse { status, constant: Some(&FIELDS), fields: Vec::with_capacity(1), body: document }
+}
