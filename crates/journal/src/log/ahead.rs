@@ -21,7 +21,7 @@ use crate::keys::cipher::CHUNK;
 use crate::log::file::BlobSeal;
 use crate::log::sealing;
 use crate::log::shared::lock;
-use crate::seam::{BlobLocation, BlobRead};
+use crate::seam::{BlobError, BlobLocation, BlobRead};
 
 /// Most bytes that one span is meant to have. Chunks are read as a whole, so that some more may come along.
 const SPAN_BYTES_MAX: u64 = 128 << 10;
@@ -191,6 +191,43 @@ impl Ahead {
             slots.insert(found.place, Slot { end: found.end(), span }, self.budget);
         }
         found
+    }
+}
+
+/// By one who reads blobs in the order in which they lie, and shares nothing with others.
+impl Ahead {
+    /// Spans of one's own.
+    pub(crate) fn own() -> Ahead {
+        Ahead::new(SPANS_MIN * SPAN_BYTES_MAX)
+    }
+
+    /// As [`BlobLocation::fetch`].
+    pub(crate) fn fetch(&self, location: &BlobLocation, bytes: &mut [u8]) -> Result<usize, BlobError> {
+        let copy = |span: &Span| {
+            span.blob(location).map(|blob| {
+                let (head, rest) = bytes.split_at_mut(BLOB_HEAD);
+                head.copy_from_slice(&blob_checksum(location.key, blob).to_le_bytes());
+                rest.copy_from_slice(blob);
+            })
+        };
+        match self.next(location).as_ref().and_then(copy) {
+            Some(()) => Ok(BLOB_HEAD + location.len()),
+            None => location.fetch(bytes),
+        }
+    }
+
+    /// Reads and verifies a blob. Blocks.
+    pub(crate) fn verify(&self, location: &BlobLocation) -> Result<(), BlobError> {
+        match self.next(location) {
+            Some(span) if span.blob(location).is_some() => Ok(()),
+            _ => location.read_now().map(|_| ()),
+        }
+    }
+
+    /// The span with this blob, unless the blob is to be read by itself.
+    fn next(&self, location: &BlobLocation) -> Option<Span> {
+        let small = location.len() <= BLOB_BYTES_MAX;
+        small.then(|| self.read(location, end(location))).flatten().filter(|span| span.holds(location))
     }
 }
 

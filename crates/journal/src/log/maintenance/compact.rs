@@ -8,6 +8,7 @@ use super::Maintenance;
 use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
 use crate::keys::chunks::Appender;
+use crate::log::ahead::Ahead;
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
 use crate::log::files::Handle;
@@ -38,6 +39,8 @@ pub(super) struct Compaction {
     /// Blobs to copy, in the order of their keys: source and number within it.
     work: Vec<(BlobKey, u32, u32)>,
     next: usize,
+    /// What was read of the sources.
+    ahead: Ahead,
     handle: Handle,
     table: BlobTable,
     file: Appender,
@@ -130,7 +133,8 @@ impl Maintenance {
         work.sort_unstable();
         let handle = self.shared.create(Kind::Blobs)?;
         let file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
-        Ok(Compaction { sources, work, next: 0, handle, table: BlobTable::default(), file })
+        let (ahead, table) = (Ahead::own(), BlobTable::default());
+        Ok(Compaction { sources, work, next: 0, ahead, handle, table, file })
     }
 
     fn finish_compaction(&mut self, mut compaction: Compaction) -> io::Result<()> {
@@ -213,7 +217,7 @@ impl Compaction {
             let start = self.file.buffer.len();
             self.file.buffer.resize(start + len, 0);
             let bytes = &mut self.file.buffer[start..];
-            match location.fetch(bytes) {
+            match self.ahead.fetch(&location, bytes) {
                 // Bytes that the file does not have any more stay zero, and will not verify.
                 Ok(_) => {}
                 Err(BlobError::Damaged(_)) => spoil(key, bytes),

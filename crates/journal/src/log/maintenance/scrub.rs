@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::batch::BLOB_HEAD;
+use crate::log::ahead::Ahead;
 use crate::log::shared::Note;
 use crate::seam::BlobError;
 
@@ -43,8 +44,10 @@ impl Maintenance {
         self.scrub.step_at_us = now_us + STEP_EVERY_US;
         let rate = self.shared.options.scrub_bytes_per_s;
         self.scrub.allowance = (rate / (1_000_000 / STEP_EVERY_US)).clamp(1, STEP_BYTES);
+        // Each step looks at the disk anew.
+        let ahead = Ahead::own();
         for _ in 0..STEP_BLOBS {
-            if self.scrub.allowance == 0 || !self.scrub_next() {
+            if self.scrub.allowance == 0 || !self.scrub_next(&ahead) {
                 break;
             }
         }
@@ -60,7 +63,7 @@ impl Maintenance {
     }
 
     /// Verifies the next blob; `false` at the end of a round.
-    fn scrub_next(&mut self) -> bool {
+    fn scrub_next(&mut self, ahead: &Ahead) -> bool {
         let Some((number, ordinal)) = self.scrub.at else { return false };
         let entry = self.entries.iter().find(|entry| entry.holder.number() == number);
         let Some(entry) = entry.filter(|entry| ordinal < entry.holder.table.len()) else {
@@ -74,8 +77,8 @@ impl Maintenance {
         let location = entry.holder.location(ordinal);
         self.scrub.allowance = self.scrub.allowance.saturating_sub((location.len() + BLOB_HEAD) as u64);
         // What the system refuses once may pass: what does so twice comes again with the next round.
-        let read = match location.read_now() {
-            Err(BlobError::Io(_)) => location.read_now(),
+        let read = match ahead.verify(&location) {
+            Err(BlobError::Io(_)) => ahead.verify(&location),
             read => read,
         };
         if read.is_err_and(|error| error.is_lasting()) {
