@@ -196,9 +196,12 @@ const SHARD_FIGURES: &[ShardFigure] = &[
         s.journal.damaged_blobs
     }),
     ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.journal.cache_bytes),
-    ("sluice_shard_cache_misses_total", "counter", "Blobs that were read and not in the cache: from disk, or with what was read of it before.", |s| {
-        s.journal.cache_misses
-    }),
+    (
+        "sluice_shard_cache_misses_total",
+        "counter",
+        "Blobs that were read and not in the cache: from disk, or with what was read of it before.",
+        |s| s.journal.cache_misses,
+    ),
     ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| u64::from(s.epoch)),
 ];
 
