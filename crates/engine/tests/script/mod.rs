@@ -11,6 +11,7 @@
 //! - after `watch on`, the messages that `ended`; after `events on`, the events;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
+mod line;
 mod parse;
 mod print;
 
@@ -21,7 +22,7 @@ use sluice_engine::query::{DueSchedule, State};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 use crate::common::Driver;
-use parse::Line;
+use line::{Line, epoch_and_count};
 
 /// The beginning of every script, in microseconds since the Unix epoch.
 const START_US: u64 = 1_700_000_000_000_000;
@@ -229,7 +230,7 @@ impl Player {
             Some((namespace, sequence)) => (NamespaceId(namespace.parse().unwrap()), sequence),
             None => (NamespaceId::DEFAULT, text),
         };
-        MessageId { namespace, sequence: parse::epoch_and_count(sequence) }
+        MessageId { namespace, sequence: epoch_and_count(sequence) }
     }
 
     fn receipt(&self, text: &str) -> Receipt {
@@ -237,7 +238,7 @@ impl Player {
             return *receipt;
         }
         let (id, token) = text.split_once('/').unwrap_or_else(|| panic!("{text} is no delivery"));
-        Receipt { id: self.message_id(id), token: parse::epoch_and_count(token) }
+        Receipt { id: self.message_id(id), token: epoch_and_count(token) }
     }
 }
 
