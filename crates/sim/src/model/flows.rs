@@ -68,6 +68,11 @@ impl Flow {
         self.waits.is_some()
     }
 
+    /// Messages that may follow one after the other.
+    pub(super) fn steps_left(&self) -> usize {
+        self.steps.len() + usize::from(self.on_failure.is_some())
+    }
+
     /// What lies in the log for its steps.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         self.steps.iter().chain(&self.on_failure).filter_map(|step| step.payload)

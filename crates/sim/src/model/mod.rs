@@ -163,6 +163,13 @@ impl Model {
         self.world.blobs()
     }
 
+    /// How much there is to do until all messages are done, held or gone: it shrinks with each that is acked, also with one that
+    /// brings a reply or the next step of a chain. Such as may have to wait for a person count, too: some go on by themselves.
+    pub fn work_left(&self) -> usize {
+        let left = |message: &&Message| !matches!(message.place, Place::Held { .. } | Place::Done { .. });
+        self.world.messages.values().filter(left).map(Message::work).sum()
+    }
+
     /// How many messages are neither done, dead nor held, nor wait for one that is held: consumers can get to the end of them.
     pub fn open_messages(&self) -> usize {
         self.open().count()

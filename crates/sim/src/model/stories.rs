@@ -2,7 +2,7 @@
 //! in another order; these stay.
 
 use sluice_engine::change::{Change, ChangeAction};
-use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem};
+use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::outcome::Reply;
@@ -75,6 +75,15 @@ impl Story {
         self.outcome.deliveries.iter().map(|delivery| delivery.receipt.id).collect()
     }
 
+    /// Receives all that is there, and acks it.
+    fn works(&mut self, queue: &str) {
+        self.receives(queue);
+        let receipts = self.outcome.deliveries.iter().map(|delivery| delivery.receipt);
+        let ack = |receipt| SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None };
+        let items: Vec<_> = receipts.map(ack).collect();
+        self.goes_on(&Command::Settle { namespace: NAMESPACE, items: &items });
+    }
+
     fn changes(&mut self, ids: &[MessageId], action: ChangeAction<'_>) {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
         self.goes_on(&Command::Change(Change {
@@ -142,4 +151,16 @@ fn one_ends_before_it_is_moved() {
     story.now_us += 20_000;
     story.changes(&ids, ChangeAction::Move { to: "other" });
     assert_eq!((story.counters("queue").died, story.counters("other").died), (1, 0));
+}
+
+#[test]
+fn the_work_gets_less_with_one_that_leaves_a_reply_in_its_own_queue() {
+    let mut story = Story::begin();
+    story.sends("queue", &[(SendOptions { reply_to: "queue", ..SendOptions::default() }, Deliver::Now)]);
+    let mut left = vec![story.model.work_left()];
+    for _ in 0..2 {
+        story.works("queue");
+        left.push(story.model.work_left());
+    }
+    assert_eq!(left, [2, 1, 0]);
 }

@@ -3,7 +3,6 @@
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
-use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
 use sluice_node::shard::Step;
 
@@ -12,8 +11,8 @@ use crate::disk::Crash;
 use crate::model::Checked;
 use crate::workload::{Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 
-/// Rounds of pulling and acking without fewer messages than ever before after which what is left counts as stuck: a
-/// narrow limit lets few go on in a round, and each may leave a reply.
+/// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck: a narrow
+/// limit lets few go on in a round.
 const ROUNDS_MAX: usize = 400;
 /// Steps after which the server must have come to rest.
 const SETTLING_MAX: usize = 10_000;
@@ -85,13 +84,11 @@ impl World {
 
     /// Consumers get to the end of every message.
     fn drain(&mut self) -> Checked {
-        let (mut fewest, mut rounds) = (usize::MAX, 0);
-        // Also such as may have to wait for a person count: some of them go on by themselves.
-        let left = [State::Delayed, State::Ready, State::Leased, State::Dead];
+        let (mut least, mut rounds) = (usize::MAX, 0);
         while rounds < ROUNDS_MAX {
-            let left = self.lanes[self.at].history.model().messages_in(&left).len();
-            rounds = if left < fewest { 0 } else { rounds + 1 };
-            fewest = fewest.min(left);
+            let left = self.lanes[self.at].history.model().work_left();
+            rounds = if left < least { 0 } else { rounds + 1 };
+            least = least.min(left);
             self.settle_down()?;
             if self.lanes[self.at].history.model().open_messages() == 0 {
                 return self.compare();
