@@ -91,5 +91,7 @@ async fn each_message_comes_once_as_it_was_sent_and_a_damaged_one_is_held() {
     assert_eq!(worked, expected.collect());
     let states = node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters.states;
     assert_eq!(states[State::Held as usize], DAMAGED.len() as u64);
-    assert!(node.metrics().await.shards[0].journal.cache_misses >= MESSAGES as u64);
+    let misses = node.metrics().await.shards[0].journal.cache_misses as usize;
+    // Upkeep may have found a damaged one before anybody was given it.
+    assert!(misses >= MESSAGES - DAMAGED.len(), "{misses} were not in the cache");
 }
