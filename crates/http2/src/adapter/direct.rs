@@ -16,8 +16,8 @@ use crate::hpack::Encoded;
 /// such a request nor its response takes anything from the allocator, besides what the call itself takes.
 ///
 /// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call), what has trailers or waits for 100
-/// (Continue), and bodies that are larger than allowed or do not state their length, for which there is no
-/// [deadline](crate::Limits::body_stall_us) here.
+/// (Continue), bodies that are larger than allowed or do not state their length, and those that are not whole after a second or two: only
+/// the service knows how long to wait for whom.
 pub trait Direct {
     /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before it does.
     type Call: Future<Output = DirectResponse>;
@@ -62,15 +62,26 @@ pub(super) struct DirectPlace<C> {
     body: Vec<u8>,
     /// How large the body may be, while it is collected.
     bytes_max: Option<usize>,
+    /// Since when it is.
+    since_us: u64,
     call: Pin<Box<Option<C>>>,
 }
+
+/// How long a body is collected at least: long enough for one that is sent right behind its head.
+const COLLECTED_US: u64 = 1_000_000;
 
 /// Storage for bodies that a place keeps from one request to the next.
 const KEPT_BYTES: usize = 1_024;
 
 impl<C> DirectPlace<C> {
     pub(super) fn new() -> Self {
-        Self { head: KeptHead::default(), body: Vec::new(), bytes_max: None, call: Box::pin(None) }
+        Self {
+            head: KeptHead::default(),
+            body: Vec::new(),
+            bytes_max: None,
+            since_us: 0,
+            call: Box::pin(None),
+        }
     }
 
     pub(super) fn is_collecting(&self) -> bool {
@@ -86,9 +97,9 @@ impl<C> DirectPlace<C> {
         self.body.len()
     }
 
-    fn collect(&mut self, head: RequestHead<'_>, bytes_max: usize) {
+    fn collect(&mut self, head: RequestHead<'_>, bytes_max: usize, now_us: u64) {
         self.head.keep(head);
-        self.bytes_max = Some(bytes_max);
+        (self.bytes_max, self.since_us) = (Some(bytes_max), now_us);
     }
 
     fn has_room(&self, bytes: usize) -> bool {
@@ -148,7 +159,7 @@ where
             return false;
         }
         exchange.begin_direct(stream, head);
-        exchange.direct.collect(head, bytes_max);
+        exchange.direct.collect(head, bytes_max, connection.now_us());
         true
     }
 
@@ -193,6 +204,24 @@ where
         place.start(call);
         self.go_on(connection, stream.slot());
         true
+    }
+
+    /// Gives requests to the service that let wait for the rest of their bodies. Such streams are looked at every second, which is
+    /// when this is asked at the latest.
+    pub(super) fn hand_over_late(&mut self, connection: &mut Connection) {
+        let now_us = connection.now_us();
+        if now_us < self.looked_us + COLLECTED_US {
+            return;
+        }
+        self.looked_us = now_us;
+        for slot in 0..self.exchanges.len() {
+            let exchange = &self.exchanges[slot];
+            let is_late =
+                exchange.direct.is_collecting() && exchange.direct.since_us + COLLECTED_US <= now_us;
+            if let Some(stream) = exchange.stream().filter(|_| is_late) {
+                self.hand_over(connection, stream);
+            }
+        }
     }
 
     /// Gives a request that was being collected to the service, with what is there of its body.

@@ -51,6 +51,8 @@ where
     exchanges: Vec<Exchange<S::Future, B, D::Call>>,
     /// Bytes of bodies that are collected for direct calls.
     held: usize,
+    /// When it was looked which of them come too slowly.
+    looked_us: u64,
     /// Streams whose requests the service has not got yet, in order.
     waiting: VecDeque<StreamKey>,
     wakes: Arc<Wakes>,
@@ -83,6 +85,7 @@ where
             direct,
             exchanges: Vec::new(),
             held: 0,
+            looked_us: 0,
             waiting: VecDeque::new(),
             wakes: Arc::new(Wakes::new(limits.streams as usize)),
             held_up: VecDeque::new(),
@@ -198,7 +201,7 @@ where
 
     /// Lets a call go on that has just begun: now, or in its turn.
     fn go_on(&mut self, connection: &mut Connection, slot: usize) {
-        if connection.takes_heads() {
+        if self.held_up.is_empty() && connection.takes_heads() {
             self.exchanges[slot].poll(connection, &mut self.heads);
         } else {
             self.wakes.set(slot);
@@ -255,6 +258,7 @@ where
 
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection) {
         self.wakes.register(context.waker());
+        self.hand_over_late(connection);
         self.start_calls(context, connection);
         if !self.release(connection) {
             return;

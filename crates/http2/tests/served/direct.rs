@@ -169,6 +169,25 @@ async fn what_is_not_for_a_direct_call_goes_to_the_service() {
     }
 }
 
+/// Only the service knows how long to wait for whom.
+#[tokio::test]
+async fn a_body_that_lets_wait_for_itself_goes_to_the_service() {
+    // None of it comes, or some.
+    let asked = [[0..0, 0..5], [0..1, 1..5]].map(|pieces| {
+        let mut pauses = [0, 3_000].into_iter();
+        let slow = futures_util::StreamExt::then(futures_util::stream::iter(pieces), move |piece| {
+            let pause = Duration::from_millis(pauses.next().unwrap_or_default());
+            async move {
+                tokio::time::sleep(pause).await;
+                Ok::<_, Error>(Frame::data(pattern(5).slice(piece)))
+            }
+        });
+        let request = stating("/upload", 5, StreamBody::new(slow).boxed());
+        async move { told_of(&connect(TestDirect::default()).await, request).await }
+    });
+    assert_eq!(join_all(asked).await, [served(5), served(5)]);
+}
+
 /// RFC 9113 §8.1.
 #[tokio::test]
 async fn rfc9113_8_1_requests_with_trailers_go_to_the_service() {
