@@ -107,6 +107,12 @@ impl Caller {
         self.may(right, Target::Namespace(namespace)).is_ok()
     }
 
+    /// Whether the identity's rate leaves room for a request at this moment; counts none.
+    pub fn may_ask_once_more(&self, relieves: bool) -> bool {
+        let Caller::Known(identity) = self else { return true };
+        identity.limiter.as_ref().is_none_or(|limiter| limiter.has_room(relieves))
+    }
+
     /// Counts one request of the identity's rate, for which one that `relieves` is hardly refused.
     ///
     /// # Errors

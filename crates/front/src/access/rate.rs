@@ -40,8 +40,7 @@ impl Limiter {
     /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes less of what
     /// there is to do: it counts, and is refused only far beyond the burst.
     pub(crate) fn take(&self, relieves: bool) -> Result<(), u64> {
-        let now_ns = self.began.elapsed().as_nanos() as u64;
-        let allowed_ns = if relieves { self.burst_ns.saturating_mul(RELIEVES) } else { self.burst_ns };
+        let (now_ns, allowed_ns) = self.now_and_allowed_ns(relieves);
         let took = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_ns| {
             let next_ns = next_ns.max(now_ns) + self.interval_ns;
             (next_ns - now_ns <= allowed_ns).then_some(next_ns)
@@ -49,6 +48,17 @@ impl Limiter {
         took.map(drop).map_err(|next_ns| {
             (next_ns.max(now_ns) + self.interval_ns - now_ns - allowed_ns).div_ceil(1_000_000).max(1)
         })
+    }
+
+    /// Whether there is room for a request at this moment; counts none.
+    pub(crate) fn has_room(&self, relieves: bool) -> bool {
+        let (now_ns, allowed_ns) = self.now_and_allowed_ns(relieves);
+        self.next_ns.load(Ordering::Relaxed).max(now_ns) + self.interval_ns - now_ns <= allowed_ns
+    }
+
+    fn now_and_allowed_ns(&self, relieves: bool) -> (u64, u64) {
+        let bursts = if relieves { RELIEVES } else { 1 };
+        (self.began.elapsed().as_nanos() as u64, self.burst_ns.saturating_mul(bursts))
     }
 }
 
@@ -62,7 +72,8 @@ mod tests {
     #[test]
     fn a_burst_and_then_no_more() {
         let limiter = Limiter::new(RequestRate { per_s: 1, burst: 3 });
-        assert_eq!((0..3).filter(|_| limiter.take(false).is_ok()).count(), 3);
+        assert_eq!((0..3).filter(|_| limiter.has_room(false) && limiter.take(false).is_ok()).count(), 3);
+        assert!(!limiter.has_room(false) && limiter.has_room(true));
         let wait_ms = limiter.take(false).unwrap_err();
         assert!((900..=1_000).contains(&wait_ms), "{wait_ms}");
     }

@@ -83,19 +83,26 @@ impl Direct for HotCalls {
 /// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a browser has made it.
 fn is_plain(head: RequestHead<'_>) -> bool {
     let plain = |(name, value): (&[u8], &[u8])| match name {
-        b"content-type" => is_json(value),
+        b"content-type" => is_json(value) && !value.starts_with(b"application/grpc"),
         b"content-encoding" | b"origin" | b"sec-fetch-site" => false,
-        _ => true,
+        // What the types of `http` do not take is refused elsewhere.
+        _ => value.iter().all(|byte| *byte >= b' ' && *byte != 0x7f),
     };
     // Each request is to be in a log that wants to know so much: that is done elsewhere.
     head.method() == b"POST" && head.fields().all(plain) && !tracing::enabled!(tracing::Level::DEBUG)
 }
 
-/// The route of a path without parameters and escapes.
-fn route_of(head: RequestHead<'_>) -> Option<(usize, Captured<'_>)> {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~:".contains(byte);
-    let path = head.path().filter(|path| path.iter().all(plain))?;
-    find_hot(std::str::from_utf8(path).ok()?)
+/// The path, without parameters and escapes, and its route.
+fn route_of(head: RequestHead<'_>) -> Option<(&str, usize, Captured<'_>)> {
+    let path = simple(head.path()?)?;
+    let (at, captured) = find_hot(path)?;
+    Some((path, at, captured))
+}
+
+/// A path or an authority that there is only one way to read.
+fn simple(text: &[u8]) -> Option<&str> {
+    let simple = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~:[]".contains(byte);
+    if text.iter().all(simple) { std::str::from_utf8(text).ok() } else { None }
 }
 
 /// A call that its caller may make, as far as its path tells.
@@ -103,6 +110,7 @@ struct Asked<'a> {
     hot: &'a HotCalls,
     head: RequestHead<'a>,
     body: &'a [u8],
+    path: &'a str,
     /// Place of its route.
     at: usize,
     captured: Captured<'a>,
@@ -116,21 +124,23 @@ impl<'a> Asked<'a> {
     fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<Asked<'a>> {
         let started = Instant::now();
         let HotCalls { context, activity, peer } = hot;
-        let (at, captured) = route_of(head)?;
+        let (path, at, captured) = route_of(head)?;
         let route = &ROUTES[at];
+        let in_flight = InFlight::enter(context, activity);
+        has_room(context, &in_flight, Some(route.operation)).ok()?;
         let authority = head.authority().or_else(|| head.field(b"host")).unwrap_or_default();
-        if !admits(context, std::str::from_utf8(authority).ok()?, || false) {
+        let caller = peer.standing(head.field(b"authorization")).ok()?;
+        if !admits(context, simple(authority)?, || false)
+            || !caller.may_ask_once_more(route.operation.relieves())
+        {
             return None;
         }
-        let caller = peer.standing(head.field(b"authorization")).ok()?;
         decide(&caller, route.right, route.namespace(&captured), route.target(&captured)).ok()?;
         let namespace = match &captured.namespace {
             None => NamespaceId::DEFAULT,
             Some(name) => context.node.namespace_id(name).ok()?,
         };
-        let in_flight = InFlight::enter(context, activity);
-        has_room(context, &in_flight, Some(route.operation)).ok()?;
-        Some(Asked { hot, head, body, at, captured, namespace, caller, in_flight, started })
+        Some(Asked { hot, head, body, path, at, captured, namespace, caller, in_flight, started })
     }
 
     /// The last thing before the node is asked: from here on nothing is declined, since a request counts once.
@@ -200,6 +210,7 @@ impl<'a> Asked<'a> {
             request_id: request_id(self.head.field(REQUEST_ID.as_str().as_bytes()), &self.hot.context),
             context: Arc::clone(&self.hot.context),
             in_flight: Arc::clone(&self.in_flight),
+            path: self.path.into(),
             at: self.at,
             started: self.started,
         };
@@ -212,6 +223,7 @@ struct Answering {
     context: Arc<Context>,
     in_flight: Arc<InFlight>,
     request_id: HeaderValue,
+    path: Box<str>,
     /// Place of the route.
     at: usize,
     started: Instant,
@@ -230,7 +242,7 @@ impl Answering {
 
     #[cold]
     fn refusal(&self, error: ApiError) -> DirectResponse {
-        error.log(&self.request_id, &Method::POST, ROUTES[self.at].name);
+        error.log(&self.request_id, &Method::POST, &self.path);
         let (head, body) = Response::<Body>::into_parts(error.into_response());
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         DirectResponse {
