@@ -7,10 +7,11 @@
 //!
 //! A span only ever has bytes that a committed batch has put there, and nothing is written there again, so that it cannot be
 //! out of date. It ends before the first chunk that does not open. A blob whose checksum is wrong in it, or that no span
-//! has, is read by itself, which decides whether it is damaged.
+//! has, is read by itself, which decides whether it is damaged. So is what lies where the disk failed to give a span.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use bytes::{Bytes, BytesMut};
@@ -19,9 +20,17 @@ use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
 use crate::keys::cipher::CHUNK;
 use crate::log::file::BlobSeal;
+use crate::log::files::is_out_of_handles;
 use crate::log::sealing;
 use crate::log::shared::lock;
 use crate::seam::{BlobError, BlobLocation, BlobRead};
+
+use unreadable::Unreadable;
+
+mod unreadable;
+
+/// Reading for a span begins and ends with a chunk.
+const CHUNK_BYTES: u64 = CHUNK as u64;
 
 /// Most bytes that one span is meant to have. Chunks are read as a whole, so that some more may come along.
 const SPAN_BYTES_MAX: u64 = 128 << 10;
@@ -30,7 +39,7 @@ const SPAN_BYTES_MIN: u64 = 16 << 10;
 /// ... unless the budget is smaller: so many are to be there at a time.
 const SPANS_MIN: u64 = 4;
 /// Two blobs that are no further apart are read together: most chunks between them are opened in any case.
-const GAP_BYTES_MAX: u64 = CHUNK as u64;
+const GAP_BYTES_MAX: u64 = CHUNK_BYTES;
 /// Larger blobs are read by themselves.
 const BLOB_BYTES_MAX: usize = 32 << 10;
 /// Most bytes of all spans ...
@@ -56,6 +65,7 @@ struct Slots {
     /// As they came.
     order: VecDeque<Place>,
     bytes: u64,
+    unreadable: Unreadable,
 }
 
 /// Number of the file, and where the span begins in it.
@@ -177,18 +187,27 @@ impl Ahead {
         }
         let planned = (location.file.number(), from(location));
         let until = until.max(planned.1 + slots.length_at(planned, self.budget)).min(location.committed);
+        let until = slots.unreadable.limit(planned, until);
+        if until < end(location) {
+            return None;
+        }
         let span: Arc<Mutex<Option<Span>>> = Arc::default();
         // Before anybody knows of it, so that everybody waits for it who does.
         let mut reading = lock(&span);
         slots.insert(planned, Slot { end: until, span: Arc::clone(&span) }, self.budget);
         drop(slots);
-        let found = read_span(location, until);
+        let read = read_span(location, until);
+        let failed = read.as_ref().is_err_and(|error| !is_out_of_handles(error));
+        let found = read.unwrap_or_default();
         reading.clone_from(&found);
         drop(reading);
         let mut slots = lock(&self.slots);
         slots.remove(planned);
         if let Some(found) = &found {
             slots.insert(found.place, Slot { end: found.end(), span }, self.budget);
+        }
+        if failed {
+            slots.unreadable.note(planned, until);
         }
         found
     }
@@ -231,26 +250,26 @@ impl Ahead {
     }
 }
 
-/// Reads a span that begins with this blob, or with the chunk that it begins in.
-fn read_span(location: &BlobLocation, until: u64) -> Option<Span> {
+/// Reads a span that begins with this blob, or with the chunk that it begins in. `None`: nothing opens there.
+fn read_span(location: &BlobLocation, until: u64) -> io::Result<Option<Span>> {
     let (file, from) = (&*location.file, from(location));
     let read = match &location.seal {
         BlobSeal::Plain => {
-            let mut bytes = vec![0; until.checked_sub(from)? as usize];
-            let read = file.read_at(&mut bytes, from).ok()?;
+            let mut bytes = vec![0; until.saturating_sub(from) as usize];
+            let read = file.read_at(&mut bytes, from)?;
             bytes.truncate(read);
             Some((from, Bytes::from(bytes)))
         }
         BlobSeal::Batch(cipher, head) => {
-            sealing::read_ahead(cipher, file, *head, from, until, location.committed).ok()?
+            sealing::read_ahead(cipher, file, *head, from, until, location.committed)?
         }
         BlobSeal::Chunks(cipher) => {
-            let (at, bytes) = cipher.read_ahead(file, from, until).ok()?;
+            let (at, bytes) = cipher.read_ahead(file, from, until)?;
             Some((at, Bytes::from(bytes)))
         }
     };
-    let (start, bytes) = read.filter(|(_, bytes)| !bytes.is_empty())?;
-    Some(Span { place: (file.number(), start), bytes })
+    let found = read.filter(|(_, bytes)| !bytes.is_empty());
+    Ok(found.map(|(start, bytes)| Span { place: (file.number(), start), bytes }))
 }
 
 /// How far a span is to go that has the first of these blobs and those after it that lie close by.

@@ -179,6 +179,44 @@ fn damage_is_found_where_it_is_and_nowhere_else() {
 }
 
 #[test]
+fn a_sector_that_cannot_be_read_costs_what_lies_in_it_and_few_failing_reads() {
+    for settings in BOTH {
+        let dir = tempfile::tempdir().unwrap();
+        let (faults, disk) = Faults::new();
+        let mut rig = Rig::try_open_on(disk, with(settings, dir.path())).unwrap();
+        let keys = backlog(&mut rig);
+        faults.bad_sector.store(2_060 * 512, Relaxed);
+        let is_lost =
+            |blob: &BlobRead| matches!(blob, BlobRead::OnDisk(location) if location.read().is_err());
+        let lost = places(&mut rig, &keys).iter().filter(|blob| is_lost(blob)).count();
+        assert!((1..200).contains(&lost), "{lost}");
+        let count = || (faults.failed_reads.load(Relaxed), faults.reads.load(Relaxed));
+        // All that one large receive brings; the second one knows of the sector.
+        for expected in [2, 0] {
+            let (mut found, before) = (0, count());
+            for group in keys.chunks(4_000) {
+                let mut blobs = places(&mut rig, group);
+                read_together(&mut blobs);
+                for (blob, key) in blobs.into_iter().zip(group) {
+                    let bytes = match blob {
+                        BlobRead::Cached(bytes) => Some(bytes),
+                        BlobRead::OnDisk(location) => location.read().ok(),
+                        BlobRead::Missing => panic!("{key:?} is missing"),
+                    };
+                    assert!(bytes.as_ref().is_none_or(|bytes| *bytes == rig.live[key]), "{key:?}");
+                    found += usize::from(bytes.is_some());
+                }
+            }
+            assert_eq!(found, keys.len() - lost);
+            let failed = count().0 - before.0 - lost as u64;
+            assert!(failed <= expected, "{failed} reads ahead failed, {lost} blobs are lost");
+            let reads = count().1 - before.1;
+            assert!(reads < 4_000, "{reads} reads for {} blobs", keys.len());
+        }
+    }
+}
+
+#[test]
 fn a_blob_is_read_where_it_was_found_and_where_compaction_has_put_it() {
     for settings in BOTH {
         let dir = tempfile::tempdir().unwrap();

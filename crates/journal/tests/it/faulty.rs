@@ -22,6 +22,9 @@ pub(crate) struct Faults {
     pub(crate) open_max: AtomicU64,
     /// How often was read.
     pub(crate) reads: AtomicU64,
+    /// Where segments of the log have a sector that cannot be read, and how often that was tried; 0: none.
+    pub(crate) bad_sector: AtomicU64,
+    pub(crate) failed_reads: AtomicU64,
     /// Who holds this keeps everybody waiting who syncs a directory.
     pub(crate) gate: Mutex<()>,
     pub(crate) at_gate: AtomicBool,
@@ -173,6 +176,12 @@ impl Sectors {
 impl File for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.faults.reads.fetch_add(1, Relaxed);
+        let bad = self.faults.bad_sector.load(Relaxed);
+        let is_hit = offset < bad + 512 && bad < offset + buffer.len() as u64;
+        if bad > 0 && is_hit && self.sectors.is_some() {
+            self.faults.failed_reads.fetch_add(1, Relaxed);
+            return Err(io::Error::from_raw_os_error(5));
+        }
         self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
