@@ -2,19 +2,19 @@
 //!
 //! A *span* is a part of a file in memory, decrypted. Blobs that lie side by side are read in one, and one that begins where
 //! another ends is twice as long, so that a backlog that is worked in order is read and decrypted once, in large pieces,
-//! by however many consumers, while blobs here and there cost the chunks that they lie in. Spans are kept within a budget;
-//! those read first go first.
+//! by however many consumers, while blobs here and there cost the chunks that they lie in. Spans are kept within a budget of
+//! what they take of memory; those read first go first.
 //!
 //! A span only ever has bytes that a committed batch has put there, and nothing is written there again, so that it cannot be
 //! out of date. It ends before the first chunk that does not open. A blob whose checksum is wrong in it, or that no span
 //! has, is read by itself, which decides whether it is damaged. So is what lies where the disk failed to give a span.
 
 use std::borrow::{Borrow, BorrowMut};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, TryLockError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
@@ -42,6 +42,8 @@ const SPANS_MIN: u64 = 4;
 const GAP_BYTES_MAX: u64 = CHUNK_BYTES;
 /// Larger blobs are read by themselves.
 const BLOB_BYTES_MAX: usize = 32 << 10;
+/// What a span takes besides its bytes, at most: its places in the maps, and what is shared of it.
+const SLOT_BYTES: u64 = 320;
 /// Most bytes of all spans ...
 const BYTES_MAX: u64 = 8 << 20;
 /// ... and which part of the cache's budget they may have.
@@ -62,8 +64,10 @@ pub(crate) struct Ahead {
 #[derive(Debug, Default)]
 struct Slots {
     by_place: BTreeMap<Place, Slot>,
-    /// As they came.
-    order: VecDeque<Place>,
+    /// Under the numbers of the slots, as they came.
+    order: BTreeMap<u64, Place>,
+    next_number: u64,
+    /// What all take of memory.
     bytes: u64,
     unreadable: Unreadable,
 }
@@ -74,20 +78,34 @@ type Place = (u64, u64);
 /// A span, or one that somebody is reading.
 #[derive(Clone, Debug)]
 struct Slot {
+    /// Which in the order.
+    number: u64,
     /// Where it ends, or is meant to.
     end: u64,
+    /// What it takes of memory, or is meant to.
+    bytes: u64,
     /// Locked while it is being read; `None`: it could not be.
-    span: Arc<Mutex<Option<Span>>>,
+    span: SharedSpan,
 }
 
+type SharedSpan = Arc<Mutex<Option<Arc<Span>>>>;
+
 /// A part of a file.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Span {
     place: Place,
-    bytes: Bytes,
+    bytes: Vec<u8>,
 }
 
 impl Span {
+    /// What is kept of a read that began here and gave these bytes. A small part of a large read does not keep that in memory.
+    fn new(place: Place, mut bytes: Vec<u8>) -> Arc<Span> {
+        if bytes.capacity() > 2 * bytes.len() {
+            bytes.shrink_to_fit();
+        }
+        Arc::new(Span { place, bytes })
+    }
+
     fn end(&self) -> u64 {
         self.place.1 + self.bytes.len() as u64
     }
@@ -139,13 +157,16 @@ impl Slots {
         }
     }
 
-    fn insert(&mut self, place: Place, slot: Slot, budget: u64) {
+    /// Puts a span there that ends at `end` and takes so many bytes of memory, instead of what began at this place.
+    fn insert(&mut self, place: Place, end: u64, bytes: u64, span: &SharedSpan, budget: u64) {
         self.remove(place);
-        self.bytes += slot.end - place.1;
-        self.by_place.insert(place, slot);
-        self.order.push_back(place);
+        let (number, bytes) = (self.next_number, bytes + SLOT_BYTES);
+        self.next_number += 1;
+        self.bytes += bytes;
+        self.by_place.insert(place, Slot { number, end, bytes, span: Arc::clone(span) });
+        self.order.insert(number, place);
         while self.bytes > budget
-            && let Some(oldest) = self.order.front().copied()
+            && let Some((_, oldest)) = self.order.pop_first()
         {
             self.remove(oldest);
         }
@@ -153,8 +174,8 @@ impl Slots {
 
     fn remove(&mut self, place: Place) {
         if let Some(slot) = self.by_place.remove(&place) {
-            self.bytes -= slot.end - place.1;
-            self.order.retain(|other| *other != place);
+            self.bytes -= slot.bytes;
+            self.order.remove(&slot.number);
         }
     }
 }
@@ -164,13 +185,13 @@ impl Ahead {
         Ahead { budget, slots: Mutex::default() }
     }
 
-    /// Bytes of all spans.
+    /// What all spans take of memory.
     pub(crate) fn bytes(&self) -> u64 {
         lock(&self.slots).bytes
     }
 
     /// The span with this blob, if nobody has to wait for it.
-    fn find(&self, location: &BlobLocation) -> Option<Span> {
+    fn find(&self, location: &BlobLocation) -> Option<Arc<Span>> {
         let slot = lock(&self.slots).with(location)?;
         match slot.span.try_lock() {
             Ok(span) => span.clone(),
@@ -179,7 +200,7 @@ impl Ahead {
     }
 
     /// The span with this blob. If there is none, one is read that goes to `until` at least. Blocks. `None`: it could not be.
-    fn read(&self, location: &BlobLocation, until: u64) -> Option<Span> {
+    fn read(&self, location: &BlobLocation, until: u64) -> Option<Arc<Span>> {
         let mut slots = lock(&self.slots);
         if let Some(slot) = slots.with(location) {
             drop(slots);
@@ -191,10 +212,10 @@ impl Ahead {
         if until < end(location) {
             return None;
         }
-        let span: Arc<Mutex<Option<Span>>> = Arc::default();
+        let span = SharedSpan::default();
         // Before anybody knows of it, so that everybody waits for it who does.
         let mut reading = lock(&span);
-        slots.insert(planned, Slot { end: until, span: Arc::clone(&span) }, self.budget);
+        slots.insert(planned, until, until - planned.1, &span, self.budget);
         drop(slots);
         let read = read_span(location, until);
         let failed = read.as_ref().is_err_and(|error| !is_out_of_handles(error));
@@ -204,7 +225,7 @@ impl Ahead {
         let mut slots = lock(&self.slots);
         slots.remove(planned);
         if let Some(found) = &found {
-            slots.insert(found.place, Slot { end: found.end(), span }, self.budget);
+            slots.insert(found.place, found.end(), found.bytes.capacity() as u64, &span, self.budget);
         }
         if failed {
             slots.unreadable.note(planned, until);
@@ -222,7 +243,7 @@ impl Ahead {
 
     /// As [`BlobLocation::fetch`].
     pub(crate) fn fetch(&self, location: &BlobLocation, bytes: &mut [u8]) -> Result<usize, BlobError> {
-        let copy = |span: &Span| {
+        let copy = |span: &Arc<Span>| {
             span.blob(location).map(|blob| {
                 let (head, rest) = bytes.split_at_mut(BLOB_HEAD);
                 head.copy_from_slice(&blob_checksum(location.key, blob).to_le_bytes());
@@ -244,32 +265,29 @@ impl Ahead {
     }
 
     /// The span with this blob, unless the blob is to be read by itself.
-    fn next(&self, location: &BlobLocation) -> Option<Span> {
+    fn next(&self, location: &BlobLocation) -> Option<Arc<Span>> {
         let small = location.len() <= BLOB_BYTES_MAX;
         small.then(|| self.read(location, end(location))).flatten().filter(|span| span.holds(location))
     }
 }
 
 /// Reads a span that begins with this blob, or with the chunk that it begins in. `None`: nothing opens there.
-fn read_span(location: &BlobLocation, until: u64) -> io::Result<Option<Span>> {
+fn read_span(location: &BlobLocation, until: u64) -> io::Result<Option<Arc<Span>>> {
     let (file, from) = (&*location.file, from(location));
     let read = match &location.seal {
         BlobSeal::Plain => {
             let mut bytes = vec![0; until.saturating_sub(from) as usize];
             let read = file.read_at(&mut bytes, from)?;
             bytes.truncate(read);
-            Some((from, Bytes::from(bytes)))
+            Some((from, bytes))
         }
         BlobSeal::Batch(cipher, head) => {
             sealing::read_ahead(cipher, file, *head, from, until, location.committed)?
         }
-        BlobSeal::Chunks(cipher) => {
-            let (at, bytes) = cipher.read_ahead(file, from, until)?;
-            Some((at, Bytes::from(bytes)))
-        }
+        BlobSeal::Chunks(cipher) => Some(cipher.read_ahead(file, from, until)?),
     };
     let found = read.filter(|(_, bytes)| !bytes.is_empty());
-    Ok(found.map(|(start, bytes)| Span { place: (file.number(), start), bytes }))
+    Ok(found.map(|(start, bytes)| Span::new((file.number(), start), bytes)))
 }
 
 /// How far a span is to go that has the first of these blobs and those after it that lie close by.
@@ -309,9 +327,9 @@ pub fn read_together<B: BorrowMut<BlobRead>>(blobs: &mut [B]) {
 /// Copies what `span_of` gives for a blob and those that follow it: so a few bytes that are kept do not keep a span.
 fn take<B: BorrowMut<BlobRead>>(
     blobs: &mut [B],
-    span_of: impl Fn(&BlobLocation, &[B]) -> Option<Span>,
+    span_of: impl Fn(&BlobLocation, &[B]) -> Option<Arc<Span>>,
 ) -> bool {
-    let (mut span, mut found): (Option<Span>, Vec<(usize, usize)>) = (None, Vec::new());
+    let (mut span, mut found): (Option<Arc<Span>>, Vec<(usize, usize)>) = (None, Vec::new());
     let mut copies = BytesMut::new();
     let mut all = true;
     for at in 0..blobs.len() {

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::io;
 
-use bytes::Bytes;
-
 use crate::batch::seal_blobs;
 use crate::disk::File;
 use crate::keys::chunks::ChunkCipher;
@@ -123,7 +121,7 @@ pub(crate) fn read_ahead(
     from: u64,
     until: u64,
     committed: u64,
-) -> io::Result<Option<(u64, Bytes)>> {
+) -> io::Result<Option<(u64, Vec<u8>)>> {
     let last = until + CHUNK as u64;
     // The tags of a long batch lie far before its later chunks.
     let is_near = from.saturating_sub(head.offset) <= PROBE as u64;
@@ -210,10 +208,12 @@ impl Part {
     }
 
     /// The bytes from one place to another.
-    fn cut(self, from: u64, to: u64) -> Bytes {
+    fn cut(mut self, from: u64, to: u64) -> Vec<u8> {
         let place = |offset: u64| (offset.saturating_sub(self.at) as usize).min(self.bytes.len());
         let (from, to) = (place(from), place(to));
-        Bytes::from(self.bytes).slice(from..to.max(from))
+        self.bytes.truncate(to.max(from));
+        self.bytes.drain(..from);
+        self.bytes
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use sluice_alloc_count::{Mode, counts, set_mode};
 use sluice_journal::*;
 
 use crate::faulty::Faults;
@@ -297,5 +298,35 @@ fn large_blobs_are_read_by_themselves_among_small_ones() {
             assert_eq!(matches!(blob, BlobRead::OnDisk(_)), [1, 4].contains(&(at % 5)), "{at}: {blob:?}");
         }
         assert_eq!(read_groups(&mut rig, keys), []);
+    }
+}
+
+#[test]
+fn many_blobs_far_from_each_other_take_no_more_memory_than_there_is_for_spans() {
+    const BUDGET_BYTES: i64 = 128 << 10;
+    for settings in BOTH {
+        let dir = tempfile::tempdir().unwrap();
+        let cache_bytes = 8 * BUDGET_BYTES as u64;
+        let mut rig = Rig::try_open(Options { cache_bytes, ..with(settings, dir.path()) }).unwrap();
+        let mut keys = Vec::new();
+        for number in 0..1_000u32 {
+            keys.push(key(rig.send(&[&number.to_le_bytes().repeat(30)]), 0));
+            rig.commit();
+            rig.send(&[&vec![1; 17_000]]);
+            rig.commit();
+        }
+        set_mode(Mode::Count);
+        let before = counts();
+        let mut misses = 0;
+        for key in &keys {
+            let mut blob = [rig.journal.read(*key)];
+            misses += u32::from(matches!(blob, [BlobRead::OnDisk(_)]));
+            read_together(&mut blob);
+            assert!(matches!(blob, [BlobRead::Cached(_)]), "{key:?}: {blob:?}");
+        }
+        let held = counts().since(&before).held_bytes;
+        assert!(misses > 900, "{misses} were read from the disk");
+        // An eighth for what the allocator rounds up.
+        assert!(held <= BUDGET_BYTES + BUDGET_BYTES / 8, "{held} bytes are held");
     }
 }

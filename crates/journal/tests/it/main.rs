@@ -10,3 +10,7 @@ mod recovery;
 mod rig;
 mod space;
 mod store;
+
+/// Counts for the tests that ask it to.
+#[global_allocator]
+static ALLOCATOR: sluice_alloc_count::Counting = sluice_alloc_count::Counting;
