@@ -12,7 +12,7 @@
 use std::borrow::{Borrow, BorrowMut};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::BytesMut;
 
@@ -76,7 +76,7 @@ struct Slots {
 type Place = (u64, u64);
 
 /// A span, or one that somebody is reading.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Slot {
     /// Which in the order.
     number: u64,
@@ -84,11 +84,25 @@ struct Slot {
     end: u64,
     /// What it takes of memory, or is meant to.
     bytes: u64,
-    /// Locked while it is being read; `None`: it could not be.
-    span: SharedSpan,
+    reading: Arc<Reading>,
 }
 
-type SharedSpan = Arc<Mutex<Option<Arc<Span>>>>;
+/// A span that may still be read.
+#[derive(Debug, Default)]
+struct Reading {
+    /// Held as long as it is being read.
+    under_way: Mutex<()>,
+    /// Whoever wants it once it is here waits for nobody. Unset afterwards: it could not be read.
+    span: OnceLock<Arc<Span>>,
+}
+
+impl Reading {
+    /// The span, once it is read.
+    fn wait(&self) -> Option<Arc<Span>> {
+        drop(lock(&self.under_way));
+        self.span.get().cloned()
+    }
+}
 
 /// A part of a file.
 #[derive(Debug)]
@@ -141,9 +155,9 @@ impl Slots {
     }
 
     /// The span that has this blob, or is meant to.
-    fn with(&self, location: &BlobLocation) -> Option<Slot> {
+    fn with(&self, location: &BlobLocation) -> Option<&Arc<Reading>> {
         let (_, slot) = self.before((location.file.number(), from(location)))?;
-        (slot.end >= end(location)).then(|| slot.clone())
+        (slot.end >= end(location)).then_some(&slot.reading)
     }
 
     /// How long a span is to be at least that begins here.
@@ -158,12 +172,12 @@ impl Slots {
     }
 
     /// Puts a span there that ends at `end` and takes so many bytes of memory, instead of what began at this place.
-    fn insert(&mut self, place: Place, end: u64, bytes: u64, span: &SharedSpan, budget: u64) {
+    fn insert(&mut self, place: Place, end: u64, bytes: u64, reading: &Arc<Reading>, budget: u64) {
         self.remove(place);
         let (number, bytes) = (self.next_number, bytes + SLOT_BYTES);
         self.next_number += 1;
         self.bytes += bytes;
-        self.by_place.insert(place, Slot { number, end, bytes, span: Arc::clone(span) });
+        self.by_place.insert(place, Slot { number, end, bytes, reading: Arc::clone(reading) });
         self.order.insert(number, place);
         while self.bytes > budget
             && let Some((_, oldest)) = self.order.pop_first()
@@ -192,19 +206,15 @@ impl Ahead {
 
     /// The span with this blob, if nobody has to wait for it.
     fn find(&self, location: &BlobLocation) -> Option<Arc<Span>> {
-        let slot = lock(&self.slots).with(location)?;
-        match slot.span.try_lock() {
-            Ok(span) => span.clone(),
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => None,
-        }
+        lock(&self.slots).with(location)?.span.get().cloned()
     }
 
     /// The span with this blob. If there is none, one is read that goes to `until` at least. Blocks. `None`: it could not be.
     fn read(&self, location: &BlobLocation, until: u64) -> Option<Arc<Span>> {
         let mut slots = lock(&self.slots);
-        if let Some(slot) = slots.with(location) {
+        if let Some(reading) = slots.with(location).cloned() {
             drop(slots);
-            return lock(&slot.span).clone();
+            return reading.wait();
         }
         let planned = (location.file.number(), from(location));
         let until = until.max(planned.1 + slots.length_at(planned, self.budget)).min(location.committed);
@@ -212,20 +222,22 @@ impl Ahead {
         if until < end(location) {
             return None;
         }
-        let span = SharedSpan::default();
+        let reading = Arc::<Reading>::default();
         // Before anybody knows of it, so that everybody waits for it who does.
-        let mut reading = lock(&span);
-        slots.insert(planned, until, until - planned.1, &span, self.budget);
+        let under_way = lock(&reading.under_way);
+        slots.insert(planned, until, until - planned.1, &reading, self.budget);
         drop(slots);
         let read = read_span(location, until);
         let failed = read.as_ref().is_err_and(|error| !is_out_of_handles(error));
         let found = read.unwrap_or_default();
-        reading.clone_from(&found);
-        drop(reading);
+        if let Some(found) = &found {
+            reading.span.get_or_init(|| Arc::clone(found));
+        }
+        drop(under_way);
         let mut slots = lock(&self.slots);
         slots.remove(planned);
         if let Some(found) = &found {
-            slots.insert(found.place, found.end(), found.bytes.capacity() as u64, &span, self.budget);
+            slots.insert(found.place, found.end(), found.bytes.capacity() as u64, &reading, self.budget);
         }
         if failed {
             slots.unreadable.note(planned, until);
