@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
@@ -135,6 +135,15 @@ impl Span {
         let (head, rest) = self.bytes.get(at..)?.split_first_chunk::<BLOB_HEAD>()?;
         let blob = rest.get(..location.len())?;
         (blob_checksum(location.key, blob).to_le_bytes() == *head).then_some(blob)
+    }
+
+    /// How many bytes it has to give for these blobs, up to the first that it does not hold.
+    fn held_len<B: Borrow<BlobRead>>(&self, blobs: &[B]) -> usize {
+        let len = |blob: &B| match blob.borrow() {
+            BlobRead::OnDisk(location) => self.holds(location).then(|| location.len()),
+            BlobRead::Cached(_) | BlobRead::Missing => Some(0),
+        };
+        blobs.iter().map_while(len).sum()
     }
 }
 
@@ -341,8 +350,7 @@ fn take<B: BorrowMut<BlobRead>>(
     blobs: &mut [B],
     span_of: impl Fn(&BlobLocation, &[B]) -> Option<Arc<Span>>,
 ) -> bool {
-    let (mut span, mut found): (Option<Arc<Span>>, Vec<(usize, usize)>) = (None, Vec::new());
-    let mut copies = BytesMut::new();
+    let (mut span, mut copies): (Option<Arc<Span>>, Copies) = (None, Copies::default());
     let mut all = true;
     for at in 0..blobs.len() {
         let BlobRead::OnDisk(location) = blobs[at].borrow() else { continue };
@@ -352,30 +360,44 @@ fn take<B: BorrowMut<BlobRead>>(
         }
         if span.as_ref().is_none_or(|span| !span.holds(location)) {
             span = span_of(location, &blobs[at..]);
+            copies.finish();
         }
         let held = span.as_ref().filter(|span| span.holds(location));
-        let Some(blob) = held.and_then(|span| span.blob(location)) else {
+        let Some((span, blob)) = held.and_then(|span| Some((span, span.blob(location)?))) else {
             all = false;
             continue;
         };
-        if found.is_empty() {
-            copies.reserve(blobs[at..].iter().map(small_len).sum());
+        if copies.found.is_empty() {
+            copies.bytes.reserve(span.held_len(&blobs[at..]));
         }
-        found.push((at, copies.len()));
-        copies.extend_from_slice(blob);
+        copies.found.push((at, copies.bytes.len()));
+        copies.bytes.extend_from_slice(blob);
     }
-    let copies = copies.freeze();
-    let ends = found.iter().skip(1).map(|(_, start)| *start).chain([copies.len()]);
-    for ((at, start), end) in found.iter().copied().zip(ends) {
-        *blobs[at].borrow_mut() = BlobRead::Cached(copies.slice(start..end));
+    copies.finish();
+    for (at, bytes) in copies.finished {
+        *blobs[at].borrow_mut() = BlobRead::Cached(bytes);
     }
     all
 }
 
-/// How many bytes of this blob a span may have to give.
-fn small_len<B: Borrow<BlobRead>>(blob: &B) -> usize {
-    match blob.borrow() {
-        BlobRead::OnDisk(location) if location.len() <= BLOB_BYTES_MAX => location.len(),
-        _ => 0,
+/// Copies from spans: those from one share a buffer that has room for them and no more.
+#[derive(Default)]
+struct Copies {
+    finished: Vec<(usize, Bytes)>,
+    /// From the span at hand.
+    bytes: BytesMut,
+    /// Of which blob each is, and where it begins.
+    found: Vec<(usize, usize)>,
+}
+
+impl Copies {
+    /// Nothing more comes from the span at hand.
+    fn finish(&mut self) {
+        let copies = std::mem::take(&mut self.bytes).freeze();
+        let mut end = copies.len();
+        for (at, start) in self.found.drain(..).rev() {
+            self.finished.push((at, copies.slice(start..end)));
+            end = start;
+        }
     }
 }

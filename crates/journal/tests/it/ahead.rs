@@ -330,3 +330,21 @@ fn many_blobs_far_from_each_other_take_no_more_memory_than_there_is_for_spans() 
         assert!(held <= BUDGET_BYTES + BUDGET_BYTES / 8, "{held} bytes are held");
     }
 }
+
+#[test]
+fn what_is_taken_from_memory_takes_no_room_for_what_is_not() {
+    for settings in BOTH {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::try_open(with(settings, dir.path())).unwrap();
+        let keys = backlog(&mut rig);
+        read_together(&mut places(&mut rig, &keys[..1]));
+        let wanted: Vec<BlobKey> = keys[..1].iter().chain(&keys[5_000..9_000]).copied().collect();
+        let mut blobs = places(&mut rig, &wanted);
+        set_mode(Mode::Count);
+        let before = counts();
+        assert!(!take_ahead(&mut blobs));
+        let held = counts().since(&before).held_bytes;
+        assert!(matches!(blobs[..2], [BlobRead::Cached(_), BlobRead::OnDisk(_)]), "{:?}", &blobs[..2]);
+        assert!(held < 16 << 10, "{held} bytes are held");
+    }
+}
