@@ -75,11 +75,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
             if !self.outcome.events.is_empty() {
                 self.tell_events(index);
             }
+            let concerns_consumers = self.outcome.concerns_consumers();
+            if concerns_consumers {
+                self.tell_consumers();
+            }
             if let Some(pending) = self.in_flight.pop_front() {
                 self.complete(pending);
             }
-            if self.outcome.concerns_consumers() {
-                self.tell_consumers();
+            if concerns_consumers {
+                self.hand_to_consumers();
             }
             index += 1;
             if *items >= ITEMS_PER_LOOK {

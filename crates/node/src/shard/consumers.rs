@@ -156,13 +156,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let _ = reply.send(Ok(consumer));
     }
 
-    /// What the latest apply has for consumers.
+    /// Hands out what the latest apply gives to consumers.
     #[cold]
-    pub(super) fn tell_consumers(&mut self) {
+    pub(super) fn hand_to_consumers(&mut self) {
         for at in 0..self.outcome.pushed.len() {
             let (consumer, delivery) = self.outcome.pushed[at];
             self.hand_to(consumer, delivery);
         }
+    }
+
+    /// Tells consumers of what they no longer have. Before whoever asked for it hears that it is done: after that nobody is given
+    /// any of it.
+    pub(super) fn tell_consumers(&mut self) {
         for (consumer, receipt) in self.outcome.cancelled.drain(..) {
             if let Some(attached) = self.consumers.touch(consumer) {
                 attached.cancelled.push(receipt);
