@@ -1,4 +1,27 @@
-//! Helpers of this folder's tests.
+//! Helpers of this crate's own tests.
+
+use sluice_node::{Durability, Node, Options};
+
+/// A node in memory, with one shard.
+pub(crate) fn node() -> Node {
+    let options = Options {
+        data_dir: None,
+        shards: 1,
+        durability: Durability::Os,
+        cache_bytes: 1 << 20,
+        limits: Default::default(),
+        mailbox_requests: 1_024,
+        mailbox_bytes: 256 << 20,
+        waiting_receives: 100,
+        events: Default::default(),
+        reserve_bytes: 0,
+        low_water_bytes: 0,
+        accept_clock_jump: false,
+        encryption: Default::default(),
+        key_source: None,
+    };
+    Node::start(options).unwrap()
+}
 
 /// A small generator with a fixed seed (splitmix64), so that a failure repeats.
 pub(crate) struct Random(pub(crate) u64);

@@ -10,14 +10,13 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
-use sluice_engine::limits::Limits;
-use sluice_node::{Durability, Node, Options};
 use sluice_proto::framing::{Deframer, frame_with};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::grpc::from_json;
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::{read_rows, write_object};
+use crate::http::testing::node;
 use crate::http::{HttpOptions, serve};
 
 /// How a call ended: its answer, or code and message of its error with all trailers.
@@ -35,23 +34,7 @@ pub(crate) async fn start_until(
 ) -> SocketAddr {
     let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
     change(&mut http);
-    let options = Options {
-        data_dir: None,
-        shards: 1,
-        durability: Durability::Os,
-        cache_bytes: 1 << 20,
-        limits: Limits::default(),
-        mailbox_requests: 1_024,
-        mailbox_bytes: 256 << 20,
-        waiting_receives: 100,
-        events: Default::default(),
-        reserve_bytes: 0,
-        low_water_bytes: 0,
-        accept_clock_jump: false,
-        encryption: Default::default(),
-        key_source: None,
-    };
-    let node = Node::start(options).unwrap();
+    let node = node();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(listener, node.clone(), http, async move {

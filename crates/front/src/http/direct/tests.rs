@@ -13,12 +13,12 @@ use sluice_http2::Connection;
 use sluice_http2::adapter::{Adapter, RequestBody};
 use sluice_http2::drive::{Driver, Plain};
 use sluice_http2::emit::EmitMode;
-use sluice_node::{Durability, Node, Options};
 use tokio::sync::watch;
 use tower_service::Service;
 
 use super::*;
 use crate::http::options::HttpOptions;
+use crate::http::testing::node;
 
 const PASSED_ON: StatusCode = StatusCode::IM_A_TEAPOT;
 
@@ -39,26 +39,6 @@ impl Service<Request<RequestBody>> for PassedOn {
         *response.status_mut() = PASSED_ON;
         ready(Ok(response))
     }
-}
-
-fn node() -> Node {
-    let options = Options {
-        data_dir: None,
-        shards: 1,
-        durability: Durability::Os,
-        cache_bytes: 1 << 20,
-        limits: Default::default(),
-        mailbox_requests: 1_024,
-        mailbox_bytes: 16 << 20,
-        waiting_receives: 100,
-        events: Default::default(),
-        reserve_bytes: 0,
-        low_water_bytes: 0,
-        accept_clock_jump: false,
-        encryption: Default::default(),
-        key_source: None,
-    };
-    Node::start(options).unwrap()
 }
 
 async fn connect() -> SendRequest<Full<Bytes>> {
