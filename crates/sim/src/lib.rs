@@ -81,6 +81,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod lives;
 pub mod many;
 pub mod model;
 pub mod plant;
