@@ -21,7 +21,10 @@ fn golden_scripts() {
     assert!(!files.is_empty());
     for file in files {
         let expected = std::fs::read_to_string(&file).unwrap();
-        let (got, _) = script::play(&expected);
+        let Ok((got, _)) = std::panic::catch_unwind(|| script::play(&expected)) else {
+            wrong.push(format!("{}: panicked, see above", file.display()));
+            continue;
+        };
         if got == expected {
             continue;
         }

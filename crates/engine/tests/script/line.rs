@@ -36,6 +36,20 @@ impl<'a> Line<'a> {
         self.get(key).map(|value| value.parse().unwrap_or_else(|_| panic!("{key}={value} is no number")))
     }
 
+    /// Only the options that begin with `prefix`, without it.
+    pub(super) fn under(&self, prefix: &str) -> Line<'a> {
+        let options =
+            self.options.iter().filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, *value)));
+        Line { verb: self.verb, words: Vec::new(), options: options.collect() }
+    }
+
+    /// The same line, in which the options that begin with `prefix` stand before others of their name.
+    pub(super) fn preferring(&self, prefix: &str) -> Line<'a> {
+        let mut preferring = self.under(prefix);
+        preferring.options.extend(&self.options);
+        preferring
+    }
+
     pub(super) fn quotas(&self) -> Quotas {
         let number = |key| self.number(key).unwrap_or(0);
         Quotas { queues: number("queues"), messages: number("messages"), bytes: number("bytes") }
@@ -110,15 +124,17 @@ pub(super) fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
     }
 }
 
-/// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all with
-/// `step_ttl_ms=`, which keeps their results; with `step_headers=yes` each has a header.
+/// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all with the same
+/// options; with `step_headers=yes` each has a header.
 pub(super) fn chain<'a>(line: &Line<'a>, options: &'a SendOptions<'a>) -> (Vec<Step<'a>>, Option<Step<'a>>) {
+    let deliver = deliver(&line.under("step_")).unwrap_or_default();
     let header: &[(&str, &str)] = if line.get("step_headers").is_some() { &[("step", "1")] } else { &[] };
     let step = |text: &'a str| {
         let (queue, payload) = text.split_once(':').map_or((text, None), |(queue, own)| (queue, Some(own)));
         let item = SendItem {
             payload: payload.unwrap_or("").as_bytes(),
             headers: header,
+            deliver,
             options: options.given(),
             ..SendItem::default()
         };

@@ -1,6 +1,6 @@
 //! From lines to commands.
 
-use sluice_engine::chain::{Chain, Steps};
+use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
     Attach, Content, DETACH_GRACE_MS, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire,
@@ -12,6 +12,30 @@ use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
 
 use super::line::{Line, backoff, chain, deliver, options, patch, rules, words};
 use super::{Player, START_US};
+
+/// Ids of parents, and places in the send.
+type Parents = (Vec<[u8; 12]>, Vec<[u8; 4]>);
+
+fn depends_on<'a>(line: &Line<'_>, (ids, places): &'a Parents) -> DependsOn<'a> {
+    DependsOn {
+        ids,
+        places,
+        mode: if line.get("depends_mode") == Some("any") { DependsMode::Any } else { DependsMode::All },
+        on_parent_failed: match line.get("on_parent_failed") {
+            Some("hold") => OnParentFailed::Hold,
+            Some("run") => OnParentFailed::Run,
+            _ => OnParentFailed::Cancel,
+        },
+    }
+}
+
+fn steps<'a>((steps, on_failure): &'a (Vec<Step<'a>>, Option<Step<'a>>)) -> Steps<'a> {
+    Steps { steps, on_failure: on_failure.as_ref() }
+}
+
+fn given<'a>(steps: &'a Steps<'a>) -> Chain<'a> {
+    if steps.steps.is_empty() && steps.on_failure.is_none() { Chain::None } else { Chain::Given(steps) }
+}
 
 impl Player {
     pub(super) fn command(&mut self, line: &Line<'_>) -> Vec<String> {
@@ -131,58 +155,42 @@ impl Player {
         let header = line.get("header").map(|header| [header.split_once(':').unwrap_or((header, ""))]);
         let tags: Vec<&str> = line.get("tags").map(words).unwrap_or_default();
         let parents = self.parents(line);
-        let depends_on = parents.as_ref().map(|(ids, places)| DependsOn {
-            ids,
-            places,
-            mode: if line.get("depends_mode") == Some("any") { DependsMode::Any } else { DependsMode::All },
-            on_parent_failed: match line.get("on_parent_failed") {
-                Some("hold") => OnParentFailed::Hold,
-                Some("run") => OnParentFailed::Run,
-                _ => OnParentFailed::Cancel,
-            },
-        });
+        let depends_on = parents.as_ref().map(|parents| depends_on(line, parents));
         // Of several unique keys each item has its own; `-`: none. What depends on others of its send is the last one of it.
-        let keys: Vec<&str> = line.get("unique").map_or_else(Vec::new, |keys| keys.split(',').collect());
-        let mut all_options: Vec<SendOptions<'_>> = match keys.as_slice() {
-            [] => vec![options(line, "-")],
-            keys => keys.iter().map(|key| options(line, key)).collect(),
-        };
+        let keys: Vec<&str> = line.get("unique").map_or_else(|| vec!["-"], |keys| keys.split(',').collect());
         let within = depends_on.is_some_and(|depends_on| !depends_on.places.is_empty());
-        if within && keys.is_empty() {
-            all_options = vec![all_options[0]; payloads.len()];
-        }
-        let skipped = if within { all_options.len() - 1 } else { 0 };
-        all_options.iter_mut().skip(skipped).for_each(|options| options.depends_on = depends_on);
-        let step_options =
-            SendOptions { result_ttl_ms: line.number("step_ttl_ms").unwrap_or(0), ..SendOptions::default() };
-        let (steps, on_failure) = chain(line, &step_options);
-        let chain = Steps { steps: &steps, on_failure: on_failure.as_ref() };
-        if !steps.is_empty() || on_failure.is_some() {
-            all_options.iter_mut().for_each(|options| options.chain = Chain::Given(&chain));
-        }
-        let options = all_options[0];
-        let item = SendItem {
-            content_type: line.get("type").unwrap_or(""),
-            tags: &tags,
-            headers: header.as_ref().map_or(&[], |header| header),
-            priority: line.number("priority").unwrap_or(0) as u8,
-            deliver: deliver(line).unwrap_or_default(),
-            max_attempts: line.number("max_attempts").unwrap_or(0) as u16,
-            backoff: line.get("backoff").map(backoff),
-            payload: sized.as_deref().unwrap_or(b""),
-            options: options.given(),
+        let first_line = line.preferring("first_");
+        let step_options = options(&line.under("step_"), "-");
+        let chains = [&first_line, line].map(|line| chain(line, &step_options));
+        let chains = [&chains[0], &chains[1]].map(steps);
+        let options_at = |at: usize| {
+            let (line, chain) = if at == 0 { (&first_line, &chains[0]) } else { (line, &chains[1]) };
+            let key = keys.get(at).unwrap_or(&keys[0]);
+            let waits = !within || at + 1 == payloads.len();
+            SendOptions {
+                depends_on: depends_on.filter(|_| waits),
+                chain: given(chain),
+                ..options(line, key)
+            }
         };
-        let mut items: Vec<SendItem<'_>> = payloads
-            .iter()
-            .map(|payload| SendItem {
-                payload: sized.as_deref().unwrap_or(payload.as_bytes()),
-                ..item.clone()
-            })
-            .collect();
-        for (item, options) in items.iter_mut().zip(&all_options) {
-            item.options = options.given();
-        }
-        items.extend(std::iter::repeat_n(item, line.number("copies").unwrap_or(0) as usize));
+        let copies = line.number("copies").unwrap_or(0) as usize;
+        let all_options: Vec<SendOptions<'_>> = (0..payloads.len() + copies.min(1)).map(options_at).collect();
+        let item = |at: usize| {
+            let of = if at == 0 { &first_line } else { line };
+            SendItem {
+                content_type: line.get("type").unwrap_or(""),
+                tags: &tags,
+                headers: header.as_ref().map_or(&[], |header| header),
+                priority: of.number("priority").unwrap_or(0) as u8,
+                deliver: deliver(of).unwrap_or_default(),
+                max_attempts: of.number("max_attempts").unwrap_or(0) as u16,
+                backoff: of.get("backoff").map(backoff),
+                payload: sized.as_deref().unwrap_or(payloads.get(at).map_or(b"", |text| text.as_bytes())),
+                options: all_options[at].given(),
+            }
+        };
+        let mut items: Vec<SendItem<'_>> = (0..payloads.len()).map(item).collect();
+        items.extend((0..copies).map(|_| item(payloads.len())));
         self.run(&Command::Send(Send {
             namespace: self.namespace(line),
             queue,
@@ -233,9 +241,20 @@ impl Player {
         }
     }
 
-    /// Members are `QUEUE:PAYLOAD`; so is `callback=`, which has the options of the line.
+    /// Members are `QUEUE:PAYLOAD`, with the options `member_OPTION=`; so is `callback=`, which has the options of the line.
     fn group(&mut self, line: &Line<'_>, members: &[&str]) -> Vec<String> {
-        let options = options(line, line.get("unique").unwrap_or("-"));
+        let of_members = line.under("member_");
+        let parents = self.parents(&of_members);
+        let step_options = options(&line.under("step_"), "-");
+        let chains = [&of_members, line].map(|line| chain(line, &step_options));
+        let chains = [&chains[0], &chains[1]].map(steps);
+        let member_options = SendOptions {
+            depends_on: parents.as_ref().map(|parents| depends_on(&of_members, parents)),
+            chain: given(&chains[0]),
+            ..options(&of_members, "-")
+        };
+        let unique = line.get("unique").unwrap_or("-");
+        let options = SendOptions { chain: given(&chains[1]), ..options(line, unique) };
         let item = |text: &str| -> (String, Vec<u8>) {
             let (queue, payload) = text.split_once(':').expect("QUEUE:PAYLOAD");
             (queue.to_owned(), payload.as_bytes().to_vec())
@@ -244,7 +263,12 @@ impl Player {
         let (queue, payload) = item(line.get("callback").expect("a callback"));
         let members: Vec<QueueItem<'_>> = members
             .iter()
-            .map(|(queue, payload)| QueueItem { queue, item: SendItem { payload, ..SendItem::default() } })
+            .map(|(queue, payload)| {
+                let deliver = deliver(&of_members).unwrap_or_default();
+                let item =
+                    SendItem { payload, deliver, options: member_options.given(), ..SendItem::default() };
+                QueueItem { queue, item }
+            })
             .collect();
         let item = SendItem {
             payload: &payload,
@@ -262,8 +286,7 @@ impl Player {
     }
 
     /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last message alone.
-    #[allow(clippy::type_complexity)]
-    fn parents(&self, line: &Line<'_>) -> Option<(Vec<[u8; 12]>, Vec<[u8; 4]>)> {
+    fn parents(&self, line: &Line<'_>) -> Option<Parents> {
         let (mut ids, mut places) = (Vec::new(), Vec::new());
         for parent in line.get("depends_on")?.split(',') {
             match parent.strip_prefix('^') {
