@@ -68,6 +68,15 @@ impl Message {
         view.reason == reason && (view.state == State::Dead || view.queue != self.queue)
     }
 
+    /// When it may be delivered at the earliest, if it waits; 0: at once.
+    fn due_us(&self) -> u64 {
+        match self.place {
+            Place::Delayed { until_us } => until_us,
+            Place::Held { .. } => self.changes.due_us,
+            _ => 0,
+        }
+    }
+
     /// Whether it must not be delivered any more at this time.
     pub(super) fn is_over(&self, at_us: u64) -> bool {
         self.end.is_over(at_us)
@@ -138,6 +147,19 @@ impl Apply<'_> {
             self.end_waiting(id);
         }
         ends
+    }
+
+    /// Those end that are over by the time that they may be delivered from, whatever else the record has done to them since; in
+    /// the same record, unless the engine says that it goes on at once.
+    pub(super) fn follow_overdue(&mut self) -> Checked {
+        for id in std::mem::take(&mut self.ends) {
+            let Some(message) = self.world.messages.get(&id) else { continue };
+            let at_us = message.due_us().max(self.now_us);
+            let over = message.waits() && message.is_over(at_us);
+            let ended = self.ends_instead(id, at_us);
+            ensure!(!over || ended || self.goes_on(), "message {id} did not end, and is over at {at_us}");
+        }
+        Ok(())
     }
 
     /// Ends as the queue says.

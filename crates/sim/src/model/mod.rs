@@ -83,6 +83,8 @@ struct Apply<'a> {
     kept_lanes: BTreeSet<LaneKey>,
     /// Queues to which something has come as a consequence: when, among what else became ready in this record, is not followed.
     blurred: BTreeSet<QueueId>,
+    /// Messages that end in this record if they are over.
+    ends: Vec<MessageId>,
     /// What was seen to be wrong where there was nobody to tell.
     broken: Option<String>,
     /// Messages that have failed, as they were, and why; what follows them is seen at the end.
@@ -123,6 +125,7 @@ impl Model {
             lost: 0,
             kept_lanes: BTreeSet::new(),
             blurred: BTreeSet::new(),
+            ends: Vec::new(),
             broken: None,
             failed: Vec::new(),
         };
@@ -234,12 +237,15 @@ impl Apply<'_> {
         }
         let ticked = matches!(command, Command::Tick);
         self.follow_timers(ticked)?;
+        self.follow_overdue()?;
         self.follow_children(ticked)?;
+        self.follow_overdue()?;
         self.follow_failures()?;
         self.follow_finished(ticked)?;
         self.follow_redrives()?;
         self.follow_sweeps()?;
         self.resolve_unsure()?;
+        self.follow_overdue()?;
         self.follow_ends(ticked)?;
         self.follow_length()?;
         self.follow_ids()?;

@@ -29,7 +29,7 @@ impl Apply<'_> {
         }
         self.put(id, Place::Delayed { until_us: due_us });
         self.step_aside(id);
-        self.ends_instead(id, due_us);
+        self.ends.push(id);
     }
 
     /// A dead letter is ready again.
@@ -63,7 +63,7 @@ impl Apply<'_> {
     /// Ready, unless it is over.
     pub(super) fn make_ready(&mut self, id: MessageId) {
         self.put_ready(id);
-        self.ends_instead(id, self.now_us);
+        self.ends.push(id);
     }
 
     pub(super) fn put_ready(&mut self, id: MessageId) {

@@ -41,6 +41,7 @@ impl Apply<'_> {
             Some(planned) => self.sends_planned(queue, send, planned)?,
             None => (self.sends(send.namespace, queue, send.items)?, None),
         };
+        self.follow_overdue()?;
         self.make_room(queue);
         if !send.idempotency_key.is_empty() {
             let (digest, count, at_us) = (send.request_digest, send.items.len() as u32, self.now_us);
@@ -143,7 +144,7 @@ impl Apply<'_> {
         if held {
             self.put(id, Place::Delayed { until_us: due_us });
             self.hold(id, "hold");
-            self.ends_instead(id, due_us.max(self.now_us));
+            self.ends.push(id);
         } else {
             self.admit(id, due_us);
         }

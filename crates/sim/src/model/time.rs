@@ -106,8 +106,9 @@ impl Apply<'_> {
     /// Ready again after a delay within these bounds.
     pub(super) fn wait(&mut self, id: MessageId, least_us: u64, most_us: u64) {
         self.put_ready(id);
-        // One that is over already may be ready elsewhere, where it does not wait.
-        if !self.ends_instead(id, self.now_us) && most_us > 0 {
+        if self.world.messages.get(&id).is_some_and(|message| message.is_over(self.now_us)) {
+            self.ends.push(id);
+        } else if most_us > 0 {
             self.unsure.push((id, least_us, most_us));
         }
     }
