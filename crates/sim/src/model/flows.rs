@@ -4,8 +4,10 @@
 //! delivered before its parents allow it, and takes over from the engine who was cancelled or held for a failure, if that
 //! had to be. What a chain sends is no choice: it comes in the record that ends the step before it.
 
+use sluice_engine::Engine;
 use sluice_engine::chain::{Chain, Step};
 use sluice_engine::command::{Deliver, Group, QueueItem, SendItem};
+use sluice_engine::flow::FlowView;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::{DependsMode, OnParentFailed, SendOptions};
 use sluice_engine::outcome::Reply;
@@ -76,6 +78,16 @@ impl Flow {
     /// What lies in the log for its steps.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         self.steps.iter().chain(&self.on_failure).filter_map(|step| step.payload)
+    }
+
+    /// Whether the engine shows that these steps follow a message; gives what it shows.
+    pub(super) fn compare_steps(&self, id: MessageId, engine: &Engine) -> Result<FlowView, String> {
+        let Ok(view) = engine.flow_view(id) else { return Err(format!("message {id} has no flow to show")) };
+        let queues: Vec<&str> = self.steps.iter().map(|step| step.queue.as_str()).collect();
+        let on_failure = self.on_failure.as_ref().map(|step| &step.queue);
+        let same = view.node.chain == queues && view.node.on_failure.as_ref() == on_failure;
+        ensure!(same, "the engine shows {view:?}, the model has {self:?}");
+        Ok(view)
     }
 
     fn verdict(&self) -> Verdict {
@@ -262,7 +274,7 @@ impl Apply<'_> {
         let step = rest.steps.remove(0);
         let blob = step.payload.or(result).unwrap_or(BlobRef::EMPTY);
         let carried = Flow { steps: rest.steps, on_failure: rest.on_failure, ..Flow::default() };
-        let Some(sent) = self.sent_step(id.namespace, &correlation_id, &step, blob) else {
+        let Some(sent) = self.sent_step(id.namespace, &correlation_id, &step, blob, (None, &carried)) else {
             ensure!(self.may_refuse(queue, &step.queue), "step {step:?} of message {id} was not sent");
             self.die(id, "next_step_refused");
             return Ok(false);
@@ -290,7 +302,8 @@ impl Apply<'_> {
             let correlation_id = correlation_id(id, &failed);
             let Some(step) = failed.flow.on_failure else { continue };
             let blob = step.payload.unwrap_or(failed.blob);
-            let Some(sent) = self.sent_step(id.namespace, &correlation_id, &step, blob) else {
+            let beside = (Some(reason), &Flow::default());
+            let Some(sent) = self.sent_step(id.namespace, &correlation_id, &step, blob, beside) else {
                 ensure!(self.may_refuse(failed.queue, &step.queue), "nothing followed the failure of {id}");
                 if let Some(queue) = self.world.queues.get_mut(&failed.queue) {
                     queue.totals.replies_lost += 1;
@@ -323,11 +336,17 @@ impl Apply<'_> {
         correlation_id: &[u8],
         step: &NextStep,
         blob: BlobRef,
+        (reason, carried): (Option<&str>, &Flow),
     ) -> Option<MessageId> {
+        let text = |headers: &[(String, String)]| format!("{headers:?}");
         self.sent_by_engine(namespace, |view| {
+            let details = self.engine.delivery_details(view.id).unwrap_or_default();
             view.blob == blob
+                && details.reason == reason
                 && self.engine.queue_name(view.queue) == Some(&step.queue)
                 && *view.correlation_id == *correlation_id
+                && format!("{:?}", details.headers) == text(&step.headers)
+                && carried.compare_steps(view.id, self.engine).is_ok()
         })
     }
 
@@ -442,11 +461,7 @@ impl Apply<'_> {
 impl Message {
     /// Whether the engine shows of its steps what it should.
     pub(super) fn compare_flow(&self, id: MessageId, engine: &sluice_engine::Engine) -> Checked {
-        let Ok(view) = engine.flow_view(id) else { return Err(format!("message {id} has no flow to show")) };
-        let queues: Vec<&str> = self.flow.steps.iter().map(|step| step.queue.as_str()).collect();
-        let on_failure = self.flow.on_failure.as_ref().map(|step| &step.queue);
-        let same = view.node.chain == queues && view.node.on_failure.as_ref() == on_failure;
-        ensure!(same, "the engine shows {view:?}, the model has {self:?}");
+        let view = self.flow.compare_steps(id, engine)?;
         let blocked = view.node.state == State::Blocked;
         ensure!(
             !blocked || self.keys.may_block() || self.flow.may_block(),

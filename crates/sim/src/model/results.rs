@@ -9,6 +9,7 @@ use sluice_engine::options::SendOptions;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{MessageView, Progress};
 
+use super::flows::Flow;
 use super::state::{Message, Place};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
@@ -110,7 +111,11 @@ impl Apply<'_> {
         let existing = self.world.queue_named(namespace, to);
         let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed);
         let sent = self.sent_by_engine(namespace, |view| {
+            let details = self.engine.delivery_details(view.id).unwrap_or_default();
             view.blob == blob
+                && details.reason.is_none()
+                && details.headers.is_empty()
+                && Flow::default().compare_steps(view.id, self.engine).is_ok()
                 && self.engine.queue_name(view.queue) == Some(to)
                 && *view.correlation_id == *correlation_id
         });

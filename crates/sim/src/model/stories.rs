@@ -1,7 +1,7 @@
 //! Short stories of which the model once had a wrong idea. A seed tells another one as soon as the node asks the random numbers
 //! in another order; these stay.
 
-use sluice_engine::change::{Change, ChangeAction};
+use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
@@ -85,6 +85,12 @@ impl Story {
     }
 
     fn changes(&mut self, ids: &[MessageId], action: ChangeAction<'_>) {
+        let results = self.may_change(ids, action);
+        assert!(results.iter().all(|code| *code == "ok"), "{results:?}");
+    }
+
+    /// Gives the code of each result, `ok` for success.
+    fn may_change(&mut self, ids: &[MessageId], action: ChangeAction<'_>) -> Vec<&'static str> {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
         self.goes_on(&Command::Change(Change {
             namespace: NAMESPACE,
@@ -93,7 +99,7 @@ impl Story {
             by: "",
             why: "",
         }));
-        assert!(self.outcome.results.iter().all(Result::is_ok), "{:?}", self.outcome.results);
+        self.outcome.results.iter().map(super::code).collect()
     }
 
     fn counters(&self, queue: &str) -> Counters {
@@ -143,14 +149,62 @@ fn one_is_cancelled_that_is_over_and_another_one_ends() {
 }
 
 #[test]
-fn one_ends_before_it_is_moved() {
+fn one_that_is_over_and_moved_ends_where_it_comes_to() {
     let mut story = Story::begin();
     let patch = QueuePatch::default();
     story.goes_on(&Command::QueueSet { namespace: NAMESPACE, queue: "other", patch, create: true });
     let ids = story.sends("queue", &[in_order(None), in_order(Some(10))]);
     story.now_us += 20_000;
     story.changes(&ids, ChangeAction::Move { to: "other" });
-    assert_eq!((story.counters("queue").died, story.counters("other").died), (1, 0));
+    assert_eq!((story.counters("queue").died, story.counters("other").died), (0, 1));
+}
+
+#[test]
+fn a_change_that_would_put_a_message_off_until_its_end_is_refused() {
+    let mut story = Story::begin();
+    let ids = story.sends("queue", &[in_order(Some(1_000)), in_order(Some(10_000))]);
+    let action = |ms| {
+        let deliver = Some(Deliver::AfterMs(ms));
+        ChangeAction::Set(NewFields { priority: None, deliver, max_attempts: None, tags: None })
+    };
+    story.changes(&ids[1..], action(9_999));
+    assert_eq!(story.may_change(&ids, action(5_000)), ["invalid_argument", "ok"]);
+}
+
+#[test]
+fn a_duplicate_puts_the_first_off_until_its_end_and_the_next_one_brings_it_back() {
+    let debounced = |delay_ms: u64| {
+        let mut options = fair(b"", Some(OnDuplicate::Debounce));
+        options.expires = Expires::AfterMs(1_000);
+        (options, if delay_ms == 0 { Deliver::Now } else { Deliver::AfterMs(delay_ms) })
+    };
+    let late = || {
+        let (options, _) = debounced(0);
+        (SendOptions { expires: Expires::Never, ..options }, Deliver::AfterMs(5_000))
+    };
+    let mut story = Story::begin();
+    story.sends("queue", &[debounced(10), late(), debounced(0)]);
+    assert_eq!(story.counters("queue").died, 0);
+    story.sends("queue", &[debounced(0), late(), late()]);
+    assert_eq!(story.counters("queue").died, 1);
+}
+
+#[test]
+fn what_is_over_on_arrival_takes_no_key() {
+    let mut story = Story::begin();
+    let over =
+        (SendOptions { expires: Expires::AtUs(1), ..fair(b"", Some(OnDuplicate::Keep)) }, Deliver::Now);
+    let ids = story.sends("queue", &[over, (fair(b"", Some(OnDuplicate::Keep)), Deliver::Now)]);
+    assert_eq!((ids.len(), story.counters("queue").died), (2, 1));
+    assert_eq!(story.receives("queue"), [ids[1]]);
+}
+
+#[test]
+fn what_is_held_and_over_on_arrival_ends() {
+    let mut story = Story::begin();
+    let options = SendOptions { hold: true, expires: Expires::AtUs(1), ..SendOptions::default() };
+    story.sends("queue", &[(options, Deliver::Now)]);
+    assert_eq!(story.counters("queue").died, 1);
 }
 
 #[test]
