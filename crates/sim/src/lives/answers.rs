@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sluice_engine::chain::{Chain, Step};
 use sluice_engine::command::{Command, Deliver, SendItem};
 use sluice_engine::id::{MessageId, Receipt};
-use sluice_engine::options::{DependsMode, Expires, SendOptions};
+use sluice_engine::options::{DependsMode, Expires, OnParentFailed, SendOptions};
 use sluice_engine::outcome::Reply;
 
 use super::life::{Carried, Life};
@@ -110,6 +110,7 @@ impl Record<'_> {
             strayed: options.hold,
             parents,
             one_parent_is_enough: options.depends_on.is_some_and(|it| it.mode == DependsMode::Any),
+            held_on_failure: options.depends_on.is_some_and(|it| it.on_parent_failed == OnParentFailed::Hold),
             carried: carried(&options),
             correlation_id: options.correlation_id.to_vec(),
             reply_to: Some(options.reply_to.to_owned()).filter(|queue| !queue.is_empty()),

@@ -2,7 +2,6 @@
 
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
-use sluice_engine::outcome::Outcome;
 
 use super::life::{Carried, Life};
 use super::{Lives, Record};
@@ -36,7 +35,7 @@ impl Demands {
     }
 
     /// This happens to a message, by the event with this number.
-    pub(super) fn note(&mut self, outcome: &Outcome, number: usize, life: &Life, id: MessageId) {
+    pub(super) fn note(&mut self, record: &Record<'_>, number: usize, life: &Life, id: MessageId) {
         let demand = |queue: &String, carried: Carried, surely: bool| Demand {
             follows: (id, life.queue),
             queue: queue.clone(),
@@ -44,16 +43,12 @@ impl Demands {
             carried,
             surely,
         };
-        let Event { kind, detail, .. } = &outcome.events[number];
+        let Event { kind, detail, .. } = &record.outcome.events[number];
         match kind {
             // The dead letter has failed before.
             EventKind::Dropped if *detail == EventDetail::Why("deleted") => {}
+            EventKind::Acked if !record.is_done(number, id) => {}
             EventKind::Acked => {
-                // One whose next step was refused dies at once, and is not done.
-                let mut rest = outcome.events[number + 1..].iter().filter(|event| event.id == Some(id));
-                if rest.any(|event| event.kind == EventKind::Died) {
-                    return;
-                }
                 if let Some((queue, rest)) = life.carried.steps.split_first() {
                     let carried = Carried { steps: rest.to_vec(), ..life.carried.clone() };
                     self.demands.push(demand(queue, carried, true));

@@ -1,5 +1,7 @@
 //! One message, as far as it was told.
 
+use std::collections::BTreeMap;
+
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::outcome::Delivery;
@@ -61,6 +63,8 @@ pub(super) struct Life {
     /// Messages that have to end first: all, or one.
     pub(super) parents: Vec<MessageId>,
     pub(super) one_parent_is_enough: bool,
+    /// Whether it is held when one of them fails: for a person, who may let it go all the same.
+    pub(super) held_on_failure: bool,
     pub(super) carried: Carried,
     pub(super) reply_to: Option<String>,
     /// As its sender says; may be empty.
@@ -82,6 +86,7 @@ impl Default for Life {
             strayed: false,
             parents: Vec::new(),
             one_parent_is_enough: false,
+            held_on_failure: false,
             carried: Carried::default(),
             reply_to: None,
             correlation_id: Vec::new(),
@@ -108,6 +113,14 @@ impl Life {
     pub(super) fn changes_lease(&mut self) {
         if let Stage::Leased { changed, .. } = &mut self.stage {
             *changed = true;
+        }
+    }
+
+    /// A person lets it go, perhaps after a parent has failed.
+    pub(super) fn goes_on_without(&mut self, ended: &BTreeMap<MessageId, bool>) {
+        let failed = |parent| ended.get(parent) == Some(&false);
+        if self.held_on_failure && self.parents.iter().any(failed) {
+            self.parents.clear();
         }
     }
 

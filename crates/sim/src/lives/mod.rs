@@ -52,8 +52,8 @@ pub struct Lives {
     lives: BTreeMap<MessageId, Life>,
     /// Messages that are gone.
     gone: BTreeSet<MessageId>,
-    /// Messages that have ever ended.
-    ended: BTreeSet<MessageId>,
+    /// Messages that have ever ended, and whether they were done, the first time.
+    ended: BTreeMap<MessageId, bool>,
     /// What was told of each queue, as far as totals go; of what was to follow, what did not come.
     told: BTreeMap<QueueId, Counters>,
     /// What is to follow, and may come in a later slice of the same work.
@@ -130,12 +130,16 @@ impl Lives {
         if event.kind == EventKind::Delivered {
             return self.deliver(record, id, event);
         }
-        demands.note(record.outcome, number, life, id);
+        demands.note(record, number, life, id);
         let forwarded = event.kind == EventKind::Moved && self.is_forwarded(record, id);
         let Some(life) = self.lives.get_mut(&id) else { return Ok(()) };
         life.tell(record, event, forwarded)?;
         if life.stage.is_end() {
-            self.ended.insert(id);
+            let done = record.is_done(number, id);
+            self.ended.entry(id).or_insert(done);
+        }
+        if life.stage == Stage::Waits && event.kind == EventKind::Approved {
+            life.goes_on_without(&self.ended);
         }
         if life.stage == Stage::Gone {
             self.lives.remove(&id);
@@ -176,7 +180,7 @@ impl Lives {
     /// Whether a message that waits for others is delivered only when so many of them have ended as are needed in any case.
     fn keeps_parents(&self, id: MessageId) -> Checked {
         let life = &self.lives[&id];
-        let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains(parent)).collect();
+        let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains_key(parent)).collect();
         let enough = open.is_empty() || (life.one_parent_is_enough && open.len() < life.parents.len());
         ensure!(enough, "it is delivered, and waits for {open:?}");
         Ok(())
@@ -201,7 +205,7 @@ impl Lives {
         for (id, _) in here {
             self.lives.remove(&id);
             self.gone.insert(id);
-            self.ended.insert(id);
+            self.ended.entry(id).or_insert(false);
         }
         self.told.entry(event.queue).or_default().dropped += messages;
         Ok(())
@@ -253,7 +257,7 @@ impl Lives {
         if record.outcome.error.is_none() {
             self.lives.retain(|id, _| id.namespace != *namespace);
             self.gone.retain(|id| id.namespace != *namespace);
-            self.ended.retain(|id| id.namespace != *namespace);
+            self.ended.retain(|id, _| id.namespace != *namespace);
             self.forget_demands(*namespace);
         }
     }
@@ -263,6 +267,13 @@ impl Record<'_> {
     /// Whether the engine has something left to do at once.
     fn goes_on(&self) -> bool {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
+    }
+
+    /// Whether this event tells that a message is done: one whose next step was refused dies at once, and is not.
+    fn is_done(&self, number: usize, id: MessageId) -> bool {
+        let mut rest = self.outcome.events[number..].iter().filter(|event| event.id == Some(id));
+        let acked = rest.next().is_some_and(|event| event.kind == EventKind::Acked);
+        acked && !rest.any(|event| event.kind == EventKind::Died)
     }
 
     fn delivery_of(&self, id: MessageId) -> Option<&Delivery> {

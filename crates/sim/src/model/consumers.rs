@@ -11,7 +11,7 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
 use super::state::{Message, Place, Queue, World};
-use super::{Apply, Checked, Model, ensure};
+use super::{Apply, Checked, ensure};
 
 /// Consumers that one look at the engine may give: all of them.
 const CONSUMERS_MAX: usize = 1_000;
@@ -110,14 +110,6 @@ impl World {
         let attached = self.consumers.iter().filter(|(_, consumer)| consumer.gone.is_none());
         let attached: Vec<u64> = attached.map(|(number, _)| *number).collect();
         attached.into_iter().for_each(|number| self.detach(number, DETACH_GRACE_MS, 0));
-    }
-}
-
-impl Model {
-    /// Those that are attached.
-    pub fn attached(&self) -> Vec<(NamespaceId, ConsumerId)> {
-        let attached = self.world.consumers.iter().filter(|(_, consumer)| consumer.gone.is_none());
-        attached.map(|(number, consumer)| (consumer.namespace, ConsumerId(*number))).collect()
     }
 }
 

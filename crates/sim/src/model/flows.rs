@@ -16,8 +16,8 @@ use sluice_engine::settings::Quotas;
 
 use super::queues::Origin;
 use super::send::{blob_len, valid_name};
-use super::state::{Message, Place, World};
-use super::{Apply, Checked, Model, ensure};
+use super::state::{Message, Place};
+use super::{Apply, Checked, ensure};
 
 /// Messages that one record may send by itself.
 const SENT_MAX: u64 = 1_000;
@@ -70,11 +70,6 @@ impl Flow {
         self.waits.is_some()
     }
 
-    /// Messages that may follow one after the other.
-    pub(super) fn steps_left(&self) -> usize {
-        self.steps.len() + usize::from(self.on_failure.is_some())
-    }
-
     /// What lies in the log for its steps.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         self.steps.iter().chain(&self.on_failure).filter_map(|step| step.payload)
@@ -122,19 +117,6 @@ impl Flow {
         };
         let on_failure = chain.on_failure.map(&mut step);
         Flow { on_failure, steps: chain.steps.iter().map(step).collect(), ..Flow::default() }
-    }
-}
-
-impl World {
-    /// Whether a message waits for one that only a person can let go.
-    pub(super) fn waits_for_a_held_parent(&self, message: &Message) -> bool {
-        message.flow.waits.is_some()
-            && message.flow.parents.iter().any(|(id, ended)| {
-                let parent = self.messages.get(id).filter(|_| ended.is_none());
-                parent.is_some_and(|parent| {
-                    matches!(parent.place, Place::Held { .. }) || self.waits_for_a_person(parent)
-                })
-            })
     }
 }
 
@@ -252,7 +234,13 @@ impl Apply<'_> {
                 self.put(id, Place::Held { reason: "parent_failed" });
                 if let Some(message) = self.world.messages.get_mut(&id) {
                     message.flow.waits = None;
+                    message.turn.strays();
                 }
+                Ok(true)
+            }
+            // Whoever lets it go then has decided.
+            (Some(OnParentFailed::Hold), _) if matches!(place, Place::Held { .. }) && !self.goes_on() => {
+                self.world.messages.entry(id).and_modify(|message| message.flow.waits = None);
                 Ok(true)
             }
             (Some(OnParentFailed::Hold), _) if matches!(place, Place::Held { .. }) => Ok(false),
@@ -468,13 +456,6 @@ impl Message {
             "message {id} is blocked by nothing"
         );
         Ok(())
-    }
-}
-
-impl Model {
-    /// Messages of a namespace, in whatever state.
-    pub fn ids_of(&self, namespace: NamespaceId) -> Vec<MessageId> {
-        self.world.messages.keys().filter(|id| id.namespace == namespace).copied().collect()
     }
 }
 

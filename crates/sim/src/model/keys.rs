@@ -104,15 +104,6 @@ impl World {
         }
     }
 
-    /// Whether a message waits behind one with its ordering key that only a person can let go.
-    pub(super) fn waits_for_a_person(&self, message: &Message) -> bool {
-        self.waits_for_a_held_parent(message)
-            || !message.keys.ordering.is_empty()
-                && self.messages_of(message.queue).any(|(_, other)| {
-                    other.keys.ordering == message.keys.ordering && matches!(other.place, Place::Held { .. })
-                })
-    }
-
     /// Whether the engine's state of a message is what its place allows.
     pub(super) fn agrees(&self, message: &Message, state: State) -> bool {
         let blocked = state == State::Blocked

@@ -36,14 +36,13 @@ mod unique;
 use std::collections::BTreeSet;
 
 use sluice_engine::command::Command;
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
+use sluice_engine::id::{BlobRef, MessageId, QueueId};
 use sluice_engine::outcome::Outcome;
-use sluice_engine::query::State;
 use sluice_engine::{Engine, Error};
 
 use fair::LaneKey;
 pub use state::Holder;
-use state::{Line, Message, Namespace, Place, World};
+use state::{Line, Message, Place, World};
 
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
@@ -132,70 +131,9 @@ impl Model {
         apply.run(command)
     }
 
-    /// Namespaces that live on this shard and that clients may use.
-    pub fn namespaces(&self, shard: u32) -> Vec<NamespaceId> {
-        let usable = |(id, ns): &(&NamespaceId, &Namespace)| ns.shard == shard && **id != NamespaceId::SYS;
-        self.world.namespaces.iter().filter(usable).map(|(id, _)| *id).collect()
-    }
-
-    /// Where a namespace lives; `None`: this shard does not know it.
-    pub fn shard_of(&self, namespace: NamespaceId) -> Option<u32> {
-        self.world.namespaces.get(&namespace).map(|namespace| namespace.shard)
-    }
-
-    /// Messages in one of these states.
-    pub fn messages_in(&self, states: &[State]) -> Vec<MessageId> {
-        let there = self.world.messages.iter().filter(|(_, message)| states.contains(&message.place.state()));
-        there.map(|(id, _)| *id).collect()
-    }
-
-    /// All dead letters, with namespace and queue.
-    pub fn dead_letters(&self) -> Vec<(NamespaceId, String, MessageId)> {
-        let dead = self.world.messages.iter().filter(|(_, m)| matches!(m.place, Place::Dead { .. }));
-        dead.filter_map(|(id, message)| {
-            let queue = self.world.queues.get(&message.queue)?;
-            Some((queue.namespace, queue.name.clone(), *id))
-        })
-        .collect()
-    }
-
-    /// Time of the last record.
-    pub fn now_us(&self) -> u64 {
-        self.world.now_us
-    }
-
     /// What lies in the log for messages and schedules, with whose it is.
     pub fn blobs(&self) -> impl Iterator<Item = (Holder<'_>, BlobRef)> {
         self.world.blobs()
-    }
-
-    /// How much there is to do until all messages are done, held or gone: it shrinks with each that is acked, also with one that
-    /// brings a reply or the next step of a chain. Such as may have to wait for a person count, too: some go on by themselves.
-    pub fn work_left(&self) -> usize {
-        let left = |message: &&Message| !matches!(message.place, Place::Held { .. } | Place::Done { .. });
-        self.world.messages.values().filter(left).map(Message::work).sum()
-    }
-
-    /// How many messages are neither done, dead nor held, nor wait for one that is held: consumers can get to the end of them.
-    pub fn open_messages(&self) -> usize {
-        self.open().count()
-    }
-
-    /// The first of those, for who wants to know what is stuck.
-    pub fn describe_open(&self) -> String {
-        let queue = |message: &Message| self.world.queues.get(&message.queue);
-        format!("{:?}", self.open().next().map(|(id, message)| (id, message, queue(message))))
-    }
-
-    fn open(&self) -> impl Iterator<Item = (&MessageId, &Message)> {
-        let open = |id: &MessageId, place: Place| match place {
-            Place::Dead { .. } => self.world.is_being_redriven(*id),
-            Place::Held { .. } | Place::Done { .. } => false,
-            Place::Delayed { .. } | Place::Ready { .. } | Place::Leased { .. } => true,
-        };
-        let messages = self.world.messages.iter();
-        messages
-            .filter(move |(id, message)| open(id, message.place) && !self.world.waits_for_a_person(message))
     }
 }
 

@@ -10,7 +10,7 @@ use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
 use super::state::{Place, World};
-use super::{Apply, Checked, Model, ensure};
+use super::{Apply, Checked, ensure};
 
 /// Patterns that one look at the engine may give: all of them.
 const PATTERNS_MAX: usize = 1_000;
@@ -32,14 +32,6 @@ pub(super) struct Redrive {
     left: BTreeSet<MessageId>,
     began_us: u64,
     given: u64,
-}
-
-impl Model {
-    /// Queues of this shard that deliver nothing for now.
-    pub fn paused_queues(&self) -> Vec<(NamespaceId, String)> {
-        let paused = self.world.queues.values().filter(|queue| queue.settings.paused);
-        paused.map(|queue| (queue.namespace, queue.name.clone())).collect()
-    }
 }
 
 impl World {
@@ -73,12 +65,6 @@ impl World {
             at = next.map_or("", |queue| &queue.settings.dead_letter_queue);
         }
         at == name
-    }
-
-    /// Whether a message is dead only until its turn in a redrive comes.
-    pub(super) fn is_being_redriven(&self, id: MessageId) -> bool {
-        let by_rate = self.redrives.values().map(|redrive| &redrive.left);
-        by_rate.chain(self.sweeps.values()).any(|left| left.contains(&id))
     }
 
     pub(super) fn compare_redrive(&self, queue: QueueId, view: &QueueView) -> Checked {

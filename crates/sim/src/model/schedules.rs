@@ -7,7 +7,7 @@ use sluice_engine::outcome::Reply;
 
 use super::send::{blob_len, wrong_item};
 use super::state::{Message, World};
-use super::{Apply, Checked, Model, ensure};
+use super::{Apply, Checked, ensure};
 use crate::workload::{Missed, Times};
 
 /// Missed instants that are caught up one by one.
@@ -63,19 +63,6 @@ impl Schedule {
             }
             Missed::All => *fire == one_by_one,
         }
-    }
-}
-
-impl Model {
-    /// When this schedule fires.
-    pub fn times_of(&self, namespace: NamespaceId, schedule: &str) -> Option<Times> {
-        self.world.schedules.get(&(namespace, schedule.to_owned())).map(|schedule| schedule.times)
-    }
-
-    /// Schedules that fire by themselves, with the next instant of each.
-    pub fn firing_schedules(&self) -> Vec<(NamespaceId, String, u64)> {
-        let firing = self.world.schedules.iter().filter(|(_, schedule)| schedule.next_us > 0);
-        firing.map(|((namespace, name), schedule)| (*namespace, name.clone(), schedule.next_us)).collect()
     }
 }
 

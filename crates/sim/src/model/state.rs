@@ -137,14 +137,6 @@ impl Message {
         }
     }
 
-    /// What is to be acked until it is done: itself, and what follows it.
-    pub(super) fn work(&self) -> usize {
-        match self.place {
-            Place::Dead { .. } => 1,
-            _ => 1 + usize::from(!self.asked.reply_to.is_empty()) + self.flow.steps_left(),
-        }
-    }
-
     /// Name of the queue in which it died, if that was another one; else empty.
     pub(super) fn origin_queue(&self) -> &str {
         self.origin.as_ref().map_or("", |origin| &origin.queue)

@@ -5,13 +5,13 @@ use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::generate::Generator;
 use super::op::Op;
-use crate::model::Model;
+use super::seen::Seen;
 
 /// Namespaces that clients create beside `default`.
 const NAMESPACES: [&str; 2] = ["red", "blue"];
 
 impl Generator {
-    pub(super) fn queue_set(&mut self, model: &Model) -> Op {
+    pub(super) fn queue_set(&mut self, seen: &Seen<'_>) -> Op {
         let rng = &mut self.rng;
         let mut patch = QueuePatch {
             lease_ms: rng.chance(1, 2).then(|| rng.between(20, 5_000)),
@@ -26,11 +26,11 @@ impl Generator {
         self.retain_done(&mut patch);
         self.bound_queue(&mut patch);
         let create = self.rng.chance(2, 3);
-        Op::QueueSet { namespace: self.a_namespace(model), queue: self.a_queue(), patch, create }
+        Op::QueueSet { namespace: self.a_namespace(seen), queue: self.a_queue(), patch, create }
     }
 
-    pub(super) fn drop_messages(&mut self, model: &Model) -> Op {
-        let (namespace, queue) = (self.a_namespace(model), self.a_queue());
+    pub(super) fn drop_messages(&mut self, seen: &Seen<'_>) -> Op {
+        let (namespace, queue) = (self.a_namespace(seen), self.a_queue());
         if self.rng.chance(3, 4) {
             Op::QueuePurge { namespace, queue }
         } else {
@@ -38,21 +38,21 @@ impl Generator {
         }
     }
 
-    pub(super) fn redrive(&mut self, model: &Model) -> Op {
-        let (namespace, queue, ids) = self.some_dead(model);
+    pub(super) fn redrive(&mut self, seen: &Seen<'_>) -> Op {
+        let (namespace, queue, ids) = self.some_dead(seen);
         Op::DeadRedrive { namespace, queue, ids }
     }
 
-    pub(super) fn delete_dead(&mut self, model: &Model) -> Op {
-        let (namespace, queue, ids) = self.some_dead(model);
+    pub(super) fn delete_dead(&mut self, seen: &Seen<'_>) -> Op {
+        let (namespace, queue, ids) = self.some_dead(seen);
         Op::DeadDelete { namespace, queue, ids }
     }
 
     /// A queue, and some of its dead letters, or none by name, which means all.
-    pub(super) fn some_dead(&mut self, model: &Model) -> (NamespaceId, String, Vec<MessageId>) {
-        let dead = model.dead_letters();
+    pub(super) fn some_dead(&mut self, seen: &Seen<'_>) -> (NamespaceId, String, Vec<MessageId>) {
+        let dead = seen.dead_letters();
         if dead.is_empty() || self.rng.chance(1, 8) {
-            return (self.a_namespace(model), self.a_queue(), Vec::new());
+            return (self.a_namespace(seen), self.a_queue(), Vec::new());
         }
         let (namespace, queue, id) = self.rng.pick(&dead).clone();
         let mut ids = if self.rng.chance(1, 3) { Vec::new() } else { vec![id] };
@@ -65,11 +65,12 @@ impl Generator {
         (namespace, queue, ids)
     }
 
-    pub(super) fn namespace(&mut self, model: &Model) -> Op {
-        let rng = &mut self.rng;
+    pub(super) fn namespace(&mut self, seen: &Seen<'_>) -> Op {
+        let (narrow, rng) = (self.mixes, &mut self.rng);
+        let few = if narrow { rng.between(1, 5) } else { 100 };
         let quotas = Quotas {
             queues: rng.weighted(&[(3, 0), (1, 3)]),
-            messages: rng.weighted(&[(3, 0), (1, 100)]),
+            messages: rng.weighted(&[(3, 0), (1, few)]),
             bytes: rng.weighted(&[(3, 0), (1, 20_000)]),
         };
         match self.rng.below(6) {
@@ -77,8 +78,8 @@ impl Generator {
                 let name = (*self.rng.pick(&NAMESPACES)).to_owned();
                 Op::NamespaceCreate { number: None, name, shard: self.shard, quotas }
             }
-            3 | 4 => Op::NamespaceSet { namespace: self.a_namespace(model), quotas },
-            _ => Op::NamespaceDelete { namespace: self.a_namespace(model), force: self.rng.chance(1, 2) },
+            3 | 4 => Op::NamespaceSet { namespace: self.a_namespace(seen), quotas },
+            _ => Op::NamespaceDelete { namespace: self.a_namespace(seen), force: self.rng.chance(1, 2) },
         }
     }
 }

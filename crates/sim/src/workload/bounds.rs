@@ -38,7 +38,7 @@ impl Generator {
                 ]),
             });
         }
-        if self.rng.chance(1, 8) {
+        if self.rng.chance(1, if self.mixes { 4 } else { 8 }) {
             let wait_ms = *self.rng.pick(&[1, 400, 10_000]);
             item.options.expires = match item.deliver {
                 Deliver::AfterMs(delay_ms) => Expires::AfterMs(delay_ms + wait_ms),
@@ -53,9 +53,10 @@ impl Generator {
         if !self.bounded {
             return;
         }
-        let rng = &mut self.rng;
+        let (narrow, rng) = (self.mixes, &mut self.rng);
         if rng.chance(1, 3) {
-            patch.max_messages = Some(rng.weighted(&[(3, 0), (1, 4), (1, 30)]));
+            let most = if narrow { rng.between(1, 3) } else { 4 };
+            patch.max_messages = Some(rng.weighted(&[(3, 0), (1, most), (1, 30)]));
             patch.max_bytes = Some(rng.weighted(&[(3, 0), (1, 3_000)]));
             patch.overflow = Some(*rng.pick(&[Overflow::RefuseNew, Overflow::DeadLetterOldest]));
         }

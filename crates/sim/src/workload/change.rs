@@ -8,7 +8,7 @@ use sluice_engine::options::SendOptions;
 
 use super::generate::Generator;
 use super::op::{Lend, Op, SentBlob};
-use crate::model::Model;
+use super::seen::Seen;
 
 /// Tags that messages are sent with or get later.
 const TAGS: [&str; 3] = ["red", "blue", "invoice"];
@@ -24,6 +24,15 @@ pub struct ChangeOp {
     seen: bool,
     action: Action,
     note: [(&'static str, &'static str); 2],
+}
+
+impl ChangeOp {
+    /// A person lets held messages of a namespace go, or drops them.
+    pub fn decide(namespace: NamespaceId, ids: &[MessageId], go: bool) -> ChangeOp {
+        let items = ids.iter().map(|id| (*id, 0)).collect();
+        let action = Action::Plain(if go { Verb::Approve } else { Verb::Cancel });
+        ChangeOp { namespace, items, seen: false, action, note: [("by", ""), ("why", "")] }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -92,14 +101,14 @@ impl Lend for ChangeOp {
 
 impl Generator {
     /// Somebody changes a message, or many.
-    pub(super) fn change(&mut self, model: &Model) -> Op {
+    pub(super) fn change(&mut self, seen: &Seen<'_>) -> Op {
         let action = self.action();
         let mut ids = if self.rng.chance(9, 10) {
-            model.messages_in(action.lend().verb().states())
+            seen.messages_in(action.lend().verb().states())
         } else {
-            model.messages_in(&sluice_engine::query::State::ALL)
+            seen.messages_in(&sluice_engine::query::State::ALL)
         };
-        let namespace = ids.first().map_or_else(|| self.a_namespace(model), |id| id.namespace);
+        let namespace = ids.first().map_or_else(|| self.a_namespace(seen), |id| id.namespace);
         ids.retain(|id| id.namespace == namespace);
         let count = if self.rng.chance(1, 6) { self.rng.between(2, MANY) as usize } else { 1 };
         let first = self.rng.index(ids.len().max(1));

@@ -6,7 +6,7 @@ use sluice_engine::settings::{Placement, QueuePatch};
 
 use super::generate::{Generator, QUEUES};
 use super::op::{Lend, Op};
-use crate::model::Model;
+use super::seen::Seen;
 
 /// Consumers that are attached at a time, about.
 const ATTACHED_MAX: usize = 3;
@@ -56,10 +56,10 @@ impl Lend for ConsumerOp {
 
 impl Generator {
     /// Consumers come, change their credit, and go; some are named that are not there.
-    pub(super) fn consumer(&mut self, model: &Model) -> Op {
-        let attached = model.attached();
+    pub(super) fn consumer(&mut self, seen: &Seen<'_>) -> Op {
+        let attached = seen.attached();
         if attached.is_empty() || (attached.len() < ATTACHED_MAX && self.rng.chance(1, 2)) {
-            return Op::Consumer(self.attach(model));
+            return Op::Consumer(self.attach(seen));
         }
         let (namespace, consumer) = *self.rng.pick(&attached);
         let consumer = if self.rng.chance(1, 20) { ConsumerId(consumer.0 + 1_000) } else { consumer };
@@ -89,13 +89,13 @@ impl Generator {
         self.rng.weighted(&[(1, 0), (3, 1), (3, 4), (1, 40)])
     }
 
-    fn attach(&mut self, model: &Model) -> ConsumerOp {
+    fn attach(&mut self, seen: &Seen<'_>) -> ConsumerOp {
         let mut queues: Vec<String> = QUEUES.iter().map(|queue| (*queue).to_owned()).collect();
         queues.retain(|_| self.rng.chance(1, 2));
         if queues.is_empty() {
             queues.push("later".to_owned());
         }
         let lease_ms = self.rng.weighted(&[(3, 0), (1, 1_000), (1, 60_000)]);
-        ConsumerOp::Attach { namespace: self.a_namespace(model), queues, credit: self.credit(), lease_ms }
+        ConsumerOp::Attach { namespace: self.a_namespace(seen), queues, credit: self.credit(), lease_ms }
     }
 }

@@ -9,7 +9,7 @@ use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions
 use super::generate::{Generator, QUEUES};
 use super::keys::KEYED_QUEUES;
 use super::op::{Item, Lend, Op, SentBlob};
-use crate::model::Model;
+use super::seen::Seen;
 
 /// What one message to send has to do with others.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -126,8 +126,14 @@ impl Lend for GroupOp {
 impl Generator {
     /// What the messages of a send have to do with others: some carry steps, and some of those in queues with keys, in which
     /// the order is not followed, wait for others of the send, or sent before.
-    pub(super) fn relate(&mut self, items: &mut [Item], queue: &str, namespace: NamespaceId, model: &Model) {
-        let known = model.ids_of(namespace);
+    pub(super) fn relate(
+        &mut self,
+        items: &mut [Item],
+        queue: &str,
+        namespace: NamespaceId,
+        seen: &Seen<'_>,
+    ) {
+        let known = seen.ids_of(namespace);
         for (at, item) in items.iter_mut().enumerate() {
             self.give_steps(&mut item.relations);
             if KEYED_QUEUES.contains(&queue) && self.rng.chance(1, 8) {
@@ -165,8 +171,8 @@ impl Generator {
     }
 
     /// A group, which may be empty.
-    pub(super) fn group(&mut self, model: &Model) -> Op {
-        let namespace = self.a_namespace(model);
+    pub(super) fn group(&mut self, seen: &Seen<'_>) -> Op {
+        let namespace = self.a_namespace(seen);
         let mut members: Vec<_> = (0..self.rng.below(5)).map(|_| self.member(&QUEUES)).collect();
         members.push(self.member(&KEYED_QUEUES));
         Op::Group(GroupOp { namespace, members })

@@ -10,7 +10,7 @@ use sluice_engine::settings::{Backoff, BackoffKind};
 use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
 use super::op::{Item, Op};
-use crate::model::Model;
+use super::seen::Seen;
 use crate::rng::Rng;
 
 /// Queues that clients use in each namespace.
@@ -21,7 +21,7 @@ const SPENT_MAX: usize = 64;
 const KEYED_MAX: usize = 32;
 
 /// Draws one kind of operation.
-type Draw = fn(&mut Generator, &Model) -> Op;
+type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 /// What a pull asks.
 #[derive(Clone, Debug)]
@@ -63,17 +63,18 @@ pub struct Generator {
     pub(super) bounded: bool,
     /// Whether there are consumers with credit, beside those that pull.
     pub(super) attaches: bool,
+    /// Whether all of this is mixed, with narrow limits. The model is left out then.
+    pub(super) mixes: bool,
 }
 
 impl Generator {
     /// Clients with empty hands.
-    pub fn new(shard: u32, mut rng: Rng) -> Generator {
+    pub fn new(shard: u32, mixes: bool, mut rng: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
         let bounded = !relates && rng.chance(2, 3);
-        // A look ahead that uses no draw up: runs without consumers are the same as if there were none at all.
-        let attaches = rng.clone().chance(1, 2);
+        let attaches = rng.chance(1, 2);
         Generator {
             shard,
             rng,
@@ -82,10 +83,11 @@ impl Generator {
             keyed: VecDeque::new(),
             payloads: 0,
             payload_bytes_max,
-            fair_only,
-            relates,
-            bounded,
+            fair_only: fair_only && !mixes,
+            relates: relates || mixes,
+            bounded: bounded || mixes,
             attaches,
+            mixes,
         }
     }
 
@@ -105,7 +107,7 @@ impl Generator {
     }
 
     /// The next thing that some client asks for.
-    pub fn op(&mut self, model: &Model) -> Op {
+    pub fn op(&mut self, seen: &Seen<'_>) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
         let mut kinds: Vec<(u64, Draw)> = vec![
             (20, Generator::send),
@@ -123,7 +125,8 @@ impl Generator {
         ];
         if self.relates {
             kinds.push((2, Generator::group));
-        } else {
+        }
+        if self.mixes || !self.relates {
             kinds.extend([
                 (5, Generator::change as Draw),
                 (2, Generator::rule_queue),
@@ -134,12 +137,12 @@ impl Generator {
         if self.attaches {
             kinds.push((3, Generator::consumer));
         }
-        self.rng.weighted(&kinds)(self, model)
+        self.rng.weighted(&kinds)(self, seen)
     }
 
     /// The next pull.
-    pub fn pull(&mut self, model: &Model) -> Wanted {
-        let namespace = self.a_namespace(model);
+    pub fn pull(&mut self, seen: &Seen<'_>) -> Wanted {
+        let namespace = self.a_namespace(seen);
         let weighted = self.rng.chance(1, 4);
         let mut queues = Vec::new();
         for queue in QUEUES {
@@ -163,8 +166,8 @@ impl Generator {
         }
     }
 
-    pub(super) fn a_namespace(&mut self, model: &Model) -> NamespaceId {
-        let known = model.namespaces(self.shard);
+    pub(super) fn a_namespace(&mut self, seen: &Seen<'_>) -> NamespaceId {
+        let known = seen.namespaces(self.shard);
         if self.shard == 0 && self.rng.chance(3, 5) {
             NamespaceId::DEFAULT
         } else if known.is_empty() || self.rng.chance(1, 40) {
@@ -182,13 +185,13 @@ impl Generator {
         }
     }
 
-    fn send(&mut self, model: &Model) -> Op {
+    fn send(&mut self, seen: &Seen<'_>) -> Op {
         let count = self.rng.weighted(&[(12, 1), (4, 3), (2, 20), (1, 150)]);
         let queue = self.a_queue();
-        let namespace = self.a_namespace(model);
+        let namespace = self.a_namespace(seen);
         let mut items: Vec<Item> = (0..count).map(|_| self.item(&queue)).collect();
         if self.relates {
-            self.relate(&mut items, &queue, namespace, model);
+            self.relate(&mut items, &queue, namespace, seen);
         }
         items.iter_mut().for_each(|item| self.bound_item(item));
         let keyed = self.rng.chance(1, 4);
@@ -252,15 +255,15 @@ impl Generator {
     }
 
     /// A send again, under its old key: as it was, or (a mistake) with another digest.
-    fn repeat(&mut self, model: &Model) -> Op {
+    fn repeat(&mut self, seen: &Seen<'_>) -> Op {
         if self.keyed.is_empty() {
-            return self.send(model);
+            return self.send(seen);
         }
         let at = self.rng.index(self.keyed.len());
         let mut op = self.keyed[at].clone();
         // A number that was lost with an unsynced end of the log may mean a namespace of another shard by now.
-        if !matches!(&op, Op::Send { namespace, .. } if model.namespaces(self.shard).contains(namespace)) {
-            return self.send(model);
+        if !matches!(&op, Op::Send { namespace, .. } if seen.namespaces(self.shard).contains(namespace)) {
+            return self.send(seen);
         }
         if self.rng.chance(1, 5)
             && let Op::Send { digest, .. } = &mut op
@@ -270,7 +273,7 @@ impl Generator {
         op
     }
 
-    fn settle(&mut self, model: &Model) -> Op {
+    fn settle(&mut self, seen: &Seen<'_>) -> Op {
         let count = if self.rng.chance(1, 3) { self.rng.between(2, 12) } else { 1 };
         let mut items = Vec::new();
         for _ in 0..count {
@@ -280,11 +283,11 @@ impl Generator {
         if self.rng.chance(1, 20) {
             items.push(items[0].clone());
         }
-        Op::Settle { namespace: self.namespace_of(items[0].receipt, model), items }
+        Op::Settle { namespace: self.namespace_of(items[0].receipt, seen), items }
     }
 
-    pub(super) fn namespace_of(&mut self, receipt: Receipt, model: &Model) -> NamespaceId {
-        if self.rng.chance(1, 50) { self.a_namespace(model) } else { receipt.id.namespace }
+    pub(super) fn namespace_of(&mut self, receipt: Receipt, seen: &Seen<'_>) -> NamespaceId {
+        if self.rng.chance(1, 50) { self.a_namespace(seen) } else { receipt.id.namespace }
     }
 
     pub(super) fn settlement(&mut self) -> Settlement {
@@ -324,11 +327,11 @@ impl Generator {
         receipt
     }
 
-    fn extend(&mut self, model: &Model) -> Op {
+    fn extend(&mut self, seen: &Seen<'_>) -> Op {
         let items: Vec<(Receipt, u64)> = (0..self.rng.between(1, 3))
             .map(|_| (self.a_receipt(false), self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)])))
             .collect();
-        Op::Extend { namespace: self.namespace_of(items[0].0, model), items }
+        Op::Extend { namespace: self.namespace_of(items[0].0, seen), items }
     }
 }
 

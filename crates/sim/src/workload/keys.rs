@@ -8,7 +8,7 @@ use sluice_engine::settings::{FairWeights, OrderingRetry, QueuePatch};
 
 use super::generate::Generator;
 use super::op::{Lend, Op};
-use crate::model::Model;
+use super::seen::Seen;
 use crate::rng::Rng;
 
 /// Queues to which messages with keys are sent, and which follow limits.
@@ -49,8 +49,8 @@ impl Generator {
     }
 
     /// Limits come and change; queues follow them and leave them.
-    pub(super) fn limit(&mut self, model: &Model) -> Op {
-        let namespace = self.a_namespace(model);
+    pub(super) fn limit(&mut self, seen: &Seen<'_>) -> Op {
+        let namespace = self.a_namespace(seen);
         let limit = (*self.rng.pick(&LIMITS)).to_owned();
         let rng = &mut self.rng;
         match rng.below(6) {

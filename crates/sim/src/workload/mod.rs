@@ -15,6 +15,7 @@ mod op;
 mod queues;
 mod results;
 mod schedules;
+mod seen;
 
 pub use change::ChangeOp;
 pub use consumers::ConsumerOp;
@@ -25,3 +26,4 @@ pub use keys::LimitOp;
 pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
 pub use queues::QueueOp;
 pub use schedules::{Missed, ScheduleOp, Times};
+pub use seen::Seen;

@@ -6,7 +6,7 @@ use sluice_engine::settings::QueuePatch;
 
 use super::generate::{Generator, QUEUES};
 use super::op::{Lend, Op};
-use crate::model::Model;
+use super::seen::Seen;
 
 const PATTERNS: [&str; 5] = ["*", "al*", "*ta", "*a*", "gamma"];
 
@@ -41,8 +41,8 @@ impl Lend for QueueOp {
 
 impl Generator {
     /// Queues are paused and resumed, closed and opened, and get a queue for their dead letters.
-    pub(super) fn rule_queue(&mut self, model: &Model) -> Op {
-        let namespace = self.a_namespace(model);
+    pub(super) fn rule_queue(&mut self, seen: &Seen<'_>) -> Op {
+        let namespace = self.a_namespace(seen);
         let mut patch = self.rules();
         self.place(&mut patch);
         Op::QueueSet { namespace, queue: self.a_queue(), patch, create: self.rng.chance(1, 2) }
@@ -54,7 +54,7 @@ impl Generator {
             0 => patch.paused = Some(self.rng.chance(1, 3)),
             1 => patch.closed = Some(self.rng.chance(1, 4)),
             // Then there are no queues for dead letters: see [`Generator::bounded`].
-            _ if self.bounded => patch.paused = Some(false),
+            _ if self.bounded && !self.mixes => patch.paused = Some(false),
             _ => {
                 let target = if self.rng.chance(1, 4) { "" } else { *self.rng.pick(&QUEUES) };
                 patch.dead_letter_queue = Some(target.into());
@@ -64,8 +64,8 @@ impl Generator {
     }
 
     /// What queues begin with that are not made yet.
-    pub(super) fn queue_defaults(&mut self, model: &Model) -> Op {
-        let (namespace, pattern) = (self.a_namespace(model), (*self.rng.pick(&PATTERNS)).to_owned());
+    pub(super) fn queue_defaults(&mut self, seen: &Seen<'_>) -> Op {
+        let (namespace, pattern) = (self.a_namespace(seen), (*self.rng.pick(&PATTERNS)).to_owned());
         if self.rng.chance(1, 4) {
             return Op::Queue(QueueOp::DefaultsDelete { namespace, pattern });
         }
@@ -78,11 +78,11 @@ impl Generator {
     }
 
     /// Dead letters get another chance, a few at a time.
-    pub(super) fn redrive_rate(&mut self, model: &Model) -> Op {
-        if self.bounded {
-            return self.redrive(model);
+    pub(super) fn redrive_rate(&mut self, seen: &Seen<'_>) -> Op {
+        if self.bounded && !self.mixes {
+            return self.redrive(seen);
         }
-        let (namespace, queue, _) = self.some_dead(model);
+        let (namespace, queue, _) = self.some_dead(seen);
         let per_second = self.rng.weighted(&[(1, 0), (2, 1), (2, 20), (1, 500)]);
         Op::Queue(QueueOp::RedriveRate { namespace, queue, per_second })
     }

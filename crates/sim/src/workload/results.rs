@@ -7,7 +7,7 @@ use sluice_engine::settings::QueuePatch;
 
 use super::generate::Generator;
 use super::op::{Op, Settled, Told};
-use crate::model::Model;
+use super::seen::Seen;
 
 /// Queues that replies go to: one of them may have to be made by the first.
 const REPLY_QUEUES: [&str; 2] = ["alpha", "gamma"];
@@ -38,7 +38,7 @@ impl Generator {
     }
 
     /// Workers tell how far they are.
-    pub(super) fn report(&mut self, model: &Model) -> Op {
+    pub(super) fn report(&mut self, seen: &Seen<'_>) -> Op {
         let mut items = Vec::new();
         for _ in 0..self.rng.between(1, 3) {
             let note = if self.rng.chance(1, 2) { "half of it".to_owned() } else { String::new() };
@@ -50,7 +50,7 @@ impl Generator {
                 checkpoint: self.rng.chance(1, 2).then(|| self.some_bytes()),
             });
         }
-        Op::Report { namespace: self.namespace_of(items[0].receipt, model), items }
+        Op::Report { namespace: self.namespace_of(items[0].receipt, seen), items }
     }
 
     /// Now and then a queue begins to keep what is finished, or ends it.

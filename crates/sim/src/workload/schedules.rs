@@ -5,7 +5,7 @@ use sluice_engine::id::NamespaceId;
 
 use super::generate::Generator;
 use super::op::{Item, Lend, Op, SentBlob};
-use crate::model::Model;
+use super::seen::Seen;
 
 const SCHEDULES: [&str; 2] = ["beat", "daily"];
 /// Expressions of the same length of time from instant to instant, in UTC, so that the model can tell them by counting.
@@ -152,23 +152,23 @@ impl Lend for ScheduleOp {
 
 impl Generator {
     /// Somebody sets a schedule, or does something to one.
-    pub(super) fn schedule(&mut self, model: &Model) -> Op {
-        let namespace = self.a_namespace(model);
+    pub(super) fn schedule(&mut self, seen: &Seen<'_>) -> Op {
+        let namespace = self.a_namespace(seen);
         let schedule = (*self.rng.pick(&SCHEDULES)).to_owned();
         Op::Schedule(match self.rng.below(12) {
             0 => ScheduleOp::Delete { namespace, schedule },
             1 | 2 => ScheduleOp::Trigger { namespace, schedule },
             3..=5 => {
                 let paused = self.rng.chance(1, 3);
-                let times = model.times_of(namespace, &schedule).filter(|_| !paused);
-                let next_at_us = times.map_or(0, |times| times.first_after(model.now_us()));
+                let times = seen.times_of(namespace, &schedule).filter(|_| !paused);
+                let next_at_us = times.map_or(0, |times| times.first_after(seen.now_us()));
                 ScheduleOp::Pause { namespace, schedule, paused, next_at_us }
             }
-            _ => self.put_schedule(model, namespace, schedule),
+            _ => self.put_schedule(seen, namespace, schedule),
         })
     }
 
-    fn put_schedule(&mut self, model: &Model, namespace: NamespaceId, schedule: String) -> ScheduleOp {
+    fn put_schedule(&mut self, seen: &Seen<'_>, namespace: NamespaceId, schedule: String) -> ScheduleOp {
         let missed = self.rng.weighted(&[(3, Missed::Once), (2, Missed::All), (2, Missed::Skip)]);
         let seconds = match missed {
             // Each of those that were missed is a message.
@@ -182,7 +182,7 @@ impl Generator {
         if let Deliver::AtUs(_) = item.deliver {
             item.deliver = Deliver::Now;
         }
-        let next_at_us = times.first_after(model.now_us());
+        let next_at_us = times.first_after(seen.now_us());
         ScheduleOp::Put { namespace, schedule, queue, spec: times.to_bytes(), next_at_us, item }
     }
 }

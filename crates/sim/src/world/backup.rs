@@ -124,7 +124,7 @@ impl World {
             return Err(format!("a backup holds another state than the log had before record {next_index}"));
         }
         witnesses.compare(server.shard.engine())?;
-        read_back(&mut server, &witnesses.model, history, self.tainted)?;
+        read_back(&mut server, &witnesses, history, self.tainted)?;
         Ok(server)
     }
 }

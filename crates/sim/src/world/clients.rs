@@ -103,7 +103,7 @@ impl World {
             self.tend_namespaces()?;
         }
         let lane = &mut self.lanes[self.at];
-        let mut op = lane.generator.op(lane.history.model());
+        let mut op = lane.generator.op(&lane.history.seen());
         op.look(lane.history.witness());
         if several && op.is_of_namespaces() {
             return self.change_namespace(op);
@@ -146,7 +146,7 @@ impl World {
         self.client_leaves();
         self.reader_leaves();
         let lane = &mut self.lanes[self.at];
-        let wanted = lane.generator.pull(lane.history.model());
+        let wanted = lane.generator.pull(&lane.history.seen());
         let gone = self.rng.chance(1, 12);
         self.pull(wanted, gone);
     }

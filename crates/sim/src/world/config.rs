@@ -62,6 +62,8 @@ pub(super) struct Config {
     pub(super) waiting_max: usize,
     pub(super) mailbox: usize,
     pub(super) trouble: Trouble,
+    /// Whether clients mix all that there is, with narrow limits, and the model is left out.
+    pub(super) mixes: bool,
     /// Clients ask so often, in each 100 steps.
     pub(super) busy: u64,
 }
@@ -88,7 +90,14 @@ impl Config {
         journal.knows = knows();
         // Of the identity, so that the other draws of a seed stay as they are.
         journal.encryption = super::keys::draw(Rng::new(!journal.identity));
+        let mixes = rng.chance(1, 2);
+        let messages = if mixes {
+            *rng.pick(&[40, 400, Limits::default().messages])
+        } else {
+            Limits::default().messages
+        };
         let limits = Limits {
+            messages,
             idempotency_window_ms: *rng.pick(&[2_000, 600_000]),
             receive_messages: *rng.pick(&[3, 1_000]),
             ..Limits::default()
@@ -114,6 +123,7 @@ impl Config {
             waiting_max: *rng.pick(&[2, 100]),
             mailbox: *rng.pick(&[4, 64]),
             trouble,
+            mixes,
             busy: *rng.pick(&[20, 40, 60]),
         }
     }

@@ -3,13 +3,14 @@
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
+use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::QueuePatch;
 use sluice_node::shard::Step;
 
 use super::World;
 use crate::disk::Crash;
 use crate::model::Checked;
-use crate::workload::{Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
+use crate::workload::{ChangeOp, Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 
 /// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck: a narrow
 /// limit lets few go on in a round.
@@ -68,13 +69,13 @@ impl World {
         self.settle_down()?;
         self.clock.advance(ROUND_US);
         self.settle_down()?;
-        let model = self.lanes[self.at].history.model();
-        let now_us = model.now_us();
-        if let Some(late) = model.firing_schedules().iter().find(|(_, _, next_us)| *next_us <= now_us) {
+        let seen = self.lanes[self.at].history.seen();
+        let now_us = seen.now_us();
+        if let Some(late) = seen.firing_schedules().iter().find(|(_, _, next_us)| *next_us <= now_us) {
             return Err(format!("at {now_us} a schedule has not fired that was to: {late:?}"));
         }
         for _ in 0..ROUNDS_MAX {
-            let firing = self.lanes[self.at].history.model().firing_schedules();
+            let firing = self.lanes[self.at].history.seen().firing_schedules();
             let Some((namespace, schedule, _)) = firing.into_iter().next() else { return Ok(()) };
             self.ask(Op::Schedule(ScheduleOp::Delete { namespace, schedule }))?;
             self.settle_down()?;
@@ -86,14 +87,15 @@ impl World {
     fn drain(&mut self) -> Checked {
         let (mut least, mut rounds) = (usize::MAX, 0);
         while rounds < ROUNDS_MAX {
-            let left = self.lanes[self.at].history.model().work_left();
+            let left = self.lanes[self.at].history.seen().work_left();
             rounds = if left < least { 0 } else { rounds + 1 };
             least = least.min(left);
             self.settle_down()?;
-            if self.lanes[self.at].history.model().open_messages() == 0 {
+            if self.lanes[self.at].history.seen().open_messages().is_empty() {
                 return self.compare();
             }
             self.resume_queues()?;
+            self.decide_on_held()?;
             self.pull_everything();
             self.settle_down()?;
             while !self.lanes[self.at].clients.reads.is_empty() {
@@ -103,15 +105,27 @@ impl World {
             self.settle_down()?;
             self.clock.advance(ROUND_US);
         }
-        let model = self.lanes[self.at].history.model();
-        Err(format!("{} messages are stuck: {}", model.open_messages(), model.describe_open()))
+        let open = self.lanes[self.at].history.seen().open_messages();
+        Err(format!("{} messages are stuck: {:?}", open.len(), open.first()))
     }
 
     /// A queue that delivers nothing would keep its messages.
     fn resume_queues(&mut self) -> Checked {
-        for (namespace, queue) in self.lanes[self.at].history.model().paused_queues() {
+        for (namespace, queue) in self.lanes[self.at].history.seen().paused_queues() {
             let patch = QueuePatch { paused: Some(false), ..QueuePatch::default() };
             self.ask(Op::QueueSet { namespace, queue, patch, create: false })?;
+            self.settle_down()?;
+        }
+        Ok(())
+    }
+
+    /// People let go what waits for them; what is damaged they drop.
+    fn decide_on_held(&mut self) -> Checked {
+        let held = self.lanes[self.at].history.seen().messages(Some(State::Held));
+        let damaged = |view: &MessageView| view.reason == Some("payload_damaged");
+        for view in held {
+            let op = ChangeOp::decide(view.id.namespace, &[view.id], !damaged(&view));
+            self.ask(Op::Change(op))?;
             self.settle_down()?;
         }
         Ok(())
@@ -156,7 +170,7 @@ impl World {
     }
 
     fn pull_everything(&mut self) {
-        for namespace in self.lanes[self.at].history.model().namespaces(self.at as u32) {
+        for namespace in self.lanes[self.at].history.seen().namespaces(self.at as u32) {
             for queue in QUEUES {
                 let wanted = Wanted {
                     namespace,

@@ -14,7 +14,7 @@ use sluice_node::Duplicates;
 
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
-use crate::workload::{Op, SentBlob, decode};
+use crate::workload::{Op, Seen, SentBlob, decode};
 
 /// One record.
 #[derive(Clone, Debug)]
@@ -33,12 +33,17 @@ impl Entry {
         let Some(record) = Records::new(&self.record).next() else {
             return Err(format!("record {index} cannot be read"));
         };
-        self.op.with(|command| model.look(command, engine));
+        if let Some(model) = model {
+            self.op.with(|command| model.look(command, engine));
+        }
         engine.apply(self.time_us, index, record.body, outcome);
         self.op
             .with(|command| {
                 lives.follow(self.time_us, index, command, outcome, engine)?;
-                model.apply(self.time_us, index, command, outcome, engine)
+                match model {
+                    Some(model) => model.apply(self.time_us, index, command, outcome, engine),
+                    None => Ok(()),
+                }
             })
             .map_err(|rule| format!("record {index} ({:?}): {rule}", self.op))
     }
@@ -48,23 +53,38 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
-    pub(super) model: Model,
+    /// Left out where all that there is comes together: then what it predicts would be a second copy of every rule.
+    model: Option<Model>,
     lives: Lives,
     outcome: Outcome,
 }
 
 impl Witnesses {
     /// Before the first record.
-    fn new() -> Witnesses {
+    fn new(models: bool) -> Witnesses {
         let mut engine = Engine::new();
         engine.watch_events(true);
-        Witnesses { engine, model: Model::new(), lives: Lives::new(), outcome: Outcome::default() }
+        let model = models.then(Model::new);
+        Witnesses { engine, model, lives: Lives::new(), outcome: Outcome::default() }
     }
 
     /// Lays the state of the shard, after the same record, beside theirs.
     pub(super) fn compare(&self, engine: &Engine) -> Checked {
-        self.model.compare(engine)?;
-        self.lives.compare(engine)
+        self.lives.compare(engine)?;
+        match &self.model {
+            Some(model) => model.compare(engine),
+            None => {
+                engine.recount().map_err(|wrong| format!("counters are not what a recount gives: {wrong}"))
+            }
+        }
+    }
+
+    /// What lies in the log for messages and schedules, with whose it is.
+    pub(super) fn blobs(&self) -> Vec<(String, BlobRef)> {
+        match &self.model {
+            Some(model) => model.blobs().map(|(holder, blob)| (format!("{holder:?}"), blob)).collect(),
+            None => Seen(&self.engine).blobs(),
+        }
     }
 }
 
@@ -87,6 +107,8 @@ pub(super) struct History {
     /// Records that clients have asked for and that were not yet proposed.
     asked: VecDeque<(u64, Bytes, Op)>,
     witnesses: Witnesses,
+    /// Whether there is a model among them.
+    models: bool,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
@@ -96,12 +118,13 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn new(limits: Limits) -> History {
+    pub(super) fn new(limits: Limits, models: bool) -> History {
         History {
             base: 0,
             entries: Vec::new(),
             asked: VecDeque::new(),
-            witnesses: Witnesses::new(),
+            witnesses: Witnesses::new(models),
+            models,
             applied: 0,
             limits,
             due: BTreeMap::new(),
@@ -109,8 +132,13 @@ impl History {
         }
     }
 
-    pub(super) fn model(&self) -> &Model {
-        &self.witnesses.model
+    /// What clients see of the shard.
+    pub(super) fn seen(&self) -> Seen<'_> {
+        Seen(&self.witnesses.engine)
+    }
+
+    pub(super) fn witnesses(&self) -> &Witnesses {
+        &self.witnesses
     }
 
     pub(super) fn witness(&self) -> &Engine {
@@ -229,7 +257,7 @@ impl History {
 
     /// Other witnesses, led along the log up to (not including) this index.
     pub(super) fn replayed_to(&self, next_index: u64) -> Result<Witnesses, String> {
-        let mut witnesses = Witnesses::new();
+        let mut witnesses = Witnesses::new(self.models);
         for (index, entry) in (self.base..next_index).zip(&self.entries) {
             entry.follow(index, &mut witnesses)?;
         }
@@ -278,7 +306,7 @@ impl History {
     pub(super) fn recover_to(&mut self, next_index: u64) -> Checked {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
-            self.witnesses = Witnesses::new();
+            self.witnesses = Witnesses::new(self.models);
             self.applied = self.base;
         }
         while self.applied < next_index {
@@ -341,8 +369,9 @@ mod tests {
     fn run(seed: u64) -> Checked {
         let mut rng = Rng::new(seed);
         let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
-        let mut history = History::new(limits.clone());
-        let mut clients = Generator::new(0, rng.fork());
+        let mixes = seed.is_multiple_of(2);
+        let mut history = History::new(limits.clone(), !mixes);
+        let mut clients = Generator::new(0, mixes, rng.fork());
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);
         commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: 1 }))?;
@@ -350,9 +379,9 @@ mod tests {
         for step in 0..2_000u32 {
             now_us += rng.weighted(&[(20, 100), (10, 50_000), (1, 2_000_000)]);
             let op = match rng.below(10) {
-                0..=5 => clients.op(history.model()),
+                0..=5 => clients.op(&history.seen()),
                 6 | 7 => Op::Node(NodeOp::Tick),
-                _ => receive(clients.pull(history.model())),
+                _ => receive(clients.pull(&history.seen())),
             };
             if op.with(|command| command.check(&limits)).is_ok() {
                 commit(&mut history, now_us, op)?;

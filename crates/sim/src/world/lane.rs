@@ -4,9 +4,9 @@
 use sluice_journal::{BlobKey, BlobRead, Journal};
 
 use super::clients::Clients;
-use super::history::History;
+use super::history::{History, Witnesses};
 use super::server::Server;
-use crate::model::{Checked, Model};
+use crate::model::Checked;
 use crate::workload::Generator;
 
 /// See the module.
@@ -58,8 +58,13 @@ impl Lane {
 }
 
 /// Reads all that lies in the log for messages and schedules, from cache or disk. Whether something may be unreadable is the caller's knowledge.
-pub(super) fn read_back(server: &mut Server, model: &Model, history: &History, excused: bool) -> Checked {
-    for (holder, blob) in model.blobs() {
+pub(super) fn read_back(
+    server: &mut Server,
+    witnesses: &Witnesses,
+    history: &History,
+    excused: bool,
+) -> Checked {
+    for (holder, blob) in witnesses.blobs() {
         let read = match server.shard.store().read(BlobKey { index: blob.index, item: blob.item }) {
             BlobRead::Cached(bytes) => Ok(bytes),
             BlobRead::OnDisk(location) => location.read().map_err(|error| format!("{error:?}")),
@@ -68,7 +73,7 @@ pub(super) fn read_back(server: &mut Server, model: &Model, history: &History, e
         match read {
             Ok(bytes) => history.check_blob(blob, &bytes)?,
             Err(_) if excused => {}
-            Err(why) => return Err(format!("what {holder:?} has in the log cannot be read back: {why}")),
+            Err(why) => return Err(format!("what {holder} has in the log cannot be read back: {why}")),
         }
     }
     Ok(())

@@ -143,7 +143,10 @@ impl World {
         });
         sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
         let lanes = (0..config.shards)
-            .map(|shard| Lane::new(History::new(config.limits.clone()), Generator::new(shard, rng.fork())))
+            .map(|shard| {
+                let history = History::new(config.limits.clone(), !config.mixes);
+                Lane::new(history, Generator::new(shard, config.mixes, rng.fork()))
+            })
             .collect();
         let mut world = World {
             clock: SimClock::default(),

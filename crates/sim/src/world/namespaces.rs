@@ -29,7 +29,7 @@ pub(super) struct Changing {
 impl World {
     /// Goes on with the change under way; with none, a shard without a namespace gets one.
     pub(super) fn tend_namespaces(&mut self) -> Checked {
-        let lonely = self.lanes[self.at].history.model().namespaces(self.at as u32).is_empty();
+        let lonely = self.lanes[self.at].history.seen().namespaces(self.at as u32).is_empty();
         if self.changing.is_none() && lonely {
             let name = format!("own-{}", self.at);
             let (number, shard, quotas) = (None, self.at as u32, Quotas::default());
@@ -43,7 +43,7 @@ impl World {
         if self.changing.is_some() {
             return Ok(());
         }
-        let place = |namespace: NamespaceId| self.lanes[0].history.model().shard_of(namespace);
+        let place = |namespace: NamespaceId| self.lanes[0].history.seen().shard_of(namespace);
         let steps = match &op {
             // Where it lives is told once shard 0 has given it a number.
             Op::NamespaceCreate { .. } => VecDeque::from([(0, op)]),

@@ -122,11 +122,11 @@ impl World {
     /// The directory of this shard is lost, and the server has made a new one: only where nothing lived.
     fn begin_anew(&mut self) -> Checked {
         let shard = self.at as u32;
-        if self.at == 0 || !self.lanes[0].history.model().namespaces(shard).is_empty() {
+        if self.at == 0 || !self.lanes[0].history.seen().namespaces(shard).is_empty() {
             return Err(format!("shard {shard} was lost, and the server went on without it"));
         }
         let lane = &mut self.lanes[self.at];
-        lane.history = History::new(self.config.limits.clone());
+        lane.history = History::new(self.config.limits.clone(), !self.config.mixes);
         lane.clients.forget_tokens();
         lane.must_have = 0;
         Ok(())
@@ -159,7 +159,7 @@ impl World {
         let excused = self.armed || self.tainted || self.disk.is_halted();
         let Lane { server, history, .. } = &mut self.lanes[self.at];
         let Some(server) = server else { return Ok(()) };
-        read_back(server, history.model(), history, excused)
+        read_back(server, history.witnesses(), history, excused)
     }
 }
 
