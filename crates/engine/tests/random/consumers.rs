@@ -7,19 +7,6 @@ use sluice_engine::outcome::Reply;
 use super::{QUEUES, Run};
 
 impl Run {
-    /// What was given to consumers: nobody gets more than it has credit for.
-    pub(super) fn take_pushed(&mut self) {
-        for (consumer, delivery) in &self.driver.out.pushed {
-            assert!(self.tokens.insert(delivery.receipt.token), "a token was given twice");
-            assert!(delivery.lease_until_us > self.now_us);
-            let view = self.driver.engine.consumer(delivery.receipt.id.namespace, *consumer).unwrap();
-            assert!(view.in_flight <= view.credit, "{view:?} holds more than it has credit for");
-            self.receipts.push_back(delivery.receipt);
-        }
-        let detached = &self.driver.out.detached;
-        self.consumers.retain(|(_, consumer)| !detached.contains(consumer));
-    }
-
     pub(super) fn consumers(&mut self) {
         let known = self.numbers.below(self.consumers.len() as u64 + 1) as usize;
         let credit = self.numbers.pick(&[0, 1, 2, 5, 40, 3_000]);
