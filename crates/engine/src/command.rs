@@ -349,6 +349,16 @@ pub enum Deliver {
     AtUs(u64),
 }
 
+impl Deliver {
+    /// The field of every API that says it.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Deliver::Now | Deliver::AfterMs(_) => "delay_ms",
+            Deliver::AtUs(_) => "deliver_at_ms",
+        }
+    }
+}
+
 /// Takes ready messages under a lease. Nothing is created by it: an unknown queue yields nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Receive<'a> {

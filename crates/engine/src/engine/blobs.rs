@@ -26,7 +26,8 @@ impl Engine {
         let of_messages = self.messages.iter().map(|(_, message)| message.blob());
         let of_schedules = self.schedules.slots.iter().map(|(_, schedule)| schedule.blob);
         let of_chains = self.flows.chains.iter().flat_map(|(_, chain)| chain.blobs());
-        let all = of_messages.chain(self.extras.blobs()).chain(of_schedules).chain(of_chains);
+        let pending = self.pending_sends.iter().flat_map(|(_, pending)| pending.blobs());
+        let all = of_messages.chain(self.extras.blobs()).chain(of_schedules).chain(of_chains).chain(pending);
         all.filter(|blob| *blob != BlobRef::EMPTY)
     }
 

@@ -3,25 +3,34 @@
 //!
 //! Decided here:
 //!
-//! - The ack and the next step are one record, so each step is sent exactly once.
+//! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of the acked message,
+//!   unless that stays for a while.
 //! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message that was acked
 //!   is a dead letter then, with the rest of its chain, and goes on from there when it is redriven.
 //! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes its chain along.
+//!   What stands for its failure is sent as a consequence, when the message has left its place.
 //! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another queue.
 
 use super::Engine;
 use super::lookup::queue_not_found;
-use super::own_sends::{Beside, OwnSend};
+use super::own_sends::{Admitted, Beside, OwnSend, Room};
 use crate::chain::Chain as Given;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
-use crate::record::{SendItemRecord, StepRecord, chain_is_sound, read_headers, read_options, read_steps};
+use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, read_steps};
 use crate::state::chains::Chain;
-use crate::state::message::Reason;
-use crate::state::origin::Origin;
 use crate::store::NIL;
+
+/// The step that follows an ack, and is sure of its place.
+pub(super) struct NextStep {
+    /// All that the acked message carried.
+    chain: Chain,
+    blob: BlobRef,
+    correlation_id: Box<[u8]>,
+    admitted: Admitted,
+}
 
 impl Engine {
     /// Refuses steps that could never be sent, before anything is done.
@@ -71,124 +80,118 @@ impl Engine {
         chain.blobs().for_each(|blob| self.release_blob(blob, out));
     }
 
-    /// A message is acked: the next step of its chain, if there is one, is sent, and has its place unless it stays for a
-    /// while. False if the step is refused; then the message is dead.
+    /// A message is acked: the next step of its chain, if there is one, with its place. The message has left its state, and its
+    /// place counts as free unless it stays for a while.
+    ///
+    /// # Errors
+    /// The step is refused; the chain stays with the message.
     #[cold]
-    pub(super) fn go_on(
+    pub(super) fn take_next_step(
         &mut self,
         slot: u32,
         stays: bool,
         result: Option<BlobRef>,
-        out: &mut Outcome,
-    ) -> bool {
-        let Some(flow) = self.flow_of(slot).filter(|&flow| self.flows.slots.get(flow).chain != NIL) else {
-            return true;
-        };
-        let chain = self.flows.chains.get(self.flows.slots.get(flow).chain).clone();
-        let Some((step, own, rest)) = chain.next() else { return true };
+    ) -> Result<Option<NextStep>, Error> {
+        let Some(flow) = self.flow_of(slot) else { return Ok(None) };
+        let Some(chain) = self.take_steps(flow, |chain| !chain.steps.is_empty()) else { return Ok(None) };
         self.leave(slot);
-        let message = self.messages.get_mut(slot);
-        message.state = None;
-        let (messages, bytes) = if stays { (0, 0) } else { (1, u64::from(message.blob_len)) };
-        let namespace = self.queues.get(message.queue).namespace;
-        let place = self.namespaces.get_mut(namespace);
-        (place.messages, place.bytes) = (place.messages - messages, place.bytes - bytes);
-        let beside = Beside { chain: rest, origin: None };
-        let handed = if own.is_none() { result } else { None };
-        let sent = self.send_step(slot, &step, own.or(handed), beside, out);
-        let place = self.namespaces.get_mut(namespace);
-        (place.messages, place.bytes) = (place.messages + messages, place.bytes + bytes);
-        if sent {
-            self.take_chain(flow);
-            return true;
+        self.messages.get_mut(slot).state = None;
+        match self.admit_next_step(slot, stays, result, &chain) {
+            Ok((admitted, blob)) => {
+                let correlation_id = self.correlation_id_of(slot);
+                Ok(Some(NextStep { chain, blob, correlation_id, admitted }))
+            }
+            Err(error) => {
+                self.restore_steps(slot, &chain);
+                Err(error)
+            }
         }
-        if let Some(result) = result {
-            self.release_blob(result, out);
-        }
-        self.make_dead(slot, Reason::NextStepRefused, out);
-        false
     }
 
-    /// A message fails: what stands for that in its chain is sent, and the rest of the chain is no more.
-    #[cold]
-    pub(super) fn fail_chain(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
-        let Some(flow) = self.flow_of(slot).filter(|&flow| self.flows.slots.get(flow).chain != NIL) else {
-            return;
-        };
-        let chain = self.flows.chains.get(self.flows.slots.get(flow).chain).clone();
-        let Some((step, own, rest)) = chain.failure() else { return };
-        let message = self.messages.get(slot);
-        let (queue_slot, blob) = (message.queue, message.blob());
-        let origin = Origin::new(self.queues.get(queue_slot).name.clone(), reason, self.now_us);
-        let beside = Beside { chain: rest, origin: Some(origin) };
-        if !self.send_step(slot, &step, own.or(Some(blob)), beside, out) {
-            self.queues.get_mut(queue_slot).counters.replies_lost += 1;
-            self.totals.replies_lost += 1;
-            return;
-        }
-        self.spend_chain(flow);
-        let sent = own.unwrap_or(BlobRef::EMPTY);
-        chain.blobs().filter(|blob| *blob != sent).for_each(|blob| self.release_blob(blob, out));
-    }
-
-    /// Sends a step of a message's chain; false if it is refused. A blob which is not the step's own is shared with it.
-    fn send_step(
+    fn admit_next_step(
         &mut self,
         slot: u32,
-        step: &StepRecord<'_>,
-        blob: Option<BlobRef>,
-        beside: Beside,
-        out: &mut Outcome,
-    ) -> bool {
-        let blob = blob.unwrap_or(BlobRef::EMPTY);
-        if !step.own_payload {
+        stays: bool,
+        result: Option<BlobRef>,
+        chain: &Chain,
+    ) -> Result<(Admitted, BlobRef), Error> {
+        let Some((step, own, _)) = chain.next() else {
+            return Err(Error::Internal { reason: "the steps of a message cannot be read".into() });
+        };
+        let handed = if own.is_none() { result } else { None };
+        let blob = own.or(handed).unwrap_or(BlobRef::EMPTY);
+        let message = self.messages.get(slot);
+        let (messages, bytes) = if stays { (0, 0) } else { (1, u64::from(message.blob_len)) };
+        let namespace_slot = self.queues.get(message.queue).namespace;
+        let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &[] };
+        let place = self.namespaces.get_mut(namespace_slot);
+        (place.messages, place.bytes) = (place.messages - messages, place.bytes - bytes);
+        let admitted = self.admit_own(namespace_slot, &send, Room::Needed, 1 - messages);
+        let place = self.namespaces.get_mut(namespace_slot);
+        (place.messages, place.bytes) = (place.messages + messages, place.bytes + bytes);
+        let admitted = admitted?;
+        if own.is_none() {
             self.share_blob(blob);
         }
-        let id = self.id_of_slot(slot);
+        Ok((admitted, blob))
+    }
+
+    /// Sends the step that an acked message has left its place to.
+    #[cold]
+    pub(super) fn send_next_step(&mut self, next: NextStep, out: &mut Outcome) {
+        let NextStep { chain, blob, correlation_id, admitted } = next;
+        let Some((step, _, rest)) = chain.next() else { return };
+        let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &correlation_id };
+        self.place_own(admitted, &send, Some(Beside { chain: rest, origin: None }), out);
+    }
+
+    /// The correlation id of what follows a message: its own, or else its id.
+    pub(super) fn correlation_id_of(&self, slot: u32) -> Box<[u8]> {
         let asked = self.extras.results(self.messages.get(slot).extras);
-        let correlation_id = asked.map(|asked| asked.correlation_id.clone()).unwrap_or_default();
-        let text = id.to_text();
-        let correlation_id = if correlation_id.is_empty() { &text[..] } else { &correlation_id[..] };
-        let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id };
-        let sent = self.send_of_engine(id.namespace, &send, Some(beside), out).is_ok();
-        if !sent && !step.own_payload {
-            self.release_blob(blob, out);
+        match asked.map(|asked| &*asked.correlation_id) {
+            None | Some([]) => self.id_of_slot(slot).to_text().into(),
+            Some(given) => given.into(),
         }
-        sent
     }
 
-    /// A message no longer carries anything; returns what it was.
-    fn take_chain(&mut self, flow: u32) -> Option<Chain> {
-        let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, NIL);
-        (chain != NIL).then(|| self.flows.chains.remove(chain))
-    }
-
-    /// What a message carries has been sent. Its own headers stay: it may be redriven.
-    fn spend_chain(&mut self, flow: u32) {
+    /// Takes what follows a message, for its end and for its failure, if `wanted` says so of it. Its own headers stay: it may be
+    /// redriven.
+    pub(super) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
         let slot = self.flows.slots.get(flow).chain;
-        if self.flows.chains.get(slot).headers.is_empty() {
-            self.take_chain(flow);
-        } else {
-            let chain = self.flows.chains.get_mut(slot);
-            (chain.steps, chain.on_failure) = Default::default();
+        if slot == NIL || !wanted(self.flows.chains.get(slot)) {
+            return None;
         }
+        let taken = self.flows.chains.get_mut(slot).take_steps();
+        if self.flows.chains.get(slot).is_empty() {
+            self.flows.slots.get_mut(flow).chain = NIL;
+            self.flows.chains.remove(slot);
+        }
+        Some(taken)
+    }
+
+    /// A message carries again what was taken; false if it carries other steps by now.
+    pub(super) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
+        let flow = self.enter_flow(slot);
+        let known = self.flows.slots.get(flow).chain;
+        if known == NIL {
+            self.attach_chain(slot, steps.clone());
+            return true;
+        }
+        self.flows.chains.get_mut(known).give_back_steps(steps)
     }
 
     /// What a message carries is not sent any more. Its own headers stay.
     pub(super) fn shed_chain(&mut self, flow: u32, out: &mut Outcome) {
-        let slot = self.flows.slots.get(flow).chain;
-        if slot == NIL {
-            return;
+        if let Some(steps) = self.take_steps(flow, |_| true) {
+            steps.blobs().for_each(|blob| self.release_blob(blob, out));
         }
-        let blobs: Vec<BlobRef> = self.flows.chains.get(slot).blobs().collect();
-        blobs.into_iter().for_each(|blob| self.release_blob(blob, out));
-        self.spend_chain(flow);
     }
 
     /// A message is gone, and what it carries with it.
     pub(super) fn drop_chain(&mut self, flow: u32, out: &mut Outcome) {
-        if let Some(chain) = self.take_chain(flow) {
-            chain.blobs().for_each(|blob| self.release_blob(blob, out));
+        let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, NIL);
+        if chain != NIL {
+            self.flows.chains.remove(chain).blobs().for_each(|blob| self.release_blob(blob, out));
         }
     }
 

@@ -11,7 +11,6 @@
 use super::Engine;
 use super::lookup::{namespace_not_found, queue_not_found};
 use crate::change::Verb;
-use crate::command::Deliver;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -100,6 +99,9 @@ impl Engine {
         if verb == Verb::Retry && self.messages.get(slot).state == Some(State::Dead) {
             self.admit_redrive(self.messages.get(slot).queue, &[slot])?;
         }
+        if let Step::Set(SetFields { deliver: Some(deliver), .. }, _) = step {
+            self.admit_new_time(slot, deliver)?;
+        }
         let stays = match step {
             Step::Plain(verb) => self.change_state(slot, verb, out),
             Step::Move(to) => {
@@ -151,14 +153,12 @@ impl Engine {
             Verb::Hold => self.hold(slot, out),
             Verb::Approve => {
                 self.tell(slot, EventKind::Approved, out);
-                let due_us = self.take_due(slot);
+                let due_us = self.due_of_held(slot);
+                self.forget_due(slot);
                 self.leave(slot);
                 self.admit(slot, due_us, out);
             }
-            Verb::Deny => {
-                self.take_due(slot);
-                self.make_dead(slot, Reason::Denied, out);
-            }
+            Verb::Deny => self.make_dead(slot, Reason::Denied, out),
             Verb::Retry if self.messages.get(slot).state == Some(State::Dead) => self.redrive(slot, out),
             // The others are records of their own.
             Verb::Retry | Verb::Move | Verb::Change => {
@@ -176,6 +176,8 @@ impl Engine {
         if timed && message.time_us > self.now_us {
             let due_us = message.time_us;
             self.changed_mut(slot).due_us = due_us;
+        } else {
+            self.forget_due(slot);
         }
         self.make_held(slot, Reason::Hold, out);
     }
@@ -188,13 +190,20 @@ impl Engine {
         self.claim_ordering(slot);
         self.enter_held(slot, Reason::Hold, self.now_us);
         self.tell_why(slot, EventKind::Held, Reason::Hold, out);
+        self.check_end(slot, due_us);
     }
 
-    /// When a held message may be ready at the earliest; forgets it.
-    fn take_due(&mut self, slot: u32) -> u64 {
-        match self.extras.changed_slot(self.messages.get(slot).extras) {
-            Some(changed) => std::mem::take(&mut self.extras.changed.get_mut(changed).due_us),
-            None => 0,
+    /// When a held message may be ready at the earliest.
+    pub(super) fn due_of_held(&self, slot: u32) -> u64 {
+        self.extras.changed(self.messages.get(slot).extras).map_or(0, |changed| changed.due_us)
+    }
+
+    /// A message that is not held has no time that it was held with.
+    pub(super) fn forget_due(&mut self, slot: u32) {
+        if self.due_of_held(slot) > 0
+            && let Some(changed) = self.extras.changed_slot(self.messages.get(slot).extras)
+        {
+            self.extras.changed.get_mut(changed).due_us = 0;
         }
     }
 
@@ -209,8 +218,7 @@ impl Engine {
     pub(super) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
         self.tell(slot, EventKind::Cancelled, out);
-        self.fail_chain(slot, Reason::Cancelled, out);
-        self.remove(slot, out);
+        self.remove_failed(slot, Reason::Cancelled, out);
     }
 
     fn set_fields(&mut self, slot: u32, fields: SetFields, tags: BlobRef, out: &mut Outcome) {
@@ -224,11 +232,7 @@ impl Engine {
                 self.release_blob(replaced, out);
             }
         }
-        let due_us = fields.deliver.map(|deliver| match deliver {
-            Deliver::Now => 0,
-            Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
-            Deliver::AtUs(at_us) => at_us,
-        });
+        let due_us = fields.deliver.map(|deliver| self.due_us(deliver));
         let message = self.messages.get(slot);
         let priority = fields.priority.filter(|&priority| priority != message.priority);
         if priority.is_some() || due_us.is_some() {
@@ -251,12 +255,14 @@ impl Engine {
                 self.set_priority(slot, priority);
                 if let Some(due_us) = due_us {
                     self.changed_mut(slot).due_us = due_us;
+                    self.check_end(slot, due_us);
                 }
             }
             // Its place in the line, if it has one, is that of its sending.
             (_, Some(BlockedBy::OrderingKey | BlockedBy::Parents)) => {
                 self.set_priority(slot, priority);
                 self.messages.get_mut(slot).time_us = due_us.unwrap_or(time_us);
+                self.check_end(slot, due_us.unwrap_or(0));
             }
             _ => {
                 self.leave(slot);

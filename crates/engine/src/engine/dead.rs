@@ -8,6 +8,7 @@ use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::record::Ids;
+use crate::state::flows::End;
 
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
@@ -65,7 +66,7 @@ impl Engine {
             queue.counters.dropped += 1;
             engine.totals.dropped += 1;
             engine.tell_more(slot, EventKind::Dropped, EventDetail::Why("deleted"), out);
-            engine.remove(slot, out);
+            engine.remove(slot, End::Failed, out);
         })
     }
 

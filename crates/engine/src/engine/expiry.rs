@@ -28,6 +28,12 @@ impl Engine {
         }
     }
 
+    /// Whether a message that is sent now with this end is over at once.
+    pub(super) fn has_ended(&self, expires: Expires) -> bool {
+        let end_us = self.end_us(expires);
+        end_us > 0 && end_us <= self.now_us
+    }
+
     /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past already is none
     /// of these: then the message ends at once.
     pub(super) fn admit_expiry(&self, deliver: Deliver, expires: Expires) -> Result<(), Error> {
@@ -40,12 +46,30 @@ impl Engine {
                 "{far_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)"
             ));
         }
-        let due_us = self.due_us(deliver);
-        if end_us > 0 && due_us > self.now_us && end_us <= due_us {
-            let later = if matches!(deliver, Deliver::AfterMs(_)) { "delay_ms" } else { "deliver_at_ms" };
-            return refuse(format!("the message would end before {later} lets it be delivered"));
+        if self.comes_too_late(deliver, end_us) {
+            return refuse(format!("the message would end before {} lets it be delivered", deliver.field()));
         }
         Ok(())
+    }
+
+    /// Whether a message would end before it may be delivered.
+    fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
+        let due_us = self.due_us(deliver);
+        end_us > 0 && due_us > self.now_us && end_us <= due_us
+    }
+
+    /// Refuses a time for a message that waits which comes after its end.
+    pub(super) fn admit_new_time(&self, slot: u32, deliver: Deliver) -> Result<(), Error> {
+        let end_us = self.expires_us(slot);
+        if !self.comes_too_late(deliver, end_us) {
+            return Ok(());
+        }
+        let reason = format!(
+            "the message would end before {} lets it be delivered: it ends at {} (ms since the Unix epoch)",
+            deliver.field(),
+            end_us / 1_000
+        );
+        Err(Error::InvalidArgument { field: deliver.field().into(), reason })
     }
 
     /// The end of a message that has one.
@@ -71,7 +95,7 @@ impl Engine {
         if expiry == NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
     }
 
-    /// A message that waits, or is in no state, ends.
+    /// A message that waits ends.
     pub(super) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let expiry = self.expiry.slots.get(self.expiry(slot));
@@ -81,8 +105,7 @@ impl Engine {
             OnExpire::Drop => {
                 self.count_each(slot, |counters| counters.dropped += 1);
                 self.tell_why(slot, EventKind::Dropped, reason, out);
-                self.fail_chain(slot, reason, out);
-                self.remove(slot, out);
+                self.remove_failed(slot, reason, out);
             }
         }
     }
@@ -94,6 +117,7 @@ impl Engine {
         {
             self.expiry.disarm(expiry);
             self.fire_expiry(self.expiry.slots.get(expiry).message, out);
+            self.settle_within(budget, out);
         }
     }
 
@@ -101,15 +125,18 @@ impl Engine {
         if self.is_stale(slot) {
             return self.sweep_message(slot, out);
         }
+        if self.messages.get(slot).waits() {
+            self.end_waiting_in_line(slot, out);
+        }
+    }
+
+    /// The same for one that may stand in a line of ready ones.
+    pub(super) fn end_waiting_in_line(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
-        let queue = message.queue;
-        match message.state {
-            Some(State::Delayed | State::Blocked | State::Held) => self.end_waiting(slot, out),
-            Some(State::Ready) => {
-                self.end_waiting(slot, out);
-                self.announce_ready(queue, out);
-            }
-            Some(State::Leased | State::Dead | State::Done) | None => {}
+        let (queue, ready) = (message.queue, message.state == Some(State::Ready));
+        self.end_waiting(slot, out);
+        if ready {
+            self.announce_ready(queue, out);
         }
     }
 

@@ -4,22 +4,19 @@
 //! limit. A parent's first end counts: a dead letter that is redriven and then done changes nothing for those that were
 //! told of its death, while whoever is sent after the redrive waits for its second end.
 //!
-//! The children of a parent that ends hear of it at once when they are few, else in slices. A child that is cancelled for
-//! it fails its own children in turn, through the same list of ended parents, so nothing recurses.
+//! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its own children in turn,
+//! in the same way.
 
 use super::Engine;
-use super::sweep::Work;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
-use crate::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
+use crate::options::{DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::state::consequences::Consequence;
 use crate::state::flows::{End, Verdict};
 use crate::state::message::{BlockedBy, Reason};
 use crate::store::NIL;
-
-/// Children that are told within the record which ends their parent.
-const TOLD_AT_ONCE: usize = 128;
 
 impl Engine {
     /// Refuses parents that are not here, before anything is done.
@@ -55,10 +52,9 @@ impl Engine {
         });
         for sequence in depends_on.ids().map(|id| id.sequence).chain(places) {
             let found = self.namespaces.get_mut(namespace).directory.find(sequence);
-            // Ids were looked for before; what is not here was sent once more under its unique key, and was done.
             let Some(parent_slot) = found else {
-                let of_child = self.flows.slots.get_mut(flow);
-                of_child.waiting &= of_child.mode == DependsMode::All;
+                let parent = self.flows.enter_gone(sequence);
+                self.flows.connect(parent, slot, flow);
                 continue;
             };
             let end = match self.messages.get(parent_slot).state {
@@ -70,7 +66,13 @@ impl Engine {
             let parent = self.flows.enter_parent(parent_flow, sequence, end);
             self.flows.connect(parent, slot, flow);
         }
-        self.flows.sent.push(slot);
+        self.list_judgement(slot);
+    }
+
+    /// A message that has just got its parents goes on as their ends say.
+    pub(super) fn list_judgement(&mut self, slot: u32) {
+        let id = self.id_of_slot(slot);
+        self.list(Consequence::Judge(id));
     }
 
     /// The flow of a message, which it gets if it has none.
@@ -100,7 +102,7 @@ impl Engine {
         self.end_in_flows(flow, End::Failed);
     }
 
-    /// A message has ended: its children are to be told, unless they were.
+    /// A message has ended: its children are told, unless they were.
     pub(super) fn end_in_flows(&mut self, flow: u32, end: End) {
         let slot = self.flows.slots.get(flow).parent;
         if slot == NIL || self.flows.parents.get(slot).end.is_some() {
@@ -110,26 +112,11 @@ impl Engine {
         parent.end = Some(end);
         parent.cursor = parent.head;
         parent.working = true;
-        self.flows.ended.push_back(slot);
-    }
-
-    /// At the end of a record: those of its messages go on whose parents had all ended before, and the children of what
-    /// has ended in it are told, at most so many; the others in slices.
-    #[cold]
-    pub(super) fn look_at_flows(&mut self, out: &mut Outcome) {
-        let mut sent = std::mem::take(&mut self.flows.sent);
-        sent.drain(..).for_each(|slot| self.judge(slot, out));
-        self.flows.sent = sent;
-        let mut budget = TOLD_AT_ONCE;
-        while let Some(parent) = self.flows.ended.pop_front() {
-            if !self.work_on_parent(parent, &mut budget, out) {
-                self.list_work(Work::Parent(parent));
-            }
-        }
+        self.list(Consequence::TellChildren(slot));
     }
 
     /// Tells children of a parent's end; true when all know.
-    pub(super) fn work_on_parent(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(super) fn tell_children(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let parent = self.flows.parents.get(slot);
             let (at, end) = (parent.cursor, parent.end);
@@ -163,7 +150,7 @@ impl Engine {
     }
 
     /// Does what follows from the ends of a message's parents, if it still waits for them.
-    fn judge(&mut self, slot: u32, out: &mut Outcome) {
+    pub(super) fn judge(&mut self, slot: u32, out: &mut Outcome) {
         let Some(at) = self.flow_of(slot) else { return };
         let flow = self.flows.slots.get_mut(at);
         let (verdict, on_parent_failed) = (flow.verdict(), flow.on_parent_failed);

@@ -6,6 +6,7 @@ use super::Engine;
 use super::lookup::queue_not_found;
 use crate::error::Error;
 use crate::outcome::Outcome;
+use crate::state::flows::End;
 use crate::state::message::Reason;
 use crate::state::origin::Origin;
 
@@ -65,10 +66,8 @@ impl Engine {
         let from = queue.name.clone();
         let to = match self.find_queue(namespace_slot, &target) {
             Some(to) => to,
-            None => match self.create_by_use(namespace_slot, target.as_bytes()) {
-                Ok(to) => to,
-                Err(_) => return false,
-            },
+            None if self.admit_new_queue(namespace_slot, &target).is_err() => return false,
+            None => self.make_queue(namespace_slot, &target),
         };
         let bytes = u64::from(self.messages.get(slot).blob_len);
         let room = self.admit_to_queue(Some(to)).and_then(|()| self.admit_room(to, 1, bytes));
@@ -77,7 +76,7 @@ impl Engine {
         }
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
         self.forward_in_flows(slot, out);
-        self.give_up_keys(slot, out);
+        self.give_up_keys(slot, End::Failed);
         self.disarm(slot);
         self.forget_end(slot);
         self.change_queue(slot, to, out);

@@ -7,8 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Engine;
-use super::length::trim_budget;
-use super::lookup::queue_not_found;
 use super::send::Place;
 use crate::chain::Chain;
 use crate::error::Error;
@@ -41,8 +39,8 @@ impl Engine {
         let bytes = self.admit_group(namespace_slot, group)?;
         self.admit_messages(group.count.into())?;
         self.admit_to_namespace(namespace_slot, group.count.into(), bytes)?;
-        let first = self.next_sequence(namespace_slot, group.count)?;
-        let queues = self.queues_of_group(namespace_slot, group)?;
+        let first = self.reserve_sequences(namespace_slot, group.count)?;
+        let queues = self.queues_of_group(namespace_slot, group);
         (self.flows.first, self.flows.next_blob) = (first, group.count);
         let index = self.applied_index;
         for ((n, (_, item)), &queue_slot) in (0u32..).zip(group.items()).zip(&queues) {
@@ -56,10 +54,9 @@ impl Engine {
                 self.insert_one(place, &item, blob, out);
             }
         }
-        let mut budget = trim_budget(group.count.into());
         for (sequence, &queue_slot) in (first..).zip(&queues) {
             if self.queues.get(queue_slot).settings.is_bounded() {
-                self.keep_bounds_within(&mut budget, queue_slot, sequence..sequence + 1, out);
+                self.keep_bounds(queue_slot, sequence..sequence + 1);
             }
         }
         let first = MessageId { namespace: group.namespace, sequence: first };
@@ -87,9 +84,8 @@ impl Engine {
             *bytes_there += u64::from(item.blob_len);
             match self.find_queue(namespace_slot, queue) {
                 Some(found) => self.admit_to_queue(Some(found))?,
-                None if !self.limits.auto_create => return Err(queue_not_found(queue)),
                 None => {
-                    crate::record::name_rule("queue", queue).map_err(super::internal)?;
+                    self.admit_use_of_new(namespace_slot, queue)?;
                     missing.insert(queue);
                 }
             }
@@ -109,15 +105,13 @@ impl Engine {
     }
 
     /// The queue of each item; those that are missing are made.
-    fn queues_of_group(&mut self, namespace_slot: u32, group: &GroupRecord<'_>) -> Result<Vec<u32>, Error> {
-        let mut slots = Vec::with_capacity(group.count as usize);
-        for (queue, _) in group.items() {
-            slots.push(match self.find_queue(namespace_slot, queue) {
-                Some(slot) => slot,
-                None => self.create_by_use(namespace_slot, queue.as_bytes())?,
-            });
-        }
-        Ok(slots)
+    fn queues_of_group(&mut self, namespace_slot: u32, group: &GroupRecord<'_>) -> Vec<u32> {
+        let names = group.items().map(|(queue, _)| queue);
+        let slot = |name| {
+            let found = self.find_queue(namespace_slot, name);
+            found.unwrap_or_else(|| self.make_queue(namespace_slot, name))
+        };
+        names.map(slot).collect()
     }
 
     /// The last message of a group, which waits for all before it, from `first` on.
@@ -148,7 +142,7 @@ impl Engine {
             let parent = self.flows.enter_parent(member_flow, sequence, None);
             self.flows.connect(parent, slot, flow);
         }
-        self.flows.sent.push(slot);
+        self.list_judgement(slot);
         let due_us = self.due_us(item.deliver);
         if options.is_some_and(|options| options.hold) {
             self.begin_held(slot, due_us, out);

@@ -1,7 +1,7 @@
 //! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
 //!
 //! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead letters, as many as it
-//! takes, after the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
+//! takes, as a consequence of the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
 //! is refused in any case. What comes otherwise, moved, redriven or as a dead letter of another queue, needs room
 //! and makes none: it would often be the oldest itself. So does a step of a chain: what follows the failure of the oldest must
 //! not be the end of the next one.
@@ -17,9 +17,11 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::record::SendRecord;
 use crate::settings::{Overflow, QueueSettings};
+use crate::state::consequences::Consequence;
 use crate::state::message::{Message, Reason, SIBLINGS, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
+use crate::store::slab::Slot as _;
 
 /// Looks that it takes at most, on average, to find and let go one message that waits.
 const LOOKS_PER_MESSAGE: usize = 5;
@@ -121,12 +123,9 @@ impl Engine {
             return Ok(());
         }
         for (at, deliver) in delays {
-            let (field, delay_us) = match deliver {
-                Deliver::Now => continue,
-                Deliver::AfterMs(delay_ms) => ("delay_ms", delay_ms * 1_000),
-                Deliver::AtUs(at_us) => ("deliver_at_ms", at_us.saturating_sub(self.now_us)),
-            };
-            if delay_us >= max_age_ms * 1_000 {
+            let delay_us = self.due_us(deliver).saturating_sub(self.now_us);
+            if deliver != Deliver::Now && delay_us >= max_age_ms * 1_000 {
+                let field = deliver.field();
                 let field = at.map_or(field.to_owned(), |at| format!("messages[{at}].{field}"));
                 let reason =
                     format!("the message would be too old by then: its queue has max_age_ms {max_age_ms}");
@@ -151,26 +150,36 @@ impl Engine {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
 
-    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room.
+    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room, as a consequence.
     #[cold]
-    pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>, out: &mut Outcome) {
-        let mut budget = trim_budget(sequences.end - sequences.start);
-        self.keep_bounds_within(&mut budget, queue_slot, sequences, out);
+    pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
+        let sent = sequences.end - sequences.start;
+        self.begin_ages(queue_slot, sequences);
+        self.list_trim(queue_slot, sent as u32);
     }
 
-    /// The same, as one of several.
-    pub(super) fn keep_bounds_within(
-        &mut self,
-        budget: &mut usize,
-        queue_slot: u32,
-        sequences: Range<u64>,
-        out: &mut Outcome,
-    ) {
-        self.begin_ages(queue_slot, sequences);
-        if self.makes_room(queue_slot) && !self.trim(queue_slot, budget, out) {
+    /// A queue that was sent so many messages makes room for them, if it is too long.
+    pub(super) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
+        if self.makes_room(queue_slot) {
+            self.list(Consequence::Trim { queue: queue_slot, sent });
+        }
+    }
+
+    /// However many are sent at once, they never gain on those that go: it looks at as many messages for each as it takes, and at
+    /// others within the budget.
+    pub(super) fn make_room(&mut self, queue_slot: u32, sent: u32, budget: &mut usize, out: &mut Outcome) {
+        let queue = self.queues.get(queue_slot);
+        // It may be gone since.
+        if queue.next_vacant().is_some() || queue.deleted {
+            return;
+        }
+        let for_sent = LOOKS_PER_MESSAGE * sent as usize;
+        let mut looks = for_sent + SLICE_ITEMS;
+        if !self.trim(queue_slot, &mut looks, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
         }
+        *budget = budget.saturating_sub(SLICE_ITEMS.saturating_sub(looks));
     }
 
     /// Messages have come to a bounded queue: their ages begin.
@@ -351,11 +360,6 @@ impl Engine {
             queue.arrived.remove(&sequence);
         }
     }
-}
-
-/// How many messages are looked at to make room for so many: however many are sent at once, they never gain on those that go.
-pub(super) fn trim_budget(sent: u64) -> usize {
-    SLICE_ITEMS.max(LOOKS_PER_MESSAGE * sent as usize)
 }
 
 /// What of a queue waits or is leased.

@@ -4,7 +4,8 @@
 //! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
 //! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
 //! long, `length` for queues that hold too much, `flows`, `groups` and `chains` for what waits for what, or follows, `schedules` for what is
-//! sent at instants, `timers` and `sweep` for what goes on by itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
+//! sent at instants, `consequences` and `pending_sends` for what follows from all that, `timers` and `sweep` for what goes on by
+//! itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
 //! those who look, `events` for those who watch, `snapshot` and `restore`, and `recount`
 //! for tests.
 //!
@@ -21,6 +22,7 @@
 mod blobs;
 mod chains;
 mod change;
+mod consequences;
 mod consumers;
 mod damage;
 mod dead;
@@ -37,6 +39,7 @@ mod moving;
 mod namespaces;
 mod ordering;
 mod own_sends;
+mod pending_sends;
 mod progress;
 mod queue_defaults;
 mod queue_limits;
@@ -66,6 +69,7 @@ use crate::outcome::Outcome;
 use crate::query::Counters;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
+use crate::state::consequences::Consequences;
 use crate::state::consumers::AllConsumers;
 use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
@@ -76,6 +80,7 @@ use crate::state::idempotency::Idempotency;
 use crate::state::limit::AllLimits;
 use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
+use crate::state::pending_sends::PendingSends;
 use crate::state::schedule::Schedules;
 use crate::state::shared_blobs::SharedBlobs;
 use crate::state::tokens::Tokens;
@@ -115,6 +120,11 @@ pub struct Engine {
     wheel: Wheel,
     tokens: Tokens,
     idempotency: Idempotency,
+    /// What follows from the records so far and is still to be done.
+    consequences: Consequences,
+    /// How many of these earlier records left. Derived.
+    backlog: usize,
+    pending_sends: PendingSends,
     /// Work that is done in slices.
     work: VecDeque<Work>,
     next_queue: u32,
@@ -162,29 +172,9 @@ impl Engine {
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
-        let entails = self.flows.is_due()
-            | !self.queue_limits.touched.is_empty()
-            | (self.consumers.totals.attached > 0);
+        let entails = !self.consequences.is_empty() | (self.consumers.totals.attached > 0);
         if entails | self.watched.has(Watched::EVENTS) {
             self.follow_up(out);
-        }
-    }
-
-    /// What a record entails beyond what it says, where there are flows, limits or consumers with credit, and what those hear who
-    /// watch.
-    #[inline(never)]
-    fn follow_up(&mut self, out: &mut Outcome) {
-        if self.flows.is_due() {
-            self.look_at_flows(out);
-        }
-        if !self.queue_limits.touched.is_empty() {
-            self.look_at_touched(out);
-        }
-        if self.consumers.totals.attached > 0 {
-            self.deliver_all(out);
-        }
-        if self.watched.has(Watched::EVENTS) {
-            self.tell_deliveries(out);
         }
     }
 
@@ -289,9 +279,10 @@ impl Engine {
         Ok(())
     }
 
-    /// When a `Tick` is due, in microseconds; a time that is past while work in slices goes on. `None`: nothing waits.
+    /// When a `Tick` is due, in microseconds; a time that is past while consequences or work in slices are left. `None`: nothing
+    /// waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        if !self.work.is_empty() {
+        if !self.work.is_empty() || !self.consequences.is_empty() {
             return Some(self.now_us);
         }
         let others = self.unique.wheel.len() | self.expiry.wheel.len();

@@ -10,6 +10,7 @@ use crate::event::{EventDetail, EventKind};
 use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::state::flows::End;
 use crate::state::message::{Reason, SIBLINGS, mark};
 use crate::store::NIL;
 
@@ -57,7 +58,7 @@ impl Engine {
         let message = self.messages.get(slot);
         let (from, extras) = (message.queue, message.extras);
         let unique = self.take_unique_along(slot);
-        self.give_up_keys(slot, out);
+        self.give_up_keys(slot, End::Failed);
         let keys = self.take_keys(extras, unique);
         self.leave_siblings(slot);
         self.messages.get_mut(slot).queue = to;

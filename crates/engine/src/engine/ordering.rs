@@ -3,18 +3,16 @@
 //! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
 //!
 //! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it up when it
-//! leaves the queue or dies. Messages that wait were possibly purged meanwhile: those are freed where they are met.
+//! leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes meanwhile waits behind it. A
+//! purge voids all that wait for a key at once, by their generation.
 
 use super::Engine;
-use super::sweep::Work;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::settings::OrderingRetry;
+use crate::state::consequences::Consequence;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
-
-/// Purged messages that are freed at once where one is looked for that can go on.
-const STALE_AT_ONCE: usize = 8;
 
 impl Engine {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
@@ -22,8 +20,10 @@ impl Engine {
         if plant::is(Plant::PassOrderingKey) && self.messages.get(slot).sequence.is_multiple_of(4) {
             return true;
         }
-        let active = self.ordering.slots.get(key).active;
-        if active == NIL || active == slot || self.is_stale(active) {
+        if self.ordering.slots.get(key).active == slot {
+            return true;
+        }
+        if self.nobody_has(key) {
             self.ordering.slots.get_mut(key).active = slot;
             return true;
         }
@@ -32,15 +32,27 @@ impl Engine {
         false
     }
 
+    /// Whether a key has no active message, and none that waits.
+    fn nobody_has(&mut self, key: u32) -> bool {
+        self.refresh_ordering(key);
+        let known = self.ordering.slots.get(key);
+        (known.active == NIL || self.is_stale(known.active)) && known.is_free()
+    }
+
+    /// Those that wait for a key are those that came since the last purge.
+    fn refresh_ordering(&mut self, key: u32) {
+        let known = self.ordering.slots.get(key);
+        let generation = self.queues.get(known.queue).waiting_generation;
+        if !known.is_of(generation) {
+            self.ordering.slots.get_mut(key).refresh(generation);
+        }
+    }
+
     /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free.
     pub(super) fn claim_ordering(&mut self, slot: u32) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let key = options.ordering;
-        if key == NIL {
-            return;
-        }
-        let known = self.ordering.slots.get(key);
-        if known.is_free() && (known.active == NIL || self.is_stale(known.active)) {
+        if key != NIL && self.nobody_has(key) {
             self.ordering.slots.get_mut(key).active = slot;
         }
     }
@@ -51,45 +63,54 @@ impl Engine {
         queue.settings.ordering_retry == OrderingRetry::StepAside
     }
 
-    /// A message is gone or dead: if it was the active one of its key, the next goes on.
-    pub(super) fn free_ordering(&mut self, slot: u32, key: u32, out: &mut Outcome) {
-        let ordering = self.ordering.slots.get_mut(key);
-        if ordering.active != slot {
+    /// A message is gone or dead, or steps aside: if it was the active one of its key, the next goes on.
+    pub(super) fn free_ordering(&mut self, slot: u32, key: u32) {
+        if self.ordering.slots.get(key).active != slot {
             return;
         }
+        self.refresh_ordering(key);
+        let deleted = self.queues.get(self.ordering.slots.get(key).queue).deleted;
+        let ordering = self.ordering.slots.get_mut(key);
         ordering.active = NIL;
-        let mut budget = STALE_AT_ONCE;
-        if !self.activate_next(key, &mut budget, out) {
-            self.ordering.slots.get_mut(key).working = true;
-            self.list_work(Work::OrderingKey(key));
+        if !ordering.is_free() && !ordering.working && !deleted {
+            ordering.working = true;
+            self.list(Consequence::Activate(key));
         }
     }
 
-    /// Lets the next message of a key go on; false when the budget was used up on purged ones, and ones that are over, before.
-    pub(super) fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    /// Lets the next message of a key that is listed go on; false when the budget was used up before.
+    pub(super) fn activate_listed(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        let done = self.activate_next(key, budget, out);
+        if done {
+            self.ordering.end_work(key);
+        }
+        done
+    }
+
+    /// Passes those that are over, which end, and those that step aside.
+    fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
+            self.refresh_ordering(key);
             let ordering = self.ordering.slots.get(key);
             let head = ordering.first(&self.messages);
-            if ordering.active != NIL || head == NIL {
-                return true;
-            }
-            let time_us = self.messages.get(head).time_us;
-            let stale = self.is_stale(head);
-            if !stale && !self.is_over(head, time_us) {
-                self.leave(head);
-                self.ordering.slots.get_mut(key).active = head;
-                self.admit(head, time_us, out);
+            let taken = ordering.active != NIL && !self.is_stale(ordering.active);
+            if taken || head == NIL || self.queues.get(ordering.queue).deleted {
                 return true;
             }
             if *budget == 0 {
                 return false;
             }
             *budget -= 1;
-            if stale {
-                self.sweep_message(head, out);
-            } else {
+            let time_us = self.messages.get(head).time_us;
+            if self.is_over(head, time_us) {
                 self.end_waiting(head, out);
+                continue;
             }
+            self.leave(head);
+            if time_us <= self.now_us || !self.steps_aside(head) {
+                self.ordering.slots.get_mut(key).active = head;
+            }
+            self.admit(head, time_us, out);
         }
     }
 }

@@ -64,6 +64,26 @@ impl<'a> OwnSend<'a> {
     }
 }
 
+/// Where a message that the engine sends belongs, when nothing refuses it.
+#[derive(Clone, Copy)]
+pub(super) struct Admitted {
+    namespace_slot: u32,
+    /// `None`: the queue is to be made.
+    found: Option<u32>,
+    room: Room,
+    bounded: bool,
+    sequence: u64,
+}
+
+/// How a message comes by its room in a queue of bounded length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// As a caller's does, by what its queue says.
+    ByQueue,
+    /// It needs room, and makes none.
+    Needed,
+}
+
 impl Engine {
     /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
     pub(super) fn send_of_engine(
@@ -74,52 +94,77 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<OwnSent, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        let found = self.find_queue(namespace_slot, send.queue);
-        self.admit_to_queue(found)?;
         let options = send.options();
-        self.admit_reply_to(namespace_slot, &options)?;
-        self.admit_expiry(send.item.deliver, options.expires)?;
-        if let (Some(queue), Some(unique)) = (found, &options.unique)
-            && let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, out)?
-        {
-            return Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: true });
+        if let (Some(queue), Some(unique)) = (self.find_queue(namespace_slot, send.queue), &options.unique) {
+            self.admit_to_queue(Some(queue))?;
+            self.admit_own_options(namespace_slot, send)?;
+            if let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, out)? {
+                return Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: true });
+            }
         }
-        let bytes = u64::from(send.blob.len);
-        self.admit_messages(1)?;
-        self.admit_to_namespace(namespace_slot, 1, bytes)?;
-        let bounded = self.is_bounded(namespace_slot, found, send.queue.as_bytes());
-        let is_step = beside.is_some();
-        let (name, deliver) = (send.queue.as_bytes(), send.item.deliver);
-        if bounded && is_step {
-            self.admit_step_to_bounded(namespace_slot, found, name, bytes, deliver)?;
-        } else if bounded {
-            let delays = std::iter::once((None, deliver));
-            self.admit_to_bounded(namespace_slot, found, name, (1, bytes), delays)?;
-        }
-        let sequence = self.next_sequence(namespace_slot, 1)?;
-        let queue_slot = match found {
-            Some(slot) => slot,
-            None => self.create_by_use(namespace_slot, send.queue.as_bytes())?,
-        };
-        self.count_sent(namespace_slot, queue_slot, 1, bytes);
-        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, &options, beside, out);
-        if bounded && is_step {
-            self.begin_ages(queue_slot, sequence..sequence + 1);
-        } else if bounded {
-            self.keep_bounds(queue_slot, sequence..sequence + 1, out);
-        }
-        Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: false })
+        let room = if beside.is_some() { Room::Needed } else { Room::ByQueue };
+        let admitted = self.admit_own(namespace_slot, send, room, 1)?;
+        self.place_own(admitted, send, beside, out);
+        Ok(OwnSent { id: MessageId { namespace, sequence: admitted.sequence }, duplicate: false })
     }
 
-    fn insert_own(
+    fn admit_own_options(&self, namespace_slot: u32, send: &OwnSend<'_>) -> Result<(), Error> {
+        let options = send.options();
+        self.admit_reply_to(namespace_slot, &options)?;
+        self.admit_expiry(send.item.deliver, options.expires)
+    }
+
+    /// Gives one message its id, if nothing refuses it; of the shard's messages it needs so many places.
+    pub(super) fn admit_own(
         &mut self,
-        place: Place,
+        namespace_slot: u32,
         send: &OwnSend<'_>,
-        options: &SendOptions<'_>,
+        room: Room,
+        places: u64,
+    ) -> Result<Admitted, Error> {
+        let name = send.queue.as_bytes();
+        let found = self.find_queue(namespace_slot, send.queue);
+        self.admit_to_queue(found)?;
+        self.admit_own_options(namespace_slot, send)?;
+        let bytes = u64::from(send.blob.len);
+        self.admit_messages(places)?;
+        self.admit_to_namespace(namespace_slot, 1, bytes)?;
+        let bounded = self.is_bounded(namespace_slot, found, name);
+        if bounded && room == Room::Needed {
+            self.admit_step_to_bounded(namespace_slot, found, name, bytes, send.item.deliver)?;
+        } else if bounded {
+            let delays = std::iter::once((None, send.item.deliver));
+            self.admit_to_bounded(namespace_slot, found, name, (1, bytes), delays)?;
+        }
+        if found.is_none() {
+            self.admit_new_queue(namespace_slot, send.queue)?;
+        }
+        let sequence = self.reserve_sequences(namespace_slot, 1)?;
+        Ok(Admitted { namespace_slot, found, room, bounded, sequence })
+    }
+
+    /// Sends a message that nothing refuses.
+    pub(super) fn place_own(
+        &mut self,
+        admitted: Admitted,
+        send: &OwnSend<'_>,
         beside: Option<Beside>,
         out: &mut Outcome,
     ) {
-        let item = &send.item;
+        let Admitted { namespace_slot, found, room, bounded, sequence } = admitted;
+        let queue_slot = found.unwrap_or_else(|| self.make_queue(namespace_slot, send.queue));
+        self.count_sent(namespace_slot, queue_slot, 1, u64::from(send.blob.len));
+        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, beside, out);
+        if bounded {
+            self.begin_ages(queue_slot, sequence..sequence + 1);
+        }
+        if bounded && room == Room::ByQueue {
+            self.list_trim(queue_slot, 1);
+        }
+    }
+
+    fn insert_own(&mut self, place: Place, send: &OwnSend<'_>, beside: Option<Beside>, out: &mut Outcome) {
+        let (item, options) = (&send.item, send.options());
         let slot = self.place_message(place, send.blob, item, out);
         let given = options.given();
         if given.is_some() || item.backoff.is_some() {

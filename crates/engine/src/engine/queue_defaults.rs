@@ -25,7 +25,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        self.check_limit(namespace_slot, &patch)?;
+        self.check_limit(namespace_slot, None, &patch)?;
         let known = &self.namespaces.get(namespace_slot).defaults;
         let found = known.get(pattern).copied();
         if found.is_none() && known.len() >= QUEUE_DEFAULTS_MAX {
@@ -77,7 +77,7 @@ impl Engine {
         };
         let patch = &self.queue_defaults.get(slot).patch;
         settings.change(patch);
-        if self.check_limit(namespace_slot, patch).is_err() {
+        if self.check_limit(namespace_slot, None, patch).is_err() {
             settings.limit = Box::default();
         }
         if self.check_circle(namespace_slot, name, &settings.dead_letter_queue).is_err() {

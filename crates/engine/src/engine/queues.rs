@@ -22,11 +22,11 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        self.check_limit(namespace_slot, patch)?;
+        let found = self.find_queue(namespace_slot, name);
+        self.check_limit(namespace_slot, found, patch)?;
         if let Some(target) = &patch.dead_letter_queue {
             self.check_dead_letter_queue(namespace_slot, name, target)?;
         }
-        let found = self.find_queue(namespace_slot, name);
         let queue_slot = match found {
             Some(slot) => slot,
             None if !create => return Err(queue_not_found(name)),
@@ -36,6 +36,7 @@ impl Engine {
         queue.settings.change(patch);
         if patch.placement.is_some() {
             self.reorder_turns(queue_slot);
+            self.unpark_queue(queue_slot);
         }
         let queue = self.queues.get_mut(queue_slot);
         let number = QueueId(queue.number);
@@ -64,10 +65,14 @@ impl Engine {
         Ok(())
     }
 
-    /// A new queue, with the settings that its namespace has for such names.
-    pub(super) fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
+    fn create_queue(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
         name_rule("queue", name).map_err(internal)?;
         self.admit_queues(namespace_slot, 1)?;
+        Ok(self.make_queue(namespace_slot, name))
+    }
+
+    /// A new queue that nothing refuses, with the settings that its namespace has for such names.
+    pub(super) fn make_queue(&mut self, namespace_slot: u32, name: &str) -> u32 {
         let number = self.next_queue;
         self.next_queue += 1;
         let mut queue = Queue::new(number, namespace_slot, name, self.now_us);
@@ -84,7 +89,7 @@ impl Engine {
         if !self.consumers.orphans.is_empty() {
             self.adopt_consumers(slot);
         }
-        Ok(slot)
+        slot
     }
 
     /// Enters a queue into what is derived from it.

@@ -86,11 +86,10 @@ impl Engine {
             ends: SLICE_ITEMS,
             bounces: SLICE_ITEMS,
         };
-        let taken = if receive.by_weight {
-            self.receive_by_weight(namespace_slot, receive, &mut budget, out)
-        } else {
-            self.receive_in_order(namespace_slot, receive, &mut budget, out)
-        };
+        let mut taken = self.take_from_queues(namespace_slot, receive, &mut budget, out);
+        if taken.is_ok() && !self.consequences.is_empty() {
+            taken = self.take_what_follows(namespace_slot, receive, &mut budget, out);
+        }
         if self.behaviour >= 2
             && !receive.consumer.is_empty()
             && let Ok(name) = std::str::from_utf8(receive.consumer)
@@ -98,6 +97,38 @@ impl Engine {
             self.hold_by_name(receive.namespace, name, out);
         }
         taken
+    }
+
+    #[inline(always)]
+    fn take_from_queues(
+        &mut self,
+        namespace_slot: u32,
+        receive: &ReceiveRecord<'_>,
+        budget: &mut Budget,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        if receive.by_weight {
+            self.receive_by_weight(namespace_slot, receive, budget, out)
+        } else {
+            self.receive_in_order(namespace_slot, receive, budget, out)
+        }
+    }
+
+    /// What was taken, ended or put back may let others go on: those are taken too, as far as they are asked for.
+    #[cold]
+    fn take_what_follows(
+        &mut self,
+        namespace_slot: u32,
+        receive: &ReceiveRecord<'_>,
+        budget: &mut Budget,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let mut left = SLICE_ITEMS;
+        while budget.messages > 0 && !self.consequences.is_empty() && left > 0 {
+            self.settle_consequences(&mut left, out);
+            self.take_from_queues(namespace_slot, receive, budget, out)?;
+        }
+        Ok(())
     }
 
     #[inline(always)]
@@ -183,9 +214,6 @@ impl Engine {
         budget.messages -= 1;
         budget.bytes = budget.bytes.saturating_sub(len);
         let slot = self.lease_first(queue_slot, priority, budget.lease_ms, token);
-        if !self.queue_limits.touched.is_empty() {
-            self.look_at_touched(out);
-        }
         let message = self.messages.get(slot);
         let queue = self.queues.get(queue_slot);
         let id = MessageId { namespace: budget.namespace, sequence: message.sequence };

@@ -56,6 +56,7 @@ impl Engine {
         self.recount_flows()?;
         self.recount_expiry()?;
         self.recount_consumers()?;
+        self.recount_consequences()?;
         self.idempotency.recount()
     }
 
@@ -208,6 +209,10 @@ impl Engine {
         let all = || self.messages.iter().map(|(_, message)| message);
         let mut listed = 0;
         for (key, ordering) in self.ordering.slots.iter() {
+            let queue = self.queues.get(ordering.queue);
+            if queue.deleted || !ordering.is_of(queue.waiting_generation) {
+                continue;
+            }
             for at in ordering.all_waiting(&self.messages) {
                 let message = self.messages.get(at);
                 if key_of(message) != key || !by_ordering(&message) {
@@ -219,7 +224,8 @@ impl Engine {
                 return Err(format!("nothing goes on of ordering key {key}, and messages wait"));
             }
         }
-        agree("blocked by ordering keys", all().filter(by_ordering).count() as u64, listed)?;
+        let fresh = |message: &&Message| !self.queues.get(message.queue).is_stale(message);
+        agree("blocked by ordering keys", all().filter(by_ordering).filter(fresh).count() as u64, listed)?;
         let keyed = all().filter(|message| key_of(message) != NIL).count();
         let members: u64 = self.ordering.slots.iter().map(|(_, key)| u64::from(key.members())).sum();
         agree("messages with ordering keys", keyed as u64, members)

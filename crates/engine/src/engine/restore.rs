@@ -8,6 +8,7 @@ use super::sweep::Work;
 use crate::error::Error;
 use crate::query::State;
 use crate::record::read_limits;
+use crate::state::consequences::read_consequences;
 use crate::state::idempotency::Idempotency;
 use crate::state::list::List;
 use crate::state::message::mark;
@@ -164,16 +165,15 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.work.push_back(match kind {
             0 => Work::Queue(slot),
             1 => Work::Namespace(slot),
-            2 => Work::OrderingKey(slot),
             3 => Work::Limit(slot),
-            4 => Work::LimitKey(slot),
             5 => Work::LimitLines(slot),
-            20 => Work::Parent(slot),
             17 => Work::Deliver(slot),
             18 => Work::Consumer(slot),
             _ => return None,
         });
     }
+    engine.consequences = read_consequences(reader)?;
+    engine.backlog = engine.consequences.len();
     engine.messages = Slab::read_head(reader)?;
     engine.extras.slots = Slab::read_head(reader)?;
     engine.extras.entries = Slab::read_head(reader)?;
@@ -209,6 +209,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         engine.flows.edges = Slab::read_head(reader)?;
         engine.flows.chains = Slab::read_head(reader)?;
         engine.queue_defaults = Slab::read_head(reader)?;
+        engine.pending_sends = Slab::read_head(reader)?;
     }
     Some(engine)
 }

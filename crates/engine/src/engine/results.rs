@@ -5,25 +5,20 @@
 //! stay for the queue's sake count.
 
 use super::Engine;
-use super::own_sends::OwnSend;
 use super::sweep::Work;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
-use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::id::{BlobRef, MessageId};
 use crate::options::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
 use crate::state::flows::End;
+use crate::state::message::Reason;
+use crate::state::pending_sends::{PendingSend, What};
 use crate::store::NIL;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
 const TRIM_AT_ONCE: usize = 4;
-
-/// A result on its way to who asked for it.
-struct Reply {
-    to: Box<str>,
-    correlation_id: Box<[u8]>,
-}
 
 impl Engine {
     /// Leased to done, or away if nobody wants to hear of it any more.
@@ -35,7 +30,7 @@ impl Engine {
             if self.watched.any() {
                 self.tell_done(slot, out);
             }
-            return self.remove(slot, out);
+            return self.remove(slot, End::Done, out);
         }
         self.finish_with_result(slot, result, retained, out);
     }
@@ -57,24 +52,17 @@ impl Engine {
     #[inline(never)]
     fn finish_with_result(&mut self, slot: u32, result: Option<BlobRef>, retained: bool, out: &mut Outcome) {
         self.tell(slot, EventKind::Acked, out);
-        let queue_slot = self.messages.get(slot).queue;
-        let id = self.id_of_slot(slot);
         let asked = self.extras.results(self.messages.get(slot).extras);
         let ttl_ms = asked.map_or(0, |asked| asked.ttl_ms);
+        let reply_to = asked.map_or(Box::default(), |asked| asked.reply_to.clone());
         let stays = ttl_ms > 0 || retained;
-        let reply = asked.filter(|asked| !asked.reply_to.is_empty()).map(|asked| Reply {
-            to: asked.reply_to.clone(),
-            correlation_id: match &*asked.correlation_id {
-                [] => id.to_text().into(),
-                given => given.into(),
-            },
-        });
-        if let Some(flow) = self.flow_of(slot) {
-            if !self.go_on(slot, stays, result, out) {
-                return;
+        let Ok(next) = self.take_next_step(slot, stays, result) else {
+            if let Some(result) = result {
+                self.release_blob(result, out);
             }
-            self.end_in_flows(flow, End::Done);
-        }
+            return self.make_dead(slot, Reason::NextStepRefused, out);
+        };
+        let reply = (!reply_to.is_empty()).then(|| self.reply(slot, reply_to, result));
         if stays {
             if let Some(result) = result {
                 let results = self.results_slot(slot);
@@ -91,28 +79,22 @@ impl Engine {
                 self.release_blob(result, out);
             }
             self.tell_gone(slot, out);
-            self.remove(slot, out);
+            self.remove(slot, End::Done, out);
         }
+        if let Some(next) = next {
+            self.send_next_step(next, out);
+        }
+        // The ack does not fail because of its reply: one that cannot be sent is counted.
         if let Some(reply) = reply {
-            self.send_reply(queue_slot, id.namespace, &reply, result.unwrap_or(BlobRef::EMPTY), out);
+            self.list_send(reply);
         }
     }
 
-    /// The ack does not fail because of its reply: one that cannot be sent is counted.
-    fn send_reply(
-        &mut self,
-        from: u32,
-        namespace: NamespaceId,
-        reply: &Reply,
-        blob: BlobRef,
-        out: &mut Outcome,
-    ) {
-        let send = OwnSend::plain(&reply.to, blob, &reply.correlation_id);
-        if self.send_of_engine(namespace, &send, None, out).is_err() {
-            self.queues.get_mut(from).counters.replies_lost += 1;
-            self.totals.replies_lost += 1;
-            self.release_blob(blob, out);
-        }
+    fn reply(&self, slot: u32, to: Box<str>, result: Option<BlobRef>) -> PendingSend {
+        let from = self.queues.get(self.messages.get(slot).queue).number;
+        let correlation_id = self.correlation_id_of(slot);
+        let blob = result.unwrap_or(BlobRef::EMPTY);
+        PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, What::Reply(to))
     }
 
     /// Leased to done, for `ttl_ms` and then as the queue says.
@@ -129,7 +111,7 @@ impl Engine {
             }
         }
         self.count_in(slot);
-        self.give_up(slot, out);
+        self.give_up(slot, End::Done, out);
         if ttl_ms == 0 {
             return self.retain(slot, out);
         }
@@ -158,7 +140,7 @@ impl Engine {
         };
         let queue_slot = message.queue;
         if !settings.retains_done() || until_us <= self.now_us {
-            self.remove(slot, out);
+            self.remove(slot, End::Done, out);
             return self.trim_some(queue_slot, out);
         }
         message.generation = 1;
@@ -213,7 +195,7 @@ impl Engine {
                 return true;
             }
             *budget -= 1;
-            self.remove(slot, out);
+            self.remove(slot, End::Done, out);
         }
     }
 

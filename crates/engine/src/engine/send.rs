@@ -11,7 +11,7 @@ use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIO
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, backoff_rule, read_options};
+use crate::record::{SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::Message;
@@ -65,11 +65,7 @@ impl Engine {
         if bounded {
             self.admit_send_to_bounded(namespace_slot, found, send, (u64::from(send.count), bytes))?;
         }
-        let first = self.next_sequence(namespace_slot, send.count)?;
-        let queue_slot = match found {
-            Some(slot) => slot,
-            None => self.create_by_use(namespace_slot, send.queue)?,
-        };
+        let (first, queue_slot) = self.reserve(namespace_slot, found, send.queue, send.count)?;
         if linked {
             (self.flows.first, self.flows.next_blob) = (first, send.count);
         }
@@ -79,23 +75,56 @@ impl Engine {
         }
         self.remember(queue_slot, first, send, out);
         if bounded {
-            self.keep_bounds(queue_slot, first..first + u64::from(send.count), out);
+            self.keep_bounds(queue_slot, first..first + u64::from(send.count));
         }
         let first = MessageId { namespace: send.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: send.count, duplicate: false };
         Ok(())
     }
 
+    /// The first of `count` new ids, all of which belong to a send from here on, and its queue, which is made if it is missing.
+    #[inline(always)]
+    pub(super) fn reserve(
+        &mut self,
+        namespace_slot: u32,
+        found: Option<u32>,
+        queue: &[u8],
+        count: u32,
+    ) -> Result<(u64, u32), Error> {
+        match found {
+            Some(queue_slot) => Ok((self.reserve_sequences(namespace_slot, count)?, queue_slot)),
+            None => self.reserve_with_queue(namespace_slot, queue, count),
+        }
+    }
+
     #[cold]
-    pub(super) fn create_by_use(&mut self, namespace_slot: u32, name: &[u8]) -> Result<u32, Error> {
-        let name = String::from_utf8_lossy(name);
+    fn reserve_with_queue(
+        &mut self,
+        namespace_slot: u32,
+        queue: &[u8],
+        count: u32,
+    ) -> Result<(u64, u32), Error> {
+        let name = String::from_utf8_lossy(queue);
+        self.admit_new_queue(namespace_slot, &name)?;
+        let first = self.reserve_sequences(namespace_slot, count)?;
+        Ok((first, self.make_queue(namespace_slot, &name)))
+    }
+
+    /// Refuses a queue that cannot be made by being used.
+    pub(super) fn admit_new_queue(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
+        self.admit_use_of_new(namespace_slot, name)?;
+        self.admit_queues(namespace_slot, 1)
+    }
+
+    /// The same but for how many queues there may be.
+    pub(super) fn admit_use_of_new(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         if !self.limits.auto_create {
-            return Err(queue_not_found(&name));
+            return Err(queue_not_found(name));
         }
-        if self.settings_of_new(namespace_slot, &name).closed {
-            return Err(queue_closed(&name));
+        if self.settings_of_new(namespace_slot, name).closed {
+            return Err(queue_closed(name));
         }
-        self.create_queue(namespace_slot, &name)
+        name_rule("queue", name).map_err(internal)
     }
 
     /// Refuses what is sent to a closed queue; a missing one is not.
@@ -252,16 +281,16 @@ impl Engine {
     }
 
     pub(super) fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
-        let (field, delay_ms) = match deliver {
+        let delay_ms = match deliver {
             Deliver::Now => return Ok(()),
-            Deliver::AfterMs(delay_ms) => ("delay_ms", delay_ms),
-            Deliver::AtUs(at_us) => ("deliver_at_ms", at_us.saturating_sub(self.now_us) / 1_000),
+            Deliver::AfterMs(delay_ms) => delay_ms,
+            Deliver::AtUs(at_us) => at_us.saturating_sub(self.now_us) / 1_000,
         };
         if delay_ms <= DELAY_MS_MAX {
             return Ok(());
         }
         let reason = format!("{delay_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)");
-        Err(Error::InvalidArgument { field: field.into(), reason })
+        Err(Error::InvalidArgument { field: deliver.field().into(), reason })
     }
 
     #[inline(always)]
@@ -282,9 +311,15 @@ impl Engine {
         Ok(())
     }
 
-    /// The first of `count` new sequence numbers.
+    /// The sequence number that is given next.
+    pub(super) fn next_sequence(&self, namespace_slot: u32) -> u64 {
+        let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
+        self.namespaces.get(namespace_slot).last_sequence.max(epoch_begin) + 1
+    }
+
+    /// The first of `count` new sequence numbers, which are given to nobody else from here on.
     #[inline(always)]
-    pub(super) fn next_sequence(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
+    pub(super) fn reserve_sequences(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);
         let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
         let last = namespace.last_sequence.max(epoch_begin);
@@ -292,6 +327,7 @@ impl Engine {
             // A restart begins the next epoch, which counts anew.
             return Err(Error::LimitExceeded { what: "messages since its start", limit: 1 << EPOCH_SHIFT });
         }
+        namespace.last_sequence = last + u64::from(count);
         Ok(last + 1)
     }
 
@@ -326,7 +362,6 @@ impl Engine {
             namespace.directory.insert(sequence, slot);
         }
         let count = u64::from(send.count);
-        namespace.last_sequence = first + count - 1;
         queue.counters.states[State::Ready as usize] += count;
         queue.bytes[State::Ready as usize] += send.bytes;
         self.totals.states[State::Ready as usize] += count;
@@ -415,7 +450,6 @@ impl Engine {
         let slot = self.messages.insert(message);
         let namespace = self.namespaces.get_mut(place.namespace_slot);
         namespace.directory.insert(place.sequence, slot);
-        namespace.last_sequence = place.sequence;
         self.queues.get_mut(place.queue_slot).all.push_back(&mut self.messages, slot);
         self.tell(slot, EventKind::Sent, out);
         slot

@@ -7,6 +7,7 @@ use super::Engine;
 use super::sweep::Work;
 use crate::hash::{hash, mix};
 use crate::record::write_limits;
+use crate::state::consequences::write_consequences;
 use crate::state::queue::write_counters;
 use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
@@ -45,6 +46,7 @@ pub(super) mod section {
     pub(in crate::engine) const CONSUMERS: u8 = 28;
     pub(in crate::engine) const HOLDS: u8 = 29;
     pub(in crate::engine) const STICKY: u8 = 30;
+    pub(in crate::engine) const PENDING_SENDS: u8 = 38;
     pub(in crate::engine) const END: u8 = 255;
 }
 
@@ -80,6 +82,7 @@ macro_rules! each_slab {
         each_slab!(@one $slab, $section, $engine.flows.edges, section::EDGES, $do);
         each_slab!(@one $slab, $section, $engine.flows.chains, section::CHAINS, $do);
         each_slab!(@one $slab, $section, $engine.queue_defaults, section::DEFAULTS, $do);
+        each_slab!(@one $slab, $section, $engine.pending_sends, section::PENDING_SENDS, $do);
     }};
     (@one $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &mut $place;
@@ -170,6 +173,7 @@ impl Engine {
         add!(self.flows.edges);
         add!(self.flows.chains);
         add!(self.queue_defaults);
+        add!(self.pending_sends);
         digest
     }
 
@@ -190,17 +194,15 @@ impl Engine {
             let (kind, slot) = match work {
                 Work::Queue(slot) => (0, slot),
                 Work::Namespace(slot) => (1, slot),
-                Work::OrderingKey(slot) => (2, slot),
                 Work::Limit(slot) => (3, slot),
-                Work::LimitKey(slot) => (4, slot),
                 Work::LimitLines(slot) => (5, slot),
-                Work::Parent(slot) => (20, slot),
                 Work::Deliver(slot) => (17, slot),
                 Work::Consumer(slot) => (18, slot),
             };
             out.u8(kind);
             out.u32(*slot);
         }
+        write_consequences(&self.consequences, out);
         self.messages.write_head(out);
         self.extras.slots.write_head(out);
         self.extras.entries.write_head(out);
@@ -235,5 +237,6 @@ impl Engine {
         self.flows.edges.write_head(out);
         self.flows.chains.write_head(out);
         self.queue_defaults.write_head(out);
+        self.pending_sends.write_head(out);
     }
 }

@@ -7,18 +7,18 @@ use crate::query::State;
 use crate::state::message::SIBLINGS;
 use crate::store::NIL;
 
+/// Messages or queues that one kind of work handles before the next has its turn.
+const TURN: usize = 64;
+
 /// Something that still has work to be done, by slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     Queue(u32),
     Namespace(u32),
-    OrderingKey(u32),
+    /// The keys of a limit.
     Limit(u32),
-    LimitKey(u32),
     /// The lines of limit keys of a queue.
     LimitLines(u32),
-    /// The children of a message that has ended.
-    Parent(u32),
     /// Giving messages of a queue to consumers.
     Deliver(u32),
     /// What a consumer may be given, or gives back.
@@ -41,26 +41,26 @@ impl Engine {
         self.work.push_back(work);
     }
 
-    /// Does work until `budget` messages or queues were handled, in turn.
+    /// Does work, and what follows from it, until `budget` messages or queues were handled, in turn.
     pub(super) fn do_work(&mut self, mut budget: usize, out: &mut Outcome) {
         while budget > 0
             && let Some(work) = self.work.pop_front()
         {
-            budget -= 1;
+            let given = TURN.min(budget);
+            let mut left = given;
             let done = match work {
-                Work::Queue(slot) => self.work_on_queue(slot, &mut budget, out),
-                Work::Namespace(slot) => self.work_on_namespace(slot, &mut budget, out),
-                Work::OrderingKey(slot) => self.work_on_ordering_key(slot, &mut budget, out),
-                Work::Limit(slot) => self.work_on_limit(slot, &mut budget, out),
-                Work::LimitKey(slot) => self.work_on_limit_key(slot, &mut budget, out),
-                Work::LimitLines(slot) => self.work_on_lines(slot, &mut budget, out),
-                Work::Parent(slot) => self.work_on_parent(slot, &mut budget, out),
-                Work::Deliver(slot) => self.end_deliveries(slot, &mut budget, out),
-                Work::Consumer(slot) => self.work_on_consumer(slot, &mut budget, out),
+                Work::Queue(slot) => self.work_on_queue(slot, &mut left, out),
+                Work::Namespace(slot) => self.work_on_namespace(slot, &mut left, out),
+                Work::Limit(slot) => self.work_on_limit(slot, &mut left, out),
+                Work::LimitLines(slot) => self.work_on_lines(slot, &mut left, out),
+                Work::Deliver(slot) => self.end_deliveries(slot, &mut left, out),
+                Work::Consumer(slot) => self.work_on_consumer(slot, &mut left, out),
             };
             if !done {
                 self.work.push_back(work);
             }
+            budget -= (given - left).max(1);
+            self.settle_consequences(&mut budget, out);
         }
     }
 
@@ -77,14 +77,6 @@ impl Engine {
             && (!self.queues.get(slot).trim.running || self.trim(slot, budget, out));
         if done {
             self.queues.get_mut(slot).working = false;
-        }
-        done
-    }
-
-    fn work_on_ordering_key(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let done = self.activate_next(slot, budget, out);
-        if done {
-            self.ordering.end_work(slot);
         }
         done
     }

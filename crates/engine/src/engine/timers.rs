@@ -12,8 +12,10 @@ use crate::state::wheel::FIRE_COST;
 impl Engine {
     pub(super) fn tick(&mut self, out: &mut Outcome) {
         let mut budget = SLICE_ITEMS * FIRE_COST;
+        self.settle_within(&mut budget, out);
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
+            self.settle_within(&mut budget, out);
         }
         self.fire_expiries(&mut budget, out);
         while self.unique.wheel.len() > 0
@@ -25,6 +27,16 @@ impl Engine {
         self.fire_limits(&mut budget, out);
         self.fire_redrives(&mut budget, out);
         self.do_work(budget, out);
+    }
+
+    /// Does what follows, within what is left of the tick's budget for timers.
+    #[inline]
+    pub(super) fn settle_within(&mut self, budget: &mut usize, out: &mut Outcome) {
+        if !self.consequences.is_empty() {
+            let mut left = budget.div_ceil(FIRE_COST);
+            self.settle_consequences(&mut left, out);
+            *budget = (*budget).min(left * FIRE_COST);
+        }
     }
 
     fn fire(&mut self, slot: u32, out: &mut Outcome) {

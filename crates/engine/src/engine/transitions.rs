@@ -26,8 +26,9 @@ impl Engine {
         self.admit(slot, time_us, out);
     }
 
-    /// Lets a message which is in no state go as far as it may, if it does not end before that: past what blocks it, and past its time (`time_us`, 0: at
-    /// once). Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go.
+    /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time (`time_us`, 0: at once).
+    /// Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go. One that is over by then ends
+    /// as a consequence.
     #[inline]
     pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         if self.messages.get(slot).extras == NIL {
@@ -43,9 +44,9 @@ impl Engine {
     /// Lets a message go past its keys and its time. False when one of them holds it up.
     fn pass_options(&mut self, slot: u32, time_us: u64, out: &mut Outcome) -> bool {
         if self.is_over(slot, time_us) {
-            // Its last state was left already.
-            self.messages.get_mut(slot).state = None;
-            self.end_waiting(slot, out);
+            // It claims nothing on its way out.
+            self.put_delayed(slot, time_us.max(self.now_us));
+            self.list_end(slot);
             return false;
         }
         let options = self.extras.options(self.messages.get(slot).extras);
@@ -63,7 +64,7 @@ impl Engine {
         if ordering != NIL {
             if delayed && self.steps_aside(slot) {
                 self.enter_delayed(slot, time_us, out);
-                self.free_ordering(slot, ordering, out);
+                self.free_ordering(slot, ordering);
                 return false;
             }
             if !self.pass_ordering(slot, ordering, time_us) {
@@ -79,33 +80,33 @@ impl Engine {
 
     /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
     #[inline]
-    pub(super) fn give_up(&mut self, slot: u32, out: &mut Outcome) {
+    pub(super) fn give_up(&mut self, slot: u32, end: End, out: &mut Outcome) {
         if self.watched.any() || self.messages.get(slot).extras != NIL {
-            self.give_up_all(slot, out);
+            self.give_up_all(slot, end, out);
         }
     }
 
     #[inline(never)]
-    fn give_up_all(&mut self, slot: u32, out: &mut Outcome) {
+    fn give_up_all(&mut self, slot: u32, end: End, out: &mut Outcome) {
         if self.watched.has(Watched::ENDS) {
             self.tell_end(slot, out);
         }
         if let Some(flow) = self.flow_of(slot) {
-            self.end_in_flows(flow, End::Failed);
+            self.end_in_flows(flow, end);
         }
         self.disarm(slot);
-        self.give_up_keys(slot, out);
+        self.give_up_keys(slot, end);
     }
 
     /// A message no longer stands in the way of others with its keys.
-    pub(super) fn give_up_keys(&mut self, slot: u32, out: &mut Outcome) {
+    pub(super) fn give_up_keys(&mut self, slot: u32, end: End) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let (unique, ordering) = (options.unique, options.ordering);
         if unique != NIL {
-            self.give_back_unique(slot, unique);
+            self.give_back_unique(slot, unique, end);
         }
         if ordering != NIL {
-            self.free_ordering(slot, ordering, out);
+            self.free_ordering(slot, ordering);
         }
     }
 
@@ -115,12 +116,24 @@ impl Engine {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
         self.tell_why(slot, EventKind::Died, reason, out);
-        self.fail_chain(slot, reason, out);
-        if self.forward(slot, reason, out) {
-            return;
+        self.forget_due(slot);
+        let failure = self.take_failure(slot, reason);
+        if !self.forward(slot, reason, out) {
+            self.enter_dead(slot, reason, self.now_us);
+            self.give_up(slot, End::Failed, out);
         }
-        self.enter_dead(slot, reason, self.now_us);
-        self.give_up(slot, out);
+        if let Some(failure) = failure {
+            self.list_send(failure);
+        }
+    }
+
+    /// Out of the queue for good, without being done; what stands for its failure in its chain is sent.
+    pub(super) fn remove_failed(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+        let failure = self.take_failure(slot, reason);
+        self.remove(slot, End::Failed, out);
+        if let Some(failure) = failure {
+            self.list_send(failure);
+        }
     }
 
     /// Like [`Engine::enter_ready`], into the dead ones, among which it is since `since_us`.
@@ -201,7 +214,7 @@ impl Engine {
 
     /// Out of the queue for good: counters, slot, directory and blobs.
     #[inline]
-    pub(super) fn remove(&mut self, slot: u32, out: &mut Outcome) {
+    pub(super) fn remove(&mut self, slot: u32, end: End, out: &mut Outcome) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let (queue_slot, len) = (message.queue, u64::from(message.blob_len));
@@ -215,14 +228,14 @@ impl Engine {
         if in_flight {
             self.end_flight(queue_slot);
         }
-        self.give_up(slot, out);
+        self.give_up(slot, end, out);
         self.free(slot, out);
     }
 
     /// Frees a stale message, which no counter counts any more.
     pub(super) fn sweep_message(&mut self, slot: u32, out: &mut Outcome) {
         self.detach(slot);
-        self.give_up(slot, out);
+        self.give_up(slot, End::Failed, out);
         self.free(slot, out);
     }
 
@@ -302,15 +315,19 @@ impl Engine {
 
     /// Like [`Engine::enter_ready`], into the delayed ones.
     pub(super) fn enter_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
+        self.put_delayed(slot, time_us);
+        if self.watched.has(Watched::EVENTS) {
+            self.tell_more(slot, EventKind::Delayed, EventDetail::Until(time_us), out);
+        }
+    }
+
+    fn put_delayed(&mut self, slot: u32, time_us: u64) {
         let message = self.messages.get_mut(slot);
         message.state = Some(State::Delayed);
         message.generation = self.queues.get(message.queue).waiting_generation;
         message.time_us = time_us;
         self.wheel.insert(&mut self.messages, slot, self.now_us);
         self.count_in(slot);
-        if self.watched.has(Watched::EVENTS) {
-            self.tell_more(slot, EventKind::Delayed, EventDetail::Until(time_us), out);
-        }
     }
 
     /// Like [`Engine::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.

@@ -17,7 +17,8 @@ use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, unique_of};
+use crate::record::{SendItemRecord, SendRecord, read_options, unique_of};
+use crate::state::flows::End;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
@@ -25,15 +26,22 @@ use crate::store::NIL;
 #[derive(Clone, Copy)]
 struct Holder {
     sequence: u64,
-    /// `NIL`: it is gone, and the window goes on.
+    /// `NIL`: it is gone, and the window goes on, or it comes with the same batch.
     slot: u32,
+    /// How it ended, if it is gone.
+    end: Option<End>,
 }
 
 /// What a send will need.
 #[derive(Default)]
 struct Needs {
     messages: u64,
+    /// Of new messages, and of payloads that replace smaller ones.
     bytes: u64,
+    /// Of new messages alone.
+    sent_bytes: u64,
+    /// How the messages ended that are gone and named once more.
+    gone: BTreeMap<u64, End>,
 }
 
 impl Engine {
@@ -45,7 +53,7 @@ impl Engine {
         send: &SendRecord<'_>,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let first = self.next_sequence(namespace_slot, send.count)?;
+        let first = self.next_sequence(namespace_slot);
         let needs = self.plan_unique(found, first, send, out);
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
@@ -54,11 +62,10 @@ impl Engine {
             self.admit_send_to_bounded(namespace_slot, found, send, (needs.messages, needs.bytes))?;
         }
         self.admit_duplicates(send, out.duplicates.len())?;
-        let queue_slot = match found {
-            Some(slot) => slot,
-            None => self.create_by_use(namespace_slot, send.queue)?,
-        };
+        let (_, queue_slot) = self.reserve(namespace_slot, found, send.queue, needs.messages as u32)?;
+        self.count_sent(namespace_slot, queue_slot, needs.messages, needs.sent_bytes);
         self.flows.next_blob = send.count;
+        self.flows.gone = needs.gone;
         let mut duplicates = 0;
         for (n, item) in (0u32..).zip(send.items()) {
             let blob = BlobRef { index: self.applied_index, item: n, len: item.blob_len };
@@ -68,13 +75,13 @@ impl Engine {
                 self.meet_duplicate(namespace_slot, sequence, &item, blob, out);
             } else {
                 let place = super::send::Place { namespace_slot, queue_slot, sequence };
-                self.count_sent(namespace_slot, queue_slot, 1, u64::from(item.blob_len));
                 self.insert_one(place, &item, blob, out);
             }
         }
+        self.flows.gone.clear();
         self.remember(queue_slot, first, send, out);
         if bounded {
-            self.keep_bounds(queue_slot, first..first + needs.messages, out);
+            self.keep_bounds(queue_slot, first..first + needs.messages);
         }
         let reply = Reply::Sent { first: out.ids[0], count: send.count, duplicate: false };
         out.reply = reply;
@@ -89,9 +96,10 @@ impl Engine {
         let mut needs = Needs::default();
         let mut seen = BTreeMap::new();
         for (n, item) in (0u32..).zip(send.items()) {
-            let unique = item.options.and_then(unique_of);
+            let options = item.options.and_then(read_options);
+            let unique = options.and_then(|options| options.unique);
             let earlier = unique.and_then(|unique| {
-                let here = seen.get(unique.key).map(|&sequence| Holder { sequence, slot: NIL });
+                let here = seen.get(unique.key).map(|&sequence| Holder { sequence, slot: NIL, end: None });
                 here.or_else(|| self.holder_of_name(found?, unique.key))
             });
             let sequence = earlier.map_or(first + needs.messages, |holder| holder.sequence);
@@ -99,6 +107,7 @@ impl Engine {
             let bytes = u64::from(item.blob_len);
             if let Some(holder) = earlier {
                 out.duplicates.push(n);
+                needs.gone.extend(holder.end.map(|end| (holder.sequence, end)));
                 let replaces =
                     unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload);
                 if replaces {
@@ -109,8 +118,10 @@ impl Engine {
             }
             needs.messages += 1;
             needs.bytes += bytes;
+            needs.sent_bytes += bytes;
             if let Some(unique) = unique
                 && send.count > 1
+                && !options.is_some_and(|options| self.has_ended(options.expires))
             {
                 seen.insert(unique.key, sequence);
             }
@@ -131,29 +142,33 @@ impl Engine {
         let slot = known.holder;
         if slot == NIL || self.is_stale(slot) {
             let lingers = known.lingers || (slot != NIL && known.until == UniqueUntil::Window);
-            return lingers.then_some(Holder { sequence: known.first, slot: NIL });
+            let end = if slot == NIL { known.end } else { End::Failed };
+            return lingers.then_some(Holder { sequence: known.first, slot: NIL, end: Some(end) });
         }
         if plant::is(Plant::UniqueWhileLeased) && self.messages.get(slot).state == Some(State::Leased) {
             return None;
         }
-        Some(Holder { sequence: known.first, slot })
+        Some(Holder { sequence: known.first, slot, end: None })
     }
 
-    /// A new message takes the key that it was sent with, which is free.
+    /// A new message takes the key that it was sent with, which is free. One that has ended takes none, and names it only for the
+    /// case that it is redriven.
     pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
         let Some(unique) = &options.unique else { return (NIL, 0) };
         let message = self.messages.get(slot);
         let (sequence, ends_us) =
             (message.sequence, self.now_us.saturating_add(unique.window_ms.saturating_mul(1_000)));
         let key = self.unique.enter(self.queues.get(message.queue).number, unique.key);
-        self.unique.take(key, slot, sequence, unique.until, ends_us);
+        if !self.has_ended(options.expires) {
+            self.unique.take(key, slot, sequence, unique.until, ends_us);
+        }
         (key, ends_us)
     }
 
     /// A message is gone, dead or finished: its key is given back if it has it still.
-    pub(super) fn give_back_unique(&mut self, slot: u32, key: u32) {
+    pub(super) fn give_back_unique(&mut self, slot: u32, key: u32, end: End) {
         if self.unique.slots.get(key).holder == slot {
-            self.unique.give_back(key, self.now_us, UNIQUE_KEYS_LINGERING_MAX);
+            self.unique.give_back(key, end, self.now_us, UNIQUE_KEYS_LINGERING_MAX);
         }
     }
 
@@ -176,7 +191,7 @@ impl Engine {
             self.admit_to_bounded(namespace_slot, Some(queue_slot), &[], (0, bytes), std::iter::empty())?;
         }
         self.meet_duplicate(namespace_slot, holder.sequence, item, blob, out);
-        self.keep_bounds(queue_slot, 0..0, out);
+        self.list_trim(queue_slot, 0);
         Ok(Some(holder.sequence))
     }
 

@@ -83,6 +83,21 @@ impl Chain {
         own(&self.on_failure, self.failure_item).chain(own(&self.steps, self.next_item))
     }
 
+    /// Takes out all steps; what is left are the message's own headers.
+    pub(crate) fn take_steps(&mut self) -> Chain {
+        let (steps, on_failure) = (std::mem::take(&mut self.steps), std::mem::take(&mut self.on_failure));
+        Chain { steps, on_failure, headers: Box::default(), ..*self }
+    }
+
+    /// Puts back what was taken out; false if there are other steps by now.
+    pub(crate) fn give_back_steps(&mut self, taken: &Chain) -> bool {
+        if !self.steps.is_empty() || !self.on_failure.is_empty() {
+            return false;
+        }
+        *self = Chain { headers: std::mem::take(&mut self.headers), ..taken.clone() };
+        true
+    }
+
     /// Whether it carries nothing at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.on_failure.is_empty() && self.headers.is_empty()

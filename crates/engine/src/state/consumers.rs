@@ -70,6 +70,9 @@ pub(crate) struct Consumer {
     pub(crate) holds: List<PLACE>,
     /// Messages that wait for its credit, since it has their keys.
     pub(crate) parked: List<PLACE>,
+    /// The next of these that is looked at, from the last to the first, for being parked in a queue that is not sticky any more;
+    /// `NIL`: none is.
+    pub(crate) unpark_cursor: u32,
     next_vacant: Option<u32>,
 }
 
@@ -92,6 +95,7 @@ impl Consumer {
             members: Box::default(),
             holds: List::default(),
             parked: List::default(),
+            unpark_cursor: NIL,
             next_vacant: None,
         }
     }
@@ -129,6 +133,7 @@ impl PlainSlot for Consumer {
         out.bool(self.working);
         self.holds.write(out);
         self.parked.write(out);
+        out.u32(self.unpark_cursor);
         out.u8(self.members.len() as u8);
         for member in &self.members {
             out.name(&member.name);
@@ -151,6 +156,7 @@ impl PlainSlot for Consumer {
         consumer.working = reader.bool()?;
         consumer.holds = List::read(reader)?;
         consumer.parked = List::read(reader)?;
+        consumer.unpark_cursor = reader.u32()?;
         let count = reader.u8()?;
         let member =
             |_| Some(Member { name: reader.name()?.into(), queue: reader.u32()?, served: reader.u64()? });

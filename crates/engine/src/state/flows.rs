@@ -1,6 +1,6 @@
 //! What waits for what: the parents of messages, and the edges that lead from these to their children.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use super::chains::AllChains;
 use crate::options::{DependsMode, OnParentFailed};
@@ -15,6 +15,22 @@ pub(crate) enum End {
     Done,
     /// Dead, or gone without being done.
     Failed,
+}
+
+impl End {
+    /// Its byte in a snapshot; 0 is no end.
+    pub(crate) fn byte(end: Option<End>) -> u8 {
+        match end {
+            None => 0,
+            Some(End::Done) => 1,
+            Some(End::Failed) => 2,
+        }
+    }
+
+    /// The end with this byte.
+    pub(crate) fn of_byte(byte: u8) -> Option<Option<End>> {
+        [None, Some(End::Done), Some(End::Failed)].get(usize::from(byte)).copied()
+    }
 }
 
 /// What one message has to do with others, or a vacant slot.
@@ -132,7 +148,7 @@ pub(crate) struct Parent {
     pub(crate) tail: u32,
     /// The next edge that is to be told of its end; `NIL`: none.
     pub(crate) cursor: u32,
-    /// Whether its children are being told.
+    /// Whether telling its children is listed among the consequences.
     pub(crate) working: bool,
     next_vacant: Option<u32>,
 }
@@ -160,11 +176,7 @@ impl PlainSlot for Parent {
     fn write_used(&self, out: &mut Vec<u8>) {
         out.u64(self.sequence);
         [self.flow, self.head, self.tail, self.cursor].into_iter().for_each(|slot| out.u32(slot));
-        out.u8(match self.end {
-            None => 0,
-            Some(End::Done) => 1,
-            Some(End::Failed) => 2,
-        });
+        out.u8(End::byte(self.end));
         out.bool(self.working);
     }
 
@@ -175,7 +187,7 @@ impl PlainSlot for Parent {
             head: reader.u32()?,
             tail: reader.u32()?,
             cursor: reader.u32()?,
-            end: *[None, Some(End::Done), Some(End::Failed)].get(usize::from(reader.u8()?))?,
+            end: End::of_byte(reader.u8()?)?,
             working: reader.bool()?,
             next_vacant: None,
         })
@@ -245,10 +257,8 @@ pub(crate) struct Flows {
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
     pub(crate) chains: AllChains,
-    /// Parents that ended while a record was applied; empty after it.
-    pub(crate) ended: VecDeque<u32>,
-    /// Messages with parents that the send being applied has brought; empty after it.
-    pub(crate) sent: Vec<u32>,
+    /// How the messages ended that are gone and that the send being applied names once more by their unique keys.
+    pub(crate) gone: BTreeMap<u64, End>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,
     /// The place of the next step's payload among the blobs of that send.
@@ -256,12 +266,6 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Whether something is to be looked at before the record is done.
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        !self.ended.is_empty() || !self.sent.is_empty()
-    }
-
     /// A flow for a message that has none.
     pub(crate) fn add(&mut self) -> u32 {
         self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(NIL) })
@@ -281,6 +285,13 @@ impl Flows {
             self.forget_unused(known);
         }
         parent
+    }
+
+    /// A parent that is gone already, and how it ended.
+    pub(crate) fn enter_gone(&mut self, sequence: u64) -> u32 {
+        // What was looked for before and is not here went without being done.
+        let end = Some(self.gone.get(&sequence).copied().unwrap_or(End::Failed));
+        self.parents.insert(Parent { sequence, end, next_vacant: None, ..Parent::vacant(NIL) })
     }
 
     /// Lets a child, in its slot and with its flow, wait for a parent.
@@ -348,7 +359,7 @@ impl Flows {
         self.forget_unused(parent);
     }
 
-    /// A parent without children goes, unless work on it is listed.
+    /// A parent without children goes, unless telling them is listed.
     fn forget_unused(&mut self, slot: u32) {
         let parent = self.parents.get(slot);
         if parent.head != NIL || parent.working {

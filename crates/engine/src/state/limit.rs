@@ -31,7 +31,7 @@ pub(crate) struct Limit {
     pub(crate) deleted: bool,
     /// Slots of the queues that name it, in order. Derived.
     pub(crate) queues: Vec<u32>,
-    /// Whether it is listed among those to look at when the record has been applied, and whether a place was freed.
+    /// Whether it is listed among the consequences, and whether a place was freed.
     pub(crate) touched: bool,
     pub(crate) freed: bool,
     next_vacant: Option<u32>,
@@ -97,6 +97,8 @@ impl PlainSlot for Limit {
         out.u32(self.cursor);
         out.u32(self.keys);
         out.bool(self.deleted);
+        out.bool(self.touched);
+        out.bool(self.freed);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
@@ -111,6 +113,8 @@ impl PlainSlot for Limit {
         limit.cursor = reader.u32()?;
         limit.keys = reader.u32()?;
         limit.deleted = reader.bool()?;
+        limit.touched = reader.bool()?;
+        limit.freed = reader.bool()?;
         Some(limit)
     }
 }
@@ -130,29 +134,9 @@ pub(crate) struct AllLimits {
     pub(crate) lines: KeyLines,
     /// Times of limits and keys, in order. Derived.
     pub(crate) timers: BTreeSet<(u64, Timed)>,
-    /// Limits and keys to look at when the record has been applied; empty in between.
-    pub(crate) touched: Vec<Timed>,
 }
 
 impl AllLimits {
-    /// Lists a limit among those to look at when the record has been applied; `freed`: there may be room again.
-    #[inline]
-    pub(crate) fn touch(&mut self, slot: u32, freed: bool) {
-        let limit = self.slots.get_mut(slot);
-        limit.freed |= freed;
-        if !std::mem::replace(&mut limit.touched, true) {
-            self.touched.push(Timed::Limit(slot));
-        }
-    }
-
-    /// The same for a key.
-    #[inline]
-    pub(crate) fn touch_key(&mut self, slot: u32) {
-        if !std::mem::replace(&mut self.keys.slots.get_mut(slot).touched, true) {
-            self.touched.push(Timed::Key(slot));
-        }
-    }
-
     /// Sets the time of a limit or key anew; 0: none.
     #[inline]
     pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {

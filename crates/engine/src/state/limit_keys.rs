@@ -24,9 +24,7 @@ pub(crate) struct LimitKey {
     pub(crate) timer_us: u64,
     /// The first of its lines; `NIL`: it is kept for its arrival time.
     pub(crate) lines: u32,
-    /// Whether sliced work on it is listed.
-    pub(crate) working: bool,
-    /// Whether it is listed among those to look at when the record has been applied.
+    /// Whether it is listed among the consequences.
     pub(crate) touched: bool,
     next_vacant: Option<u32>,
 }
@@ -43,7 +41,6 @@ impl PlainSlot for LimitKey {
             version: 0,
             timer_us: 0,
             lines: NIL,
-            working: false,
             touched: false,
             next_vacant: Some(next),
         }
@@ -61,7 +58,7 @@ impl PlainSlot for LimitKey {
         out.u32(self.version);
         out.u64(self.timer_us);
         out.u32(self.lines);
-        out.bool(self.working);
+        out.bool(self.touched);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
@@ -73,8 +70,7 @@ impl PlainSlot for LimitKey {
             version: reader.u32()?,
             timer_us: reader.u64()?,
             lines: reader.u32()?,
-            working: reader.bool()?,
-            touched: false,
+            touched: reader.bool()?,
             next_vacant: None,
         })
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod chains;
 pub(crate) mod changed;
+pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
@@ -18,6 +19,7 @@ pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod ordering;
 pub(crate) mod origin;
+pub(crate) mod pending_sends;
 pub(crate) mod queue;
 pub(crate) mod redrive;
 pub(crate) mod results;

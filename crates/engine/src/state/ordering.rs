@@ -21,12 +21,14 @@ pub(crate) struct OrderingKey {
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
     pub(crate) active: u32,
-    /// Those that wait for it, in the order of sending, but for those in `returned`.
+    /// The queue's waiting generation of those that wait now. Those of earlier ones were purged, and are yet to be swept.
+    generation: u32,
+    /// Those of this generation that wait for it, in the order of sending, but for those in `returned`.
     waiting: List<PLACE>,
     /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held, moved or
-    /// redriven. Slots by sequence.
-    returned: BTreeMap<u64, u32>,
-    /// Whether sliced work on it is listed.
+    /// redriven. Slots by generation and sequence.
+    returned: BTreeMap<(u32, u64), u32>,
+    /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
     next_vacant: Option<u32>,
 }
@@ -40,6 +42,7 @@ impl PlainSlot for OrderingKey {
             key: Key::default(),
             messages: 0,
             active: NIL,
+            generation: 0,
             waiting: List::default(),
             returned: BTreeMap::new(),
             working: false,
@@ -56,10 +59,12 @@ impl PlainSlot for OrderingKey {
         self.key.write(out);
         out.u32(self.messages);
         out.u32(self.active);
+        out.u32(self.generation);
         self.waiting.write(out);
         out.bool(self.working);
         out.u32(self.returned.len() as u32);
-        for (sequence, slot) in &self.returned {
+        for ((generation, sequence), slot) in &self.returned {
+            out.u32(*generation);
             out.u64(*sequence);
             out.u32(*slot);
         }
@@ -71,13 +76,14 @@ impl PlainSlot for OrderingKey {
             key: Key::read(reader)?,
             messages: reader.u32()?,
             active: reader.u32()?,
+            generation: reader.u32()?,
             waiting: List::read(reader)?,
             returned: BTreeMap::new(),
             working: reader.bool()?,
             next_vacant: None,
         };
         for _ in 0..reader.u32()? {
-            key.returned.insert(reader.u64()?, reader.u32()?);
+            key.returned.insert((reader.u32()?, reader.u64()?), reader.u32()?);
         }
         Some(key)
     }
@@ -99,42 +105,63 @@ impl OrderingKey {
         self.messages
     }
 
-    /// Whether none waits.
-    pub(crate) fn is_free(&self) -> bool {
-        self.waiting.is_empty() && self.returned.is_empty()
+    /// Whether this is the generation of those that wait.
+    pub(crate) fn is_of(&self, generation: u32) -> bool {
+        self.generation == generation
     }
 
-    /// One more waits, at its place in the order of sending.
+    /// After a purge nobody waits: those that did are found by their queue alone.
+    pub(crate) fn refresh(&mut self, generation: u32) {
+        if self.generation != generation {
+            self.generation = generation;
+            self.waiting = List::default();
+        }
+    }
+
+    /// Whether none of its generation waits.
+    pub(crate) fn is_free(&self) -> bool {
+        self.waiting.is_empty() && self.first_returned().is_none()
+    }
+
+    /// One more of its generation waits, at its place in the order of sending.
     pub(crate) fn wait(&mut self, messages: &mut Messages, slot: u32) {
         let sequence = messages.get(slot).sequence;
         let last = self.waiting.tail;
         if last == NIL || messages.get(last).sequence < sequence {
             self.waiting.push_back(messages, slot);
         } else {
-            self.returned.insert(sequence, slot);
+            self.returned.insert((self.generation, sequence), slot);
         }
     }
 
-    /// One waits no more.
+    /// One, of whichever generation, waits no more.
     pub(crate) fn stop_waiting(&mut self, messages: &mut Messages, slot: u32) {
-        let sequence = messages.get(slot).sequence;
-        if self.returned.remove(&sequence).is_none() {
+        let message = messages.get(slot);
+        let (generation, sequence) = (message.generation, message.sequence);
+        if self.returned.remove(&(generation, sequence)).is_none() && self.generation == generation {
             self.waiting.unlink(messages, slot);
         }
     }
 
-    /// The one that was sent first of those that wait; `NIL`: none does.
+    fn first_returned(&self) -> Option<(u64, u32)> {
+        let of_generation = (self.generation, 0)..=(self.generation, u64::MAX);
+        self.returned.range(of_generation).next().map(|((_, sequence), slot)| (*sequence, *slot))
+    }
+
+    /// The one that was sent first of those of its generation that wait; `NIL`: none does.
     pub(crate) fn first(&self, messages: &Messages) -> u32 {
         let head = self.waiting.head;
-        match self.returned.first_key_value() {
-            Some((sequence, slot)) if head == NIL || *sequence < messages.get(head).sequence => *slot,
+        match self.first_returned() {
+            Some((sequence, slot)) if head == NIL || sequence < messages.get(head).sequence => slot,
             _ => head,
         }
     }
 
-    /// All that wait, in no order that means anything.
+    /// All of its generation that wait, in no order that means anything.
     pub(crate) fn all_waiting(&self, messages: &Messages) -> impl Iterator<Item = u32> {
-        self.waiting.iter(messages).chain(self.returned.values().copied())
+        let of_generation = (self.generation, 0)..=(self.generation, u64::MAX);
+        let returned = self.returned.range(of_generation).map(|(_, slot)| *slot);
+        self.waiting.iter(messages).chain(returned)
     }
 }
 
@@ -163,14 +190,14 @@ impl OrderingKeys {
         slot
     }
 
-    /// One message fewer has it; the last one takes the key with it, unless work on it is listed.
+    /// One message fewer has it; the last one takes the key with it, unless it is listed among the consequences.
     pub(crate) fn leave(&mut self, slot: u32) {
         let key = self.slots.get_mut(slot);
         key.messages -= 1;
         self.forget_unused(slot);
     }
 
-    /// Sliced work on it has ended.
+    /// It is listed among the consequences no more.
     pub(crate) fn end_work(&mut self, slot: u32) {
         self.slots.get_mut(slot).working = false;
         self.forget_unused(slot);

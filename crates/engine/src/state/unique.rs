@@ -1,5 +1,6 @@
 //! Unique keys: which message of a queue has a key, or had it in a window that goes on.
 
+use super::flows::End;
 use super::key::Key;
 use super::list::{Link, Linked, UNLINKED};
 use super::message::PLACE;
@@ -24,6 +25,8 @@ pub(crate) struct UniqueKey {
     pub(crate) first: u64,
     /// What frees it.
     pub(crate) until: UniqueUntil,
+    /// How that message ended, if nobody has the key.
+    pub(crate) end: End,
     /// When it is free in any case, in microseconds since the Unix epoch.
     pub(crate) ends_us: u64,
     /// Whether it counts although no message has it: then it waits in the wheel for its end.
@@ -44,6 +47,7 @@ impl PlainSlot for UniqueKey {
             holder: NIL,
             first: 0,
             until: UniqueUntil::Gone,
+            end: End::Failed,
             ends_us: 0,
             lingers: false,
             link: UNLINKED,
@@ -63,6 +67,7 @@ impl PlainSlot for UniqueKey {
         out.u32(self.holder);
         out.u64(self.first);
         out.bool(self.until == UniqueUntil::Window);
+        out.u8(End::byte(Some(self.end)));
         out.u64(self.ends_us);
         out.bool(self.lingers);
         out.u32(self.link.prev);
@@ -78,6 +83,7 @@ impl PlainSlot for UniqueKey {
             holder: reader.u32()?,
             first: reader.u64()?,
             until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
+            end: End::of_byte(reader.u8()?)??,
             ends_us: reader.u64()?,
             lingers: reader.bool()?,
             link: Link { prev: reader.u32()?, next: reader.u32()? },
@@ -176,11 +182,11 @@ impl UniqueKeys {
         (key.until, key.ends_us) = (until, ends_us);
     }
 
-    /// The message that had a key has left. If the key counts to the end of its window it lingers; of more than `most` that
+    /// The message that had a key has ended. If the key counts to the end of its window it lingers; of more than `most` that
     /// do, one that would end next is free before its time.
-    pub(crate) fn give_back(&mut self, slot: u32, now_us: u64, most: u32) {
+    pub(crate) fn give_back(&mut self, slot: u32, end: End, now_us: u64, most: u32) {
         let key = self.slots.get_mut(slot);
-        key.holder = NIL;
+        (key.holder, key.end) = (NIL, end);
         if key.until == UniqueUntil::Gone || key.ends_us <= now_us {
             return self.forget_unused(slot);
         }
@@ -250,7 +256,7 @@ mod tests {
         for n in 0..100u64 {
             let slot = keys.enter(1, &n.to_le_bytes());
             keys.take(slot, 7, n + 1, UniqueUntil::Window, 1_000_000 + (n ^ 5) * 5_000_000);
-            keys.give_back(slot, 0, 10);
+            keys.give_back(slot, End::Done, 0, 10);
             keys.leave(slot);
             keys.recount().unwrap();
         }
@@ -271,7 +277,7 @@ mod tests {
         let mut keys = UniqueKeys::default();
         let slot = keys.enter(1, b"k");
         keys.take(slot, 7, 1, UniqueUntil::Gone, 1_000);
-        keys.give_back(slot, 5, 10);
+        keys.give_back(slot, End::Done, 5, 10);
         assert_eq!(keys.slots.get(slot).holder, NIL);
         keys.leave(slot);
         assert_eq!(keys.slots.used(), 0);

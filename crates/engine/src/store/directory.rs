@@ -74,8 +74,9 @@ impl Directory {
             None => self.add_page(key),
         };
         let page = self.pages.get_mut(page);
-        debug_assert_eq!(page.slots[(number % PAGE) as usize], NIL);
-        page.slots[(number % PAGE) as usize] = slot;
+        let place = &mut page.slots[(number % PAGE) as usize];
+        assert!(*place == NIL, "the number {number} is given twice");
+        *place = slot;
         page.used += 1;
     }
 

@@ -10,23 +10,37 @@ use crate::settings::Placement;
 use crate::state::consumers::Turn;
 
 impl Engine {
-    /// Gives what is ready to those that have credit, as much as one record may.
+    /// Gives what is ready to those that have credit, as much as one record may, and does what follows from that within `budget`.
     #[cold]
-    pub(in crate::engine) fn deliver_all(&mut self, out: &mut Outcome) {
-        let mut budget = SLICE_ITEMS.saturating_sub(out.pushed.len());
-        self.deliver_credited(&mut budget, out);
+    pub(in crate::engine) fn deliver_all(&mut self, budget: &mut usize, out: &mut Outcome) {
+        let mut deliveries = SLICE_ITEMS.saturating_sub(out.pushed.len());
+        let mut ready = 0;
+        loop {
+            self.deliver_credited(&mut deliveries, out);
+            self.deliver_woken(&mut deliveries, out);
+            self.deliver_ready(&mut ready, &mut deliveries, out);
+            if self.consequences.is_empty() || *budget == 0 {
+                return;
+            }
+            self.settle_consequences(budget, out);
+        }
+    }
+
+    fn deliver_woken(&mut self, budget: &mut usize, out: &mut Outcome) {
         let mut at = 0;
         while let Some(&slot) = self.consumers.woken.get(at) {
             at += 1;
-            self.deliver_or_list(slot, &mut budget, out);
+            self.deliver_or_list(slot, budget, out);
         }
         self.consumers.woken.clear();
-        let mut at = 0;
-        // What is given may make room for others: they come behind.
-        while let Some(&queue) = out.ready.get(at) {
-            at += 1;
+    }
+
+    /// Goes through the queues in which messages became ready, from the first on that was not seen.
+    fn deliver_ready(&mut self, seen: &mut usize, budget: &mut usize, out: &mut Outcome) {
+        while let Some(&queue) = out.ready.get(*seen) {
+            *seen += 1;
             if let Some(slot) = self.queue_slot(queue) {
-                self.deliver_or_list(slot, &mut budget, out);
+                self.deliver_or_list(slot, budget, out);
             }
         }
     }
@@ -78,8 +92,6 @@ impl Engine {
             }
             if out.deliveries.len() > before {
                 self.push(queue_slot, turn, out);
-            } else if !self.queue_limits.touched.is_empty() {
-                self.look_at_touched(out);
             }
         }
         true

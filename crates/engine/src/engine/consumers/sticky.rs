@@ -6,11 +6,12 @@
 //! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
 
 use crate::engine::Engine;
+use crate::engine::sweep::Work;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::settings::Placement;
 use crate::state::consumers::{Standing, Turn};
-use crate::state::message::BlockedBy;
+use crate::state::message::{BlockedBy, PLACE};
 use crate::state::sticky::sticky_hash;
 use crate::store::NIL;
 
@@ -76,8 +77,13 @@ impl Engine {
 
     /// Takes a parked message off the list that it waits on.
     pub(in crate::engine) fn leave_parked(&mut self, slot: u32) {
-        let consumer = self.messages.get(slot).token as u32;
-        self.consumers.slots.get_mut(consumer).parked.unlink(&mut self.messages, slot);
+        let message = self.messages.get(slot);
+        let (consumer, before) = (message.token as u32, message.links[PLACE].prev);
+        let consumer = self.consumers.slots.get_mut(consumer);
+        if consumer.unpark_cursor == slot {
+            consumer.unpark_cursor = before;
+        }
+        consumer.parked.unlink(&mut self.messages, slot);
     }
 
     /// Lets a parked message go on, before all others of its line.
@@ -111,6 +117,43 @@ impl Engine {
         }
     }
 
+    /// The placement of a queue was set: what is parked there with its consumers goes on, unless it is sticky still.
+    pub(in crate::engine) fn unpark_queue(&mut self, queue_slot: u32) {
+        if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
+            return;
+        }
+        let consumers: Vec<u32> =
+            self.queues.get(queue_slot).consumers.iter().map(|(consumer, _)| *consumer).collect();
+        for slot in consumers {
+            let consumer = self.consumers.slots.get_mut(slot);
+            consumer.unpark_cursor = consumer.parked.tail;
+            if consumer.unpark_cursor != NIL && !std::mem::replace(&mut consumer.working, true) {
+                self.list_work(Work::Consumer(slot));
+            }
+        }
+    }
+
+    /// Lets what is parked in queues that are not sticky go on, what came last first, so that what came first stands first. True
+    /// when nothing is left to do.
+    fn unpark_moved(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+        loop {
+            let slot = self.consumers.slots.get(consumer).unpark_cursor;
+            if slot == NIL {
+                return true;
+            }
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            let message = self.messages.get(slot);
+            let sticky = self.queues.get(message.queue).settings.placement == Placement::Sticky;
+            self.consumers.slots.get_mut(consumer).unpark_cursor = message.links[PLACE].prev;
+            if !sticky {
+                self.unpark(slot, out);
+            }
+        }
+    }
+
     /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
     /// stands first. True when nothing is left.
     pub(super) fn unpark_all(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
@@ -134,7 +177,7 @@ impl Engine {
 
     /// Goes on giving what is parked, as sliced work. True when nothing is left to do.
     pub(super) fn end_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let done = self.deliver_parked(consumer, budget, out);
+        let done = self.unpark_moved(consumer, budget, out) && self.deliver_parked(consumer, budget, out);
         if done {
             self.consumers.slots.get_mut(consumer).working = false;
         }

@@ -99,7 +99,7 @@ impl Engine {
         }
         let key = known.of;
         if key != NIL {
-            self.queue_limits.touch_key(key);
+            self.touch_limit_key(key);
         }
     }
 
@@ -137,7 +137,7 @@ impl Engine {
         known.ready -= 1;
         let key = known.of;
         if key != NIL && known.waiting_count > 0 {
-            self.queue_limits.touch_key(key);
+            self.touch_limit_key(key);
         }
     }
 
@@ -175,12 +175,12 @@ impl Engine {
         }
     }
 
-    /// Has a limit looked at when the record has been applied, unless nothing would come of it: there is room, and it waits
+    /// Has a limit looked at, as a consequence, unless nothing would come of it: there is room, and it waits
     /// for no time.
     fn touch_used_up(&mut self, slot: u32) {
         let limit = self.queue_limits.slots.get(slot);
         if limit.timer_us != 0 || !limit.has_room(self.now_us) {
-            self.queue_limits.touch(slot, false);
+            self.touch_limit(slot, false);
         }
     }
 
@@ -193,7 +193,7 @@ impl Engine {
                 return;
             }
         }
-        self.queue_limits.touch_key(key);
+        self.touch_limit_key(key);
     }
 
     /// A leased message of a queue that is not deleted is no longer.
@@ -203,7 +203,7 @@ impl Engine {
             let limit = self.queue_limits.slots.get_mut(slot);
             limit.in_flight -= 1;
             if limit.rules.in_flight.is_some() {
-                self.queue_limits.touch(slot, true);
+                self.touch_limit(slot, true);
             }
         }
     }

@@ -69,7 +69,7 @@ impl Engine {
         } else {
             self.queue_limits.lines.slots.get_mut(next).prev = line;
         }
-        self.queue_limits.touch_key(key);
+        self.touch_limit_key(key);
     }
 
     fn unbind_line(&mut self, line: u32) {
@@ -91,7 +91,7 @@ impl Engine {
             of.lines = next;
             self.queue_limits.keys.idle += u32::from(next == NIL);
         }
-        self.queue_limits.touch_key(key);
+        self.touch_limit_key(key);
     }
 
     /// A message with a limit key is gone: the last one takes the line with it.
@@ -106,9 +106,7 @@ impl Engine {
 
     /// Lets go on what may of a key, and sets its time. False when the budget was used up before.
     pub(super) fn look_at_key(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let known = self.queue_limits.keys.slots.get_mut(key);
-        known.touched = false;
-        if known.lines == NIL {
+        if self.queue_limits.keys.slots.get(key).lines == NIL {
             self.keep_or_forget_key(key);
             return true;
         }
@@ -126,7 +124,7 @@ impl Engine {
         let limit = self.queue_limits.slots.get(slot);
         let until_us = self.key_arrival(key).div_ceil(1_000);
         let keep = limit.rules.rate_per_key.is_some() && !limit.deleted && until_us > self.now_us;
-        if known.working || (keep && self.queue_limits.keys.idle <= IDLE_LIMIT_KEYS_MAX) {
+        if known.touched || (keep && self.queue_limits.keys.idle <= IDLE_LIMIT_KEYS_MAX) {
             return self.queue_limits.set_timer(Timed::Key(key), if keep { until_us } else { 0 });
         }
         self.queue_limits.set_timer(Timed::Key(key), 0);
@@ -134,7 +132,7 @@ impl Engine {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.keys -= 1;
         if limit.deleted {
-            self.queue_limits.touch(slot, false);
+            self.touch_limit(slot, false);
         }
     }
 

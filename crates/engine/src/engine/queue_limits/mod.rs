@@ -21,6 +21,3 @@ mod keys;
 mod set;
 mod view;
 mod wake;
-
-/// Messages that are let go at once when a record has been applied; of more, work in slices.
-const ADMIT_AT_ONCE: usize = 1_000;

@@ -45,7 +45,7 @@ impl Engine {
         if let Some(rate) = rules.rate {
             limit.arrival_ns = rate.take_over(limit.arrival_ns, self.now_us);
         }
-        self.queue_limits.touch(slot, true);
+        self.touch_limit(slot, true);
         if self.queue_limits.slots.get(slot).keys > 0 {
             self.look_at_keys_of(slot, out);
         }
@@ -90,7 +90,7 @@ impl Engine {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.deleted = true;
         self.namespaces.get_mut(limit.namespace).limits.remove(&limit.name);
-        self.queue_limits.touch(slot, false);
+        self.touch_limit(slot, false);
     }
 
     /// A namespace that is deleted, without queues: its limits go.
@@ -108,15 +108,17 @@ impl Engine {
         false
     }
 
-    /// Refuses a limit that a queue cannot take.
+    /// Refuses a limit that a queue, which need not be there yet, cannot take.
     pub(in crate::engine) fn check_limit(
         &self,
         namespace_slot: u32,
+        queue_slot: Option<u32>,
         patch: &QueuePatch,
     ) -> Result<(), Error> {
         let Some(name) = patch.limit.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
         let slot = limit_of(self.namespaces.get(namespace_slot), name)?;
-        if self.queue_limits.slots.get(slot).queues.len() >= LIMIT_QUEUES_MAX {
+        let follows = queue_slot.is_some_and(|queue| self.queues.get(queue).limit == slot);
+        if !follows && self.queue_limits.slots.get(slot).queues.len() >= LIMIT_QUEUES_MAX {
             return Err(Error::LimitExceeded { what: "queues of one limit", limit: LIMIT_QUEUES_MAX as u64 });
         }
         Ok(())
@@ -153,7 +155,7 @@ impl Engine {
         limit.in_flight += queue.counters.states[State::Leased as usize];
         let at = limit.queues.partition_point(|&other| other < queue_slot);
         limit.queues.insert(at, queue_slot);
-        self.queue_limits.touch(slot, true);
+        self.touch_limit(slot, true);
     }
 
     /// A queue leaves its limit with what is in flight.
@@ -166,6 +168,6 @@ impl Engine {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.in_flight -= queue.counters.states[State::Leased as usize];
         limit.queues.retain(|&other| other != queue_slot);
-        self.queue_limits.touch(slot, true);
+        self.touch_limit(slot, true);
     }
 }

@@ -1,39 +1,43 @@
 //! What goes on when places were freed, times have come, or rules have changed.
 
-use super::ADMIT_AT_ONCE;
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::id::QueueId;
 use crate::outcome::Outcome;
+use crate::state::consequences::Consequence;
 use crate::state::limit::Timed;
 use crate::store::NIL;
 use crate::store::slab::Slot as _;
 
 impl Engine {
-    /// Looks at the limits and keys that something has happened to.
-    #[inline(never)]
-    pub(in crate::engine) fn look_at_touched(&mut self, out: &mut Outcome) {
-        let mut budget = ADMIT_AT_ONCE;
-        // What is looked at may touch others: they come behind.
-        let mut at = 0;
-        while let Some(&timed) = self.queue_limits.touched.get(at) {
-            at += 1;
-            self.look_at_timed(timed, &mut budget, out);
+    /// Lists a limit that something has happened to; `freed`: there may be room again.
+    #[inline]
+    pub(in crate::engine) fn touch_limit(&mut self, slot: u32, freed: bool) {
+        let limit = self.queue_limits.slots.get_mut(slot);
+        limit.freed |= freed;
+        if !std::mem::replace(&mut limit.touched, true) {
+            self.list(Consequence::Limit(slot));
         }
-        self.queue_limits.touched.clear();
     }
 
-    fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
+    /// The same for a limit key.
+    #[inline]
+    pub(in crate::engine) fn touch_limit_key(&mut self, key: u32) {
+        let known = self.queue_limits.keys.slots.get_mut(key);
+        if !std::mem::replace(&mut known.touched, true) {
+            self.list(Consequence::LimitKey(key));
+        }
+    }
+
+    /// Looks at a limit or key; a key that is not done with is listed again.
+    pub(in crate::engine) fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
         match timed {
-            Timed::Limit(slot) => self.look_at_limit(slot, out),
+            Timed::Limit(slot) => {
+                *budget = budget.saturating_sub(1);
+                self.look_at_limit(slot, out);
+            }
             Timed::Key(key) => {
-                // It may have been forgotten since.
-                let known = self.queue_limits.keys.slots.get(key);
-                if known.next_vacant().is_none() && !self.look_at_key(key, budget, out) {
-                    let known = self.queue_limits.keys.slots.get_mut(key);
-                    if !std::mem::replace(&mut known.working, true) {
-                        self.list_work(Work::LimitKey(key));
-                    }
+                if !self.look_at_key(key, budget, out) {
+                    self.touch_limit_key(key);
                 }
             }
         }
@@ -41,15 +45,11 @@ impl Engine {
 
     /// Wakes the queues of a limit which has room again, or sets the time at which it has.
     fn look_at_limit(&mut self, slot: u32, out: &mut Outcome) {
-        if self.queue_limits.slots.get(slot).next_vacant().is_some() {
-            return;
-        }
         let limit = self.queue_limits.slots.get_mut(slot);
-        limit.touched = false;
         // Its time may have come before its timer fires.
         let freed = std::mem::take(&mut limit.freed) || limit.timer_us != 0;
         if limit.deleted {
-            if limit.keys == 0 && limit.cursor == NIL {
+            if limit.keys == 0 && limit.cursor == NIL && !limit.touched {
                 self.queue_limits.slots.remove(slot);
             }
             return;
@@ -91,22 +91,6 @@ impl Engine {
         }
     }
 
-    /// True when nothing is left to do.
-    pub(in crate::engine) fn work_on_limit_key(
-        &mut self,
-        key: u32,
-        budget: &mut usize,
-        out: &mut Outcome,
-    ) -> bool {
-        let known = self.queue_limits.keys.slots.get_mut(key);
-        known.working = false;
-        if self.look_at_key(key, budget, out) {
-            return true;
-        }
-        self.queue_limits.keys.slots.get_mut(key).working = true;
-        false
-    }
-
     /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left to do.
     pub(in crate::engine) fn work_on_limit(
         &mut self,
@@ -119,7 +103,7 @@ impl Engine {
             let cursor = self.queue_limits.slots.get(slot).cursor;
             if cursor >= self.queue_limits.keys.slots.slots() {
                 self.queue_limits.slots.get_mut(slot).cursor = NIL;
-                self.queue_limits.touch(slot, false);
+                self.touch_limit(slot, false);
                 return true;
             }
             let known = self.queue_limits.keys.slots.get(cursor);

@@ -45,7 +45,8 @@ impl Engine {
                 parked += 1;
             }
             waiting += parked;
-            if parked > 0 && consumer.has_credit() && !consumer.working {
+            let unparks = consumer.unpark_cursor != NIL && !consumer.working;
+            if unparks || (parked > 0 && consumer.has_credit() && !consumer.working) {
                 return Err(format!("consumer {} has credit, and messages wait for it", consumer.number));
             }
             let idle = consumer.standing != Standing::Attached && count == 0 && !consumer.working;

@@ -9,7 +9,6 @@ use crate::store::NIL;
 
 impl Engine {
     pub(super) fn recount_limits(&self) -> Result<(), String> {
-        agree("limits to look at", self.queue_limits.touched.len() as u64, 0)?;
         for (slot, limit) in self.queue_limits.slots.iter() {
             let what = |field: &str| format!("limit {:?}: {field}", limit.name);
             let queues = || self.queues.iter().filter(move |(_, queue)| queue.limit == slot);
@@ -23,7 +22,7 @@ impl Engine {
             agree(&what("keys"), keys as u64, u64::from(limit.keys))?;
             let by_rate = limit.rules.rate.filter(|rate| rate.allowed(limit.arrival_ns, self.now_us) == 0);
             let waits = queues().any(|(_, queue)| queue.ready.occupied != 0);
-            if by_rate.is_some() && waits && limit.timer_us == 0 {
+            if by_rate.is_some() && waits && limit.timer_us == 0 && !limit.touched {
                 return Err(what("it is used up, messages wait, and no time is set"));
             }
         }
@@ -88,7 +87,7 @@ impl Engine {
                 let queue = self.queues.get(line.queue);
                 let fresh = line.generation == queue.waiting_generation && queue.limit == key.limit;
                 let (room, room_at_all) = (self.key_has_room(slot, line.ready), self.key_has_room(slot, 0));
-                if fresh && line.waiting_count > 0 && line.ready == 0 && !key.working {
+                if fresh && line.waiting_count > 0 && line.ready == 0 && !key.touched {
                     let look_comes = self.queue_limits.slots.get(key.limit).cursor <= slot;
                     let by_time = rules.rate_per_key.is_some() && key.timer_us != 0;
                     let in_flight = rules.in_flight_per_key.is_some_and(|most| key.in_flight >= most);

@@ -1,0 +1,142 @@
+//! The one loop in which consequences are done.
+//!
+//! A transition changes one message and lists what follows from it; it never calls the consequence of another. At the end of
+//! each record the loop takes the consequences in order, up to a budget. What is left is part of the state, and goes on with the
+//! next record, or with a tick that is due at once.
+
+use super::Engine;
+use crate::event::Watched;
+use crate::id::MessageId;
+use crate::limits::SLICE_ITEMS;
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::state::consequences::Consequence;
+use crate::state::limit::Timed;
+
+/// What a consequence may use at a time before the next has its turn.
+const TURN: usize = 64;
+/// What a pending send costs, in messages that are merely changed.
+const SEND_COST: usize = 8;
+/// What one consequence costs on average, with all that follows from it: a record may do as much for each that it lists, so that
+/// what is left never grows for ever.
+const COST_PER_CONSEQUENCE: usize = 2 * SEND_COST;
+
+impl Engine {
+    /// Lists a consequence.
+    pub(super) fn list(&mut self, consequence: Consequence) {
+        self.consequences.push_back(consequence);
+    }
+
+    /// At the end of a record: does what follows from it, and from what follows, and tells those who watch.
+    #[inline(never)]
+    pub(super) fn follow_up(&mut self, out: &mut Outcome) {
+        let new = self.consequences.len().saturating_sub(self.backlog);
+        let mut budget = SLICE_ITEMS.max(COST_PER_CONSEQUENCE * new);
+        self.settle_consequences(&mut budget, out);
+        if self.consumers.totals.attached > 0 {
+            self.deliver_all(&mut budget, out);
+        }
+        self.backlog = self.consequences.len();
+        if self.watched.has(Watched::EVENTS) {
+            self.tell_deliveries(out);
+        }
+    }
+
+    /// Does consequences, and what follows from them, until none or nothing of the budget is left.
+    #[inline]
+    pub(super) fn settle_consequences(&mut self, budget: &mut usize, out: &mut Outcome) {
+        if !self.consequences.is_empty() {
+            self.settle_listed(budget, out);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_listed(&mut self, budget: &mut usize, out: &mut Outcome) {
+        while *budget > 0
+            && let Some(consequence) = self.consequences.pop_front()
+        {
+            let given = TURN.min(*budget);
+            let mut left = given;
+            if !self.settle_consequence(consequence, &mut left, out) {
+                self.consequences.push_back(consequence);
+            }
+            *budget = budget.saturating_sub((given - left).max(1));
+        }
+    }
+
+    /// Does one; false when the budget was used up before, and it has to have another turn.
+    fn settle_consequence(&mut self, next: Consequence, budget: &mut usize, out: &mut Outcome) -> bool {
+        match next {
+            Consequence::End(id) => self.end_if_over(id, out),
+            Consequence::Judge(id) => {
+                if let Some(slot) = self.find_message(id) {
+                    self.judge(slot, out);
+                }
+            }
+            Consequence::TellChildren(parent) => return self.tell_children(parent, budget, out),
+            Consequence::Activate(key) => return self.activate_listed(key, budget, out),
+            Consequence::Send(pending) => {
+                *budget = budget.saturating_sub(SEND_COST);
+                self.send_pending(pending, out);
+            }
+            Consequence::Limit(slot) => {
+                self.queue_limits.slots.get_mut(slot).touched = false;
+                self.look_at_timed(Timed::Limit(slot), budget, out);
+            }
+            Consequence::LimitKey(key) => {
+                self.queue_limits.keys.slots.get_mut(key).touched = false;
+                self.look_at_timed(Timed::Key(key), budget, out);
+            }
+            Consequence::Trim { queue, sent } => self.make_room(queue, sent, budget, out),
+        }
+        true
+    }
+
+    /// A message that waits, and may be delivered from `time_us` on, ends if it is over by then, as a consequence.
+    pub(super) fn check_end(&mut self, slot: u32, time_us: u64) {
+        if self.is_over(slot, time_us) {
+            self.list_end(slot);
+        }
+    }
+
+    /// A message that is over ends, as a consequence.
+    #[cold]
+    pub(super) fn list_end(&mut self, slot: u32) {
+        let id = self.id_of_slot(slot);
+        self.list(Consequence::End(id));
+    }
+
+    fn end_if_over(&mut self, id: MessageId, out: &mut Outcome) {
+        let Some(slot) = self.find_message(id) else { return };
+        let message = self.messages.get(slot);
+        let time_us = match message.state {
+            Some(State::Delayed | State::Blocked) => message.time_us,
+            Some(State::Held) => self.due_of_held(slot),
+            Some(State::Ready) => 0,
+            Some(State::Leased | State::Dead | State::Done) | None => return,
+        };
+        if self.is_over(slot, time_us) {
+            self.end_waiting_in_line(slot, out);
+        }
+    }
+
+    /// Compares the marks of what is listed with the list.
+    pub(super) fn recount_consequences(&self) -> Result<(), String> {
+        let listed = |consequence| self.consequences.contains(&consequence);
+        let marked =
+            self.flows.parents.iter().map(|(slot, parent)| (Consequence::TellChildren(slot), parent.working));
+        let keys = self.ordering.slots.iter().map(|(slot, key)| (Consequence::Activate(slot), key.working));
+        let limits =
+            self.queue_limits.slots.iter().map(|(slot, limit)| (Consequence::Limit(slot), limit.touched));
+        let limit_keys = self.queue_limits.keys.slots.iter();
+        let limit_keys = limit_keys.map(|(slot, key)| (Consequence::LimitKey(slot), key.touched));
+        let sends = self.pending_sends.iter().map(|(slot, _)| (Consequence::Send(slot), true));
+        let mut all = marked.chain(keys).chain(limits).chain(limit_keys).chain(sends);
+        match all.find(|(consequence, mark)| listed(*consequence) != *mark) {
+            Some((consequence, mark)) => {
+                Err(format!("{consequence:?} is marked {mark}, and listed otherwise"))
+            }
+            None => Ok(()),
+        }
+    }
+}

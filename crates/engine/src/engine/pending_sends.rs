@@ -1,0 +1,100 @@
+//! What is sent after the end of a message that nothing holds back: the reply to an ack, and the step for a failure.
+//!
+//! The message has ended and left its place before, so that what follows it may have that place.
+
+use super::Engine;
+use super::own_sends::{Beside, OwnSend};
+use crate::id::{BlobRef, QueueId};
+use crate::outcome::Outcome;
+use crate::state::chains::Chain;
+use crate::state::consequences::Consequence;
+use crate::state::message::Reason;
+use crate::state::origin::Origin;
+use crate::state::pending_sends::{PendingSend, What};
+
+impl Engine {
+    /// Lists what is to be sent.
+    pub(super) fn list_send(&mut self, pending: PendingSend) {
+        let slot = self.pending_sends.insert(pending);
+        self.list(Consequence::Send(slot));
+    }
+
+    /// Takes what stands for a message's failure out of its chain, if anything does. List it when the message has left its place.
+    #[inline]
+    pub(super) fn take_failure(&mut self, slot: u32, reason: Reason) -> Option<PendingSend> {
+        let flow = self.flow_of(slot)?;
+        self.take_failure_of(slot, flow, reason)
+    }
+
+    #[cold]
+    fn take_failure_of(&mut self, slot: u32, flow: u32, reason: Reason) -> Option<PendingSend> {
+        let chain = self.take_steps(flow, |chain| !chain.on_failure.is_empty())?;
+        let message = self.messages.get(slot);
+        let queue = self.queues.get(message.queue);
+        let origin = Origin::new(queue.name.clone(), reason, self.now_us);
+        let (from, content) = (queue.number, message.blob());
+        let own_payload = chain.failure().is_some_and(|(step, ..)| step.own_payload);
+        let blob = if own_payload { BlobRef::EMPTY } else { content };
+        self.share_blob(blob);
+        let correlation_id = self.correlation_id_of(slot);
+        let what = What::Failure(chain, origin);
+        Some(PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, what))
+    }
+
+    /// Sends what is listed. One that is refused is counted, and a dead letter that is still there has its chain again.
+    pub(super) fn send_pending(&mut self, slot: u32, out: &mut Outcome) {
+        let pending = self.pending_sends.remove(slot);
+        let (sent, chain) = match &pending.what {
+            What::Reply(to) => {
+                let send = OwnSend::plain(to, pending.blob, &pending.correlation_id);
+                (self.send_of_engine(pending.follows.namespace, &send, None, out).is_ok(), None)
+            }
+            What::Failure(chain, origin) => {
+                (self.send_failure(&pending, chain, origin.clone(), out), Some(chain))
+            }
+        };
+        if sent {
+            return;
+        }
+        self.count_lost(pending.from);
+        self.release_blob(pending.blob, out);
+        if let Some(chain) = chain
+            && !self.give_back_steps(&pending, chain)
+        {
+            chain.blobs().for_each(|blob| self.release_blob(blob, out));
+        }
+    }
+
+    fn send_failure(
+        &mut self,
+        pending: &PendingSend,
+        chain: &Chain,
+        origin: Origin,
+        out: &mut Outcome,
+    ) -> bool {
+        let Some((step, own, rest)) = chain.failure() else { return false };
+        let blob = own.unwrap_or(pending.blob);
+        let send =
+            OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &pending.correlation_id };
+        let beside = Beside { chain: rest, origin: Some(origin) };
+        let sent = self.send_of_engine(pending.follows.namespace, &send, Some(beside), out).is_ok();
+        if sent {
+            chain.blobs().filter(|blob| own != Some(*blob)).for_each(|blob| self.release_blob(blob, out));
+        }
+        sent
+    }
+
+    fn count_lost(&mut self, from: u32) {
+        self.totals.replies_lost += 1;
+        if let Some(queue) = self.queue_slot(QueueId(from)) {
+            self.queues.get_mut(queue).counters.replies_lost += 1;
+        }
+    }
+
+    /// A message whose failure could not be sent carries its steps again, if it is still in the queue that it failed in.
+    fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain) -> bool {
+        let Some(slot) = self.find_message(pending.follows) else { return false };
+        let queue = self.queues.get(self.messages.get(slot).queue).number;
+        queue == pending.from && self.restore_steps(slot, chain)
+    }
+}

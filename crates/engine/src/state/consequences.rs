@@ -1,0 +1,75 @@
+//! Consequences: what follows from a transition and is still to be done, in order.
+//!
+//! A consequence names what it concerns, and looks again at whether it still holds when its turn comes. What lies in a slot that
+//! may be given to something else is listed at most once, by a flag of its own that keeps the slot.
+
+use std::collections::VecDeque;
+
+use crate::id::{MessageId, NamespaceId};
+use crate::wire::{Put, Reader};
+
+/// One step that follows from a transition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Consequence {
+    /// A message that waits past its end ends.
+    End(MessageId),
+    /// A message goes on, is held or is cancelled, as the ends of its parents say.
+    Judge(MessageId),
+    /// The children of a parent, by slot, are told of its end.
+    TellChildren(u32),
+    /// The next message of an ordering key, by slot, goes on.
+    Activate(u32),
+    /// A pending send, by slot, is sent.
+    Send(u32),
+    /// The queues of a limit, by slot, are woken if it has room.
+    Limit(u32),
+    /// Messages that wait for a limit key, by slot, go on if it has room.
+    LimitKey(u32),
+    /// A queue, by slot, that was sent so many messages makes room for them.
+    Trim { queue: u32, sent: u32 },
+}
+
+/// All that is still to be done.
+pub(crate) type Consequences = VecDeque<Consequence>;
+
+/// Appends them, first things first.
+pub(crate) fn write_consequences(consequences: &Consequences, out: &mut Vec<u8>) {
+    out.u32(consequences.len() as u32);
+    for consequence in consequences {
+        let (kind, words): (u8, [u64; 2]) = match *consequence {
+            Consequence::End(id) => (0, [id.namespace.0.into(), id.sequence]),
+            Consequence::Judge(id) => (1, [id.namespace.0.into(), id.sequence]),
+            Consequence::TellChildren(parent) => (2, [parent.into(), 0]),
+            Consequence::Activate(key) => (3, [key.into(), 0]),
+            Consequence::Send(pending) => (4, [pending.into(), 0]),
+            Consequence::Limit(limit) => (5, [limit.into(), 0]),
+            Consequence::LimitKey(key) => (6, [key.into(), 0]),
+            Consequence::Trim { queue, sent } => (7, [queue.into(), sent.into()]),
+        };
+        out.u8(kind);
+        words.into_iter().for_each(|word| out.u64(word));
+    }
+}
+
+/// Reads what [`write_consequences`] wrote.
+pub(crate) fn read_consequences(reader: &mut Reader<'_>) -> Option<Consequences> {
+    let mut consequences = Consequences::new();
+    for _ in 0..reader.u32()? {
+        let kind = reader.u8()?;
+        let (first, second) = (reader.u64()?, reader.u64()?);
+        let slot = u32::try_from(first).ok()?;
+        let id = MessageId { namespace: NamespaceId(slot), sequence: second };
+        consequences.push_back(match kind {
+            0 => Consequence::End(id),
+            1 => Consequence::Judge(id),
+            2 => Consequence::TellChildren(slot),
+            3 => Consequence::Activate(slot),
+            4 => Consequence::Send(slot),
+            5 => Consequence::Limit(slot),
+            6 => Consequence::LimitKey(slot),
+            7 => Consequence::Trim { queue: slot, sent: u32::try_from(second).ok()? },
+            _ => return None,
+        });
+    }
+    Some(consequences)
+}

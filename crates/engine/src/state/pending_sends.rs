@@ -1,0 +1,102 @@
+//! Messages that follow from the end of another one, and are yet to be sent.
+
+use super::chains::Chain;
+use super::origin::Origin;
+use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// What is to be sent.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// The result of a message, to a queue by name.
+    Reply(Box<str>),
+    /// The step for the failure of a message, among all that it carried.
+    Failure(Chain, Origin),
+}
+
+/// One message that is yet to be sent, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSend {
+    /// The message that it follows, which may be gone.
+    pub(crate) follows: MessageId,
+    /// Number of that message's queue.
+    pub(crate) from: u32,
+    pub(crate) correlation_id: Box<[u8]>,
+    /// The payload, unless the step has one of its own; held by the pending send.
+    pub(crate) blob: BlobRef,
+    pub(crate) what: What,
+    next_vacant: Option<u32>,
+}
+
+/// All that are yet to be sent.
+pub(crate) type PendingSends = Slab<PendingSend, 64>;
+
+impl PendingSend {
+    pub(crate) fn new(
+        follows: MessageId,
+        from: u32,
+        correlation_id: &[u8],
+        blob: BlobRef,
+        what: What,
+    ) -> PendingSend {
+        PendingSend { follows, from, correlation_id: correlation_id.into(), blob, what, next_vacant: None }
+    }
+
+    /// What it holds.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        let of_chain = match &self.what {
+            What::Reply(_) => None,
+            What::Failure(chain, _) => Some(chain.blobs()),
+        };
+        std::iter::once(self.blob).chain(of_chain.into_iter().flatten())
+    }
+}
+
+impl PlainSlot for PendingSend {
+    const BLOCK: usize = 16;
+
+    fn vacant(next: u32) -> Self {
+        let nobody = MessageId { namespace: NamespaceId(0), sequence: 0 };
+        PendingSend {
+            next_vacant: Some(next),
+            ..PendingSend::new(nobody, 0, &[], BlobRef::EMPTY, What::Reply(Box::default()))
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.follows.namespace.0);
+        out.u64(self.follows.sequence);
+        out.u32(self.from);
+        out.bytes16(&self.correlation_id);
+        out.blob(self.blob);
+        match &self.what {
+            What::Reply(to) => {
+                out.u8(0);
+                out.name(to);
+            }
+            What::Failure(chain, origin) => {
+                out.u8(1);
+                chain.write_used(out);
+                origin.write_used(out);
+            }
+        }
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let follows = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
+        let from = reader.u32()?;
+        let correlation_id = reader.bytes16()?;
+        let blob = reader.blob()?;
+        let what = match reader.u8()? {
+            0 => What::Reply(reader.name()?.into()),
+            1 => What::Failure(Chain::read_used(reader)?, Origin::read_used(reader)?),
+            _ => return None,
+        };
+        Some(PendingSend::new(follows, from, correlation_id, blob, what))
+    }
+}
