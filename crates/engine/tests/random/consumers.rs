@@ -15,6 +15,9 @@ impl Run {
             let held = self.receipts.len() as u64 + 1;
             let from = self.numbers.below(held) as usize;
             let receipts: Vec<_> = self.receipts.iter().skip(from).take(8).copied().collect();
+            if receipts.is_empty() {
+                return;
+            }
             self.apply(&Command::Resume { namespace, consumer, receipts: &receipts });
             assert_eq!(self.driver.out.results.len(), receipts.len());
         } else if self.numbers.one_in(2) {
