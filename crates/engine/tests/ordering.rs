@@ -1,5 +1,5 @@
-//! A message that comes back to its ordering key finds its place by the order of sending, however many wait before it; and
-//! however many step aside at once, none of them keeps an apply long.
+//! A message that comes back to its ordering key finds its place by the order of sending, however many wait
+//! before it; and however many step aside at once, none of them keeps an apply long.
 
 #![allow(clippy::unwrap_used)]
 

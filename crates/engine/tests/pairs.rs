@@ -1,12 +1,14 @@
 //! Each two features of messages are shown together by a golden script, or cannot meet.
 //!
-//! A script shows two when one of its blocks (lines without an empty one between them) has commands with both.
+//! A script shows two when one of its blocks (lines without an empty one between them) has commands with
+//! both.
 
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
-/// The features, and beginnings of words which commands have that use them; of options without what says whose they are.
+/// The features, and beginnings of words which commands have that use them; of options without what says
+/// whose they are.
 const FEATURES: [(&str, &[&str]); 18] = [
     ("ordering", &["ordering_key="]),
     ("fair", &["fair_key="]),

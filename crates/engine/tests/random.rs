@@ -1,10 +1,10 @@
-//! Random commands, and everything that must hold whatever they are. After each record: kept counters equal a recount, ids
-//! and tokens are given once, blobs are let go of once, nothing is delivered after its end or twice at a time. Now and then:
-//! each message that was sent is listed or has ended once, groups wait for their members, a restored engine answers alike. In
-//! the end: a replay gives the same state.
+//! Random commands, and everything that must hold whatever they are. After each record: kept counters equal a
+//! recount, ids and tokens are given once, blobs are let go of once, nothing is delivered after its end or
+//! twice at a time. Now and then: each message that was sent is listed or has ended once, groups wait for
+//! their members, a restored engine answers alike. In the end: a replay gives the same state.
 //!
-//! `SLUICE_RANDOM_SECONDS=3600` goes through new seeds until the time is over; a run that fails prints its seed, and
-//! `SLUICE_RANDOM_SEED=N` runs that one alone.
+//! `SLUICE_RANDOM_SECONDS=3600` goes through new seeds until the time is over; a run that fails prints its
+//! seed, and `SLUICE_RANDOM_SEED=N` runs that one alone.
 
 #![allow(clippy::unwrap_used)]
 
@@ -259,7 +259,8 @@ fn run(seed: u64, steps: usize) {
     run.replay();
 }
 
-/// Runs seeds, and tells which one fails: those of always, the one that is asked for, or new ones for as long as is asked for.
+/// Runs seeds, and tells which one fails: those of always, the one that is asked for, or new ones for as long
+/// as is asked for.
 fn each_seed(always: std::ops::RangeInclusive<u64>, run: impl Fn(u64)) {
     let asked = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
     let tell = |seed| {

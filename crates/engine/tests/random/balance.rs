@@ -1,4 +1,5 @@
-//! The counters of a queue tell where each of its messages has remained, and its listings show what they count.
+//! The counters of a queue tell where each of its messages has remained, and its listings show what they
+//! count.
 
 use std::collections::BTreeMap;
 

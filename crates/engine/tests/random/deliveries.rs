@@ -1,5 +1,5 @@
-//! What must hold of each delivery: its token is new, its message has not ended, and is the only one of its ordering key;
-//! nobody holds more than its credit.
+//! What must hold of each delivery: its token is new, its message has not ended, and is the only one of its
+//! ordering key; nobody holds more than its credit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

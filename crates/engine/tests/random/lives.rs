@@ -1,6 +1,8 @@
-//! What becomes of each message: an id is given once and names one message, which is there until it ends, and ends once.
+//! What becomes of each message: an id is given once and names one message, which is there until it ends, and
+//! ends once.
 //!
-//! The events tell of each message by itself, except where many of a queue are gone at once: those are counted.
+//! The events tell of each message by itself, except where many of a queue are gone at once: those are
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

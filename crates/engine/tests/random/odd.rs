@@ -1,5 +1,5 @@
-//! Odd cases, made on purpose: very many messages that are gone again before what follows is done, places that are used up,
-//! delays that outlive what they were for.
+//! Odd cases, made on purpose: very many messages that are gone again before what follows is done, places
+//! that are used up, delays that outlive what they were for.
 
 use sluice_engine::change::{Change, ChangeAction};
 use sluice_engine::command::{Deliver, Send, SendItem};
