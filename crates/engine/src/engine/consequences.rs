@@ -31,7 +31,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn follow_up(&mut self, out: &mut Outcome) {
         let new = self.consequences.len().saturating_sub(self.backlog);
-        let mut budget = SLICE_ITEMS.max(COST_PER_CONSEQUENCE * new);
+        let mut budget = SLICE_ITEMS.max(COST_PER_CONSEQUENCE * new).saturating_sub(self.spent);
         self.settle_consequences(&mut budget, out);
         if self.consumers.totals.attached > 0 {
             self.deliver_all(&mut budget, out);
@@ -60,7 +60,9 @@ impl Engine {
             if !self.settle_consequence(consequence, &mut left, out) {
                 self.consequences.push_back(consequence);
             }
-            *budget = budget.saturating_sub((given - left).max(1));
+            let used = (given - left).max(1);
+            self.spent += used;
+            *budget = budget.saturating_sub(used);
         }
     }
 

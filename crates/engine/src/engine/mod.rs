@@ -124,6 +124,8 @@ pub struct Engine {
     consequences: Consequences,
     /// How many of these earlier records left. Derived.
     backlog: usize,
+    /// What of the budget for consequences the record being applied has used.
+    spent: usize,
     pending_sends: PendingSends,
     /// Work that is done in slices.
     work: VecDeque<Work>,
@@ -169,6 +171,7 @@ impl Engine {
         out.clear();
         self.now_us = self.now_us.max(now_us);
         self.applied_index = index;
+        self.spent = 0;
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }

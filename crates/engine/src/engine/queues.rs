@@ -36,7 +36,7 @@ impl Engine {
         queue.settings.change(patch);
         if patch.placement.is_some() {
             self.reorder_turns(queue_slot);
-            self.unpark_queue(queue_slot);
+            self.unpark_queue(queue_slot, out);
         }
         let queue = self.queues.get_mut(queue_slot);
         let number = QueueId(queue.number);

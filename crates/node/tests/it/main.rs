@@ -11,6 +11,7 @@ mod durability;
 mod events;
 mod halfway;
 mod keys;
+mod largest;
 mod namespaces;
 mod newer;
 mod overload;

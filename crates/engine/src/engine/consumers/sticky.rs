@@ -7,6 +7,7 @@
 
 use crate::engine::Engine;
 use crate::engine::sweep::Work;
+use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::settings::Placement;
@@ -118,18 +119,23 @@ impl Engine {
     }
 
     /// The placement of a queue was set: what is parked there with its consumers goes on, unless it is sticky still.
-    pub(in crate::engine) fn unpark_queue(&mut self, queue_slot: u32) {
+    pub(in crate::engine) fn unpark_queue(&mut self, queue_slot: u32, out: &mut Outcome) {
         if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
             return;
         }
         let consumers: Vec<u32> =
             self.queues.get(queue_slot).consumers.iter().map(|(consumer, _)| *consumer).collect();
+        let mut parked = false;
         for slot in consumers {
             let consumer = self.consumers.slots.get_mut(slot);
             consumer.unpark_cursor = consumer.parked.tail;
-            if consumer.unpark_cursor != NIL && !std::mem::replace(&mut consumer.working, true) {
+            parked |= !consumer.parked.is_empty();
+            if !consumer.parked.is_empty() && !std::mem::replace(&mut consumer.working, true) {
                 self.list_work(Work::Consumer(slot));
             }
+        }
+        if parked {
+            self.do_work(SLICE_ITEMS, out);
         }
     }
 
