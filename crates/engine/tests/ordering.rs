@@ -5,11 +5,11 @@
 mod common;
 
 use common::Driver;
-use sluice_engine::Command;
 use sluice_engine::command::{Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
+use sluice_engine::{BEHAVIOUR_VERSION, Command};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 const START_US: u64 = 1_700_000_000_000_000;
@@ -45,7 +45,7 @@ fn work(driver: &mut Driver, now_us: u64) -> u64 {
 #[test]
 fn one_that_steps_aside_comes_back_behind_all_that_were_sent_before_it() {
     let mut driver = Driver::new();
-    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: 1 });
+    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
     let patch = QueuePatch { ordering_retry: Some(OrderingRetry::StepAside), ..QueuePatch::default() };
     driver.apply(START_US, &Command::QueueSet { namespace: NAMESPACE, queue: "q", patch, create: true });
     for _ in 0..3 {
