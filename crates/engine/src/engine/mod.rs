@@ -100,8 +100,6 @@ pub struct Engine {
     applied_index: u64,
     now_us: u64,
     epoch: u32,
-    /// The rules that records follow: those of the epoch in force.
-    behaviour: u16,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -270,13 +268,12 @@ impl Engine {
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
     fn begin_epoch(&mut self, number: u32, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
-        check_behaviour(behaviour)?;
+        check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
         if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
             return Err(Error::Internal { reason });
         }
         self.epoch = number;
-        self.behaviour = behaviour;
         self.tokens.begin(number);
         self.detach_all(None, out);
         Ok(())
