@@ -19,3 +19,4 @@ mod schedules;
 mod shard;
 mod slices;
 mod support;
+mod waits;
