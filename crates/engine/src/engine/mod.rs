@@ -120,7 +120,7 @@ pub struct Engine {
     idempotency: Idempotency,
     /// What follows from the records so far and is still to be done.
     consequences: Consequences,
-    /// How many of these earlier records left. Derived.
+    /// How many of these earlier records left to the one being applied.
     backlog: usize,
     /// What of the budget for consequences the record being applied has used.
     spent: usize,
@@ -169,7 +169,7 @@ impl Engine {
         out.clear();
         self.now_us = self.now_us.max(now_us);
         self.applied_index = index;
-        self.spent = 0;
+        (self.backlog, self.spent) = (self.consequences.len(), 0);
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }

@@ -182,7 +182,6 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         });
     }
     engine.consequences = read_consequences(reader)?;
-    engine.backlog = engine.consequences.len();
     engine.messages = Slab::read_head(reader)?;
     engine.extras.slots = Slab::read_head(reader)?;
     engine.extras.entries = Slab::read_head(reader)?;
