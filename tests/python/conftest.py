@@ -5,12 +5,16 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+sys.path.insert(0, str(ROOT / "tests"))
+from skips import pytest_runtest_makereport  # noqa: E402, F401
 
 
 def binary() -> str:
