@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run -p sluice-sim --release -- --seeds 1000            # seeds 0 to 999
+//! scripts/simulate --seconds 3600                              # new seeds for an hour, on all cores
 //! cargo run -p sluice-sim --release -- --seed 42 --verbose     # one seed, each step told
 //! cargo run -p sluice-sim --release -- --seeds 1000 --plant skip_sync
 //! ```
@@ -73,13 +74,15 @@
 //!
 //! # Map
 //!
-//! [`run`] one seed, [`world`] the scheduler, crashes and what clients may get, [`model`] the rules, [`workload`] what
+//! [`run`] one seed, [`many`] many, [`world`] the scheduler, crashes and what clients may get, [`model`] the rules, [`workload`] what
 //! clients ask, [`disk`] and [`clock`] the floor, [`rng`] chance, [`plant`] bugs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;
 pub mod disk;
+pub mod lives;
+pub mod many;
 pub mod model;
 pub mod plant;
 pub mod rng;

@@ -1,21 +1,25 @@
 //! The simulator's command line; see the library for what it does.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use sluice_sim::many::{Many, Sum, run_many};
 use sluice_sim::plant::Plant;
-use sluice_sim::run::{Run, STEPS, run};
-use sluice_sim::world::Stats;
+use sluice_sim::run::{Run, STEPS};
 
 const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
-usage: sluice-sim [--seeds N] [--first SEED] [--steps N] [--plant NAME]
+usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going] [--steps N] [--plant NAME]
        sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME]
        sluice-sim --list-plants
 
-  --seeds N      run so many seeds (default 100)
+  --seeds N      run so many seeds (default 100; with --seconds: no end)
+  --seconds N    begin no run after that time
   --first SEED   the first of them (default 0)
+  --jobs N       run so many at the same time (default: one for each core)
+  --keep-going   go on after a failure
   --seed SEED    run this one
   --verbose      tell each step, and compare with the model after each batch
   --steps N      steps of each run (default 1500)
@@ -24,13 +28,7 @@ usage: sluice-sim [--seeds N] [--first SEED] [--steps N] [--plant NAME]
 
 Ends with 0 when nothing was found, 1 when something was, 2 when the arguments are wrong.";
 
-struct Arguments {
-    first: u64,
-    seeds: u64,
-    verbose: bool,
-    steps: u64,
-    plant: Option<Plant>,
-}
+const SEEDS: u64 = 100;
 
 fn main() -> ExitCode {
     let given: Vec<String> = std::env::args().skip(1).collect();
@@ -43,7 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match parse(&given) {
-        Ok(arguments) => run_all(&arguments),
+        Ok(many) => run_all(&many),
         Err(wrong) => {
             eprintln!("{wrong}\n\n{USAGE}");
             ExitCode::from(2)
@@ -51,57 +49,63 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(given: &[String]) -> Result<Arguments, String> {
-    let mut arguments = Arguments { first: 0, seeds: 100, verbose: false, steps: STEPS, plant: None };
+fn parse(given: &[String]) -> Result<Many, String> {
+    let mut like = Run { seed: 0, steps: STEPS, plant: None, verbose: false };
+    let (mut seeds, mut time, mut keep_going) = (None, None, false);
+    let mut jobs = thread::available_parallelism().map_or(1, usize::from);
     let mut rest = given.iter();
     while let Some(name) = rest.next() {
-        if name == "--verbose" {
-            arguments.verbose = true;
-            continue;
-        }
-        let mut value = || rest.next().ok_or_else(|| format!("{name} needs a value"));
         match name.as_str() {
-            "--seeds" => arguments.seeds = number(name, value()?)?,
-            "--first" => arguments.first = number(name, value()?)?,
-            "--seed" => (arguments.first, arguments.seeds) = (number(name, value()?)?, 1),
-            "--steps" => arguments.steps = number(name, value()?)?,
-            "--plant" => arguments.plant = Some(value()?.parse()?),
-            _ => return Err(format!("{name:?} is not an option")),
+            "--verbose" => like.verbose = true,
+            "--keep-going" => keep_going = true,
+            _ => {
+                let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
+                match name.as_str() {
+                    "--seeds" => seeds = Some(number(name, value)?),
+                    "--seconds" => time = Some(Duration::from_secs(number(name, value)?)),
+                    "--first" => like.seed = number(name, value)?,
+                    "--jobs" => jobs = number(name, value)? as usize,
+                    "--seed" => (like.seed, seeds) = (number(name, value)?, Some(1)),
+                    "--steps" => like.steps = number(name, value)?,
+                    "--plant" => like.plant = Some(value.parse()?),
+                    _ => return Err(format!("{name:?} is not an option")),
+                }
+            }
         }
     }
-    Ok(arguments)
+    // Steps that several runs tell at the same time are of no use.
+    let jobs = if like.verbose { 1 } else { jobs };
+    let seeds = seeds.unwrap_or(if time.is_some() { u64::MAX } else { SEEDS });
+    Ok(Many { like, seeds, time, jobs, keep_going })
 }
 
 fn number(name: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{name} {value:?}: expected a number"))
 }
 
-fn run_all(arguments: &Arguments) -> ExitCode {
+fn run_all(many: &Many) -> ExitCode {
     let started = Instant::now();
-    let mut total = Stats::default();
-    for seed in arguments.first..arguments.first.saturating_add(arguments.seeds) {
-        let Arguments { steps, plant, verbose, .. } = *arguments;
-        match run(Run { seed, steps, plant, verbose }) {
-            Ok(stats) => total += stats,
-            Err(failure) => {
-                println!("{failure}");
-                return ExitCode::from(1);
-            }
-        }
-    }
+    let sum = run_many(many, |failure| println!("{failure}"));
+    tell(&sum, started.elapsed());
+    if sum.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
+    let found = match failed.as_slice() {
+        [] => "nothing found".to_owned(),
+        failed => format!("{} failed {failed:?}", failed.len()),
+    };
     println!(
-        "{} seeds, nothing found: {} steps, {} records, {} answers, {} deliveries, {} restarts, {} syncs, {} backups, \
+        "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} restarts, {} syncs, {} backups, \
          {} losses in {:.1} s",
-        arguments.seeds,
-        total.steps,
-        total.records,
-        total.answers,
-        total.delivered,
-        total.restarts,
-        total.syncs,
-        total.backups,
-        total.lost,
-        started.elapsed().as_secs_f64()
+        stats.steps,
+        stats.records,
+        stats.answers,
+        stats.delivered,
+        stats.restarts,
+        stats.syncs,
+        stats.backups,
+        stats.lost,
+        time.as_secs_f64()
     );
-    ExitCode::SUCCESS
 }

@@ -97,6 +97,11 @@ impl File {
         }
     }
 
+    /// Whether a sync has failed, and what it was to write reads well still.
+    pub(super) fn may_lose(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// The system drops pages whose write-back had failed: from now on the old contents are read.
     pub(super) fn evict_lost(&mut self) {
         for sector in std::mem::take(&mut self.lost) {

@@ -84,6 +84,11 @@ impl SimDisk {
         self.store().is_halted()
     }
 
+    /// Whether a sync has failed, so that what was to be written reads well and may be lost without a loss of power.
+    pub fn may_lose(&self) -> bool {
+        self.store().may_lose()
+    }
+
     /// Sets how many bytes the disk has in all.
     pub fn set_capacity(&self, bytes: usize) {
         self.store().set_capacity(bytes);

@@ -142,6 +142,10 @@ impl Store {
         self.files.retain(|inode, _| reachable.contains(inode));
     }
 
+    pub(super) fn may_lose(&self) -> bool {
+        self.files.values().any(File::may_lose)
+    }
+
     fn show_flaws(&mut self) {
         if self.flaws.cuts_tail {
             self.cut_tail();

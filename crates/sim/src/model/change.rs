@@ -6,9 +6,9 @@ use sluice_engine::change::{CHANGES_REMEMBERED_MAX, Change, ChangeAction, NewFie
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
-use sluice_engine::query::{Changed, MessageView, State};
+use sluice_engine::query::{Changed, MessageView};
 
-use super::state::Place;
+use super::state::{Message, Place};
 use super::{Apply, Checked, Model, code, ensure};
 
 /// What people have changed of one message, and what they want of it.
@@ -89,10 +89,8 @@ impl Apply<'_> {
         let tags = self.tags_of(change, &mut blobs);
         for (number, (id, version)) in change.items.iter().enumerate() {
             let got = code(&self.outcome.results[number]);
-            self.end_before_change(*id, change.action.verb(), got);
-            let expected = self.may_change(*id, *version, change.action.verb(), to);
-            let expected_or_moved_on = expected.contains(&got) || self.has_moved_on(*id, *version, got);
-            ensure!(expected_or_moved_on, "message {id} got {got}, not {}", expected.join(" or "));
+            let expected = self.may_change(*id, *version, &change.action, to);
+            ensure!(expected.contains(&got), "message {id} got {got}, not {}", expected.join(" or "));
             if got == "ok" {
                 self.change_one(*id, change, to, tags)?;
                 self.remember(*id, change.action.verb(), note);
@@ -125,9 +123,10 @@ impl Apply<'_> {
         &self,
         id: MessageId,
         version: u64,
-        verb: Verb,
+        action: &ChangeAction<'_>,
         to: Option<QueueId>,
     ) -> &'static [&'static str] {
+        let verb = action.verb();
         let Some(message) = self.world.messages.get(&id) else { return &["message_not_found"] };
         if version != 0 && self.world.versions.get(&id) != Some(&version) {
             return &["version_mismatch"];
@@ -136,7 +135,7 @@ impl Apply<'_> {
         if !verb.states().contains(&message.place.state()) || (verb == Verb::Approve && damaged) {
             return &["wrong_state"];
         }
-        if to == Some(message.queue) {
+        if to == Some(message.queue) || self.would_end_before(message, action) {
             return &["invalid_argument"];
         }
         if let Some(refusal) = self.has_no_place(id, verb, to) {
@@ -148,28 +147,11 @@ impl Apply<'_> {
         }
     }
 
-    /// An earlier message of the same record may have let one go on whose time was over, and so end: it is no longer there to be
-    /// changed, or is changed as a dead letter. A change that goes well is told of first, unless the end came before it.
-    fn end_before_change(&mut self, id: MessageId, verb: Verb, got: &str) {
-        let Some(message) = self.world.messages.get(&id) else { return };
-        if !(message.keys.may_block() && message.waits() && message.is_over(self.now_us)) {
-            return;
-        }
-        // What refuses no dead letter has refused it before its end.
-        let refused_before = match got {
-            "wrong_state" => verb.states().contains(&State::Dead),
-            "queue_full" | "unique_key_taken" => verb == Verb::Move,
-            _ => false,
-        };
-        if self.ended_first(id) && !refused_before {
-            self.end_waiting(id);
-        }
-    }
-
-    /// Whether it is no longer as it was seen because an earlier message of the same record has let it go on.
-    fn has_moved_on(&self, id: MessageId, version: u64, got: &str) -> bool {
-        let may_block = self.world.messages.get(&id).is_some_and(|message| message.keys.may_block());
-        got == "version_mismatch" && version != 0 && may_block
+    /// Whether a message would be put off until its end, or beyond.
+    fn would_end_before(&self, message: &Message, action: &ChangeAction<'_>) -> bool {
+        let ChangeAction::Set(NewFields { deliver: Some(deliver), .. }) = action else { return false };
+        let due_us = self.due_us(*deliver);
+        due_us > self.now_us && message.is_over(due_us)
     }
 
     /// Why a message cannot go where it is to go: there is no room, or another one has its unique key.

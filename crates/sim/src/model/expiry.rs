@@ -3,7 +3,6 @@
 //! that a tick leaves none behind, are rules.
 
 use sluice_engine::Engine;
-use sluice_engine::event::{EventDetail, EventKind};
 use sluice_engine::id::MessageId;
 use sluice_engine::options::Expires;
 use sluice_engine::query::{MessageView, State};
@@ -36,13 +35,19 @@ impl End {
         End { expires, own_us: 0, age_us: 0 }
     }
 
-    /// The message is sent.
-    fn begin(&mut self, now_us: u64) {
-        self.own_us = match self.expires {
+    /// Of a message that is sent now.
+    pub(super) fn begun(self, now_us: u64) -> End {
+        let own_us = match self.expires {
             Expires::Never => 0,
             Expires::AfterMs(ms) => now_us + ms * 1_000,
             Expires::AtUs(us) => us,
         };
+        End { own_us, ..self }
+    }
+
+    /// Whether it has come by this time.
+    pub(super) fn is_over(&self, at_us: u64) -> bool {
+        self.first().is_some_and(|(end_us, _)| end_us <= at_us)
     }
 
     /// When and why.
@@ -65,7 +70,7 @@ impl Message {
 
     /// Whether it must not be delivered any more at this time.
     pub(super) fn is_over(&self, at_us: u64) -> bool {
-        self.end.first().is_some_and(|(end_us, _)| end_us <= at_us)
+        self.end.is_over(at_us)
     }
 
     /// Whether the engine shows when it ends.
@@ -99,7 +104,8 @@ impl Apply<'_> {
     /// A message has come to its queue.
     pub(super) fn begin_end(&mut self, id: MessageId) {
         let now_us = self.now_us;
-        self.world.messages.get_mut(&id).into_iter().for_each(|message| message.end.begin(now_us));
+        let message = self.world.messages.get_mut(&id);
+        message.into_iter().for_each(|message| message.end = message.end.begun(now_us));
         self.begin_age(id);
     }
 
@@ -132,16 +138,6 @@ impl Apply<'_> {
             self.end_waiting(id);
         }
         ends
-    }
-
-    /// Whether the first that happened to a message in this record is that it ended, since its time was over.
-    pub(super) fn ended_first(&self, id: MessageId) -> bool {
-        let end = self.world.messages[&id].end.first();
-        let first = self.outcome.events.iter().find(|event| event.id == Some(id));
-        first.zip(end).is_some_and(|(event, (_, reason))| {
-            matches!(event.kind, EventKind::Died | EventKind::Dropped)
-                && event.detail == EventDetail::Why(reason)
-        })
     }
 
     /// Ends as the queue says.

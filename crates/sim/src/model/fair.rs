@@ -76,6 +76,12 @@ impl World {
         self.messages_of(queue).map(|(_, message)| message).filter(may).collect()
     }
 
+    /// From here on it is not known whose turn it is in a queue, of those who have messages now.
+    pub(super) fn forget_turns(&mut self, queue: QueueId) {
+        let here = self.lanes.iter_mut().filter(|((of, ..), _)| *of == queue);
+        here.for_each(|(_, lane)| lane.since = None);
+    }
+
     fn turn_of(&self, (queue, _, key): &LaneKey) -> u16 {
         self.queues[queue].settings.fair_weights.of(key)
     }

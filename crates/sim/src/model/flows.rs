@@ -347,13 +347,13 @@ impl Apply<'_> {
     }
 
     /// Whether a message that the engine sends by itself may be refused.
-    fn may_refuse(&self, from: QueueId, to: &str) -> bool {
+    pub(super) fn may_refuse(&self, from: QueueId, to: &str) -> bool {
         let Some(queue) = self.world.queues.get(&from) else { return true };
         let quotas = self.world.namespaces.get(&queue.namespace).map(|namespace| namespace.quotas);
         let existing = self.world.queue_named(queue.namespace, to);
         quotas != Some(Quotas::default())
-            || existing.is_some_and(|queue| self.world.queues[&queue].settings.closed)
-            || (existing.is_none() && !self.world.limits.auto_create)
+            || existing.is_some_and(|to| self.world.queues[&to].settings.closed || self.world.is_bounded(to))
+            || (existing.is_none() && self.cannot_be_made(queue.namespace, to).is_some())
     }
 
     fn add_step(

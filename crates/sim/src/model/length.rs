@@ -21,6 +21,12 @@ impl World {
         !over(settings.max_messages, held.0, more.0) && !over(settings.max_bytes, held.1, more.1)
     }
 
+    /// Whether a queue takes only so much.
+    pub(super) fn is_bounded(&self, queue: QueueId) -> bool {
+        let settings = &self.queues[&queue].settings;
+        settings.max_messages > 0 || settings.max_bytes > 0
+    }
+
     /// Whether so much fits into a queue as it is.
     pub(super) fn has_room(&self, queue: QueueId, messages: u64, bytes: u64) -> bool {
         let alive = |message: &Message| message.waits() || is_leased(message);

@@ -36,7 +36,7 @@ mod unique;
 use std::collections::BTreeSet;
 
 use sluice_engine::command::Command;
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::outcome::Outcome;
 use sluice_engine::query::State;
 use sluice_engine::{Engine, Error};
@@ -81,6 +81,8 @@ struct Apply<'a> {
     lost: u64,
     /// Lanes that keep their place although their first message may have come in this record.
     kept_lanes: BTreeSet<LaneKey>,
+    /// Queues to which something has come as a consequence: when, among what else became ready in this record, is not followed.
+    blurred: BTreeSet<QueueId>,
     /// What was seen to be wrong where there was nobody to tell.
     broken: Option<String>,
     /// Messages that have failed, as they were, and why; what follows them is seen at the end.
@@ -120,6 +122,7 @@ impl Model {
             firing: None,
             lost: 0,
             kept_lanes: BTreeSet::new(),
+            blurred: BTreeSet::new(),
             broken: None,
             failed: Vec::new(),
         };
@@ -240,6 +243,7 @@ impl Apply<'_> {
         self.follow_ends(ticked)?;
         self.follow_length()?;
         self.follow_ids()?;
+        self.blur();
         self.follow_lanes();
         self.follow_grace(ticked)?;
         self.follow_pushed()?;
@@ -267,6 +271,22 @@ impl Apply<'_> {
     fn late_line(&mut self) -> Line {
         self.place += 1;
         Line { step: self.world.step, place: u64::MAX / 2 + self.place }
+    }
+
+    /// What became ready in this record stands in no certain order where a part of it has come as a consequence.
+    fn blur(&mut self) {
+        let step = self.world.step;
+        for queue in std::mem::take(&mut self.blurred) {
+            let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
+            for message in here {
+                if let Place::Ready { line } = &mut message.place
+                    && line.step == step
+                {
+                    line.place = 0;
+                }
+            }
+            self.world.forget_turns(queue);
+        }
     }
 
     /// A send that was refused may have used up ids.

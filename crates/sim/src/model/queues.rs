@@ -247,11 +247,12 @@ impl Apply<'_> {
     pub(super) fn forward(&mut self, id: MessageId, reason: &'static str) -> bool {
         let Some(message) = self.world.messages.get(&id) else { return false };
         let from = &self.world.queues[&message.queue];
-        let (namespace, target) = (from.namespace, from.settings.dead_letter_queue.to_string());
-        if target.is_empty() || self.takes_no_dead(namespace, &target, message.blob.len) {
+        let (namespace, name) = (from.namespace, from.name.clone());
+        let target = from.settings.dead_letter_queue.to_string();
+        if target.is_empty() || !self.was_forwarded(id, &target) {
             return false;
         }
-        let origin = Origin { queue: from.name.clone(), reason };
+        let origin = Origin { queue: name, reason };
         let to = match self.queue_for(namespace, &target) {
             Ok(to) => to,
             Err(why) => {
@@ -268,8 +269,26 @@ impl Apply<'_> {
         }
         self.forget_end(id);
         self.begin_age(id);
+        self.blurred.insert(to);
         self.make_ready(id);
         true
+    }
+
+    /// Whether a message that has died went to the queue that takes the dead letters of its own. Whether that had room at the moment
+    /// depends on what else follows from the record; that it went where it could is seen to.
+    fn was_forwarded(&mut self, id: MessageId, target: &str) -> bool {
+        let message = &self.world.messages[&id];
+        let namespace = self.world.queues[&message.queue].namespace;
+        let Ok(view) = self.engine.message(id) else {
+            return !self.takes_no_dead(namespace, target, message.blob.len);
+        };
+        let stayed = view.queue == message.queue;
+        let to = self.world.queue_named(namespace, target);
+        let bounded = to.is_some_and(|to| self.world.is_bounded(to));
+        if stayed && !bounded && !self.takes_no_dead(namespace, target, message.blob.len) {
+            self.broken.get_or_insert(format!("dead letter {id} did not go to {target:?}"));
+        }
+        !stayed
     }
 
     /// Whether a queue refuses dead letters of another one: it is closed, or cannot be made.

@@ -107,34 +107,27 @@ impl Apply<'_> {
         correlation_id: Vec<u8>,
         blob: BlobRef,
     ) -> Checked {
-        let quotas = self.world.namespaces[&namespace].quotas;
         let existing = self.world.queue_named(namespace, to);
-        let closed = match existing {
-            Some(queue) => self.world.queues[&queue].settings.closed,
-            None => self.cannot_be_made(namespace, to).is_some(),
-        };
-        let full = existing.is_some_and(|queue| !self.world.takes(queue, 1, blob.len.into()));
+        let closed = existing.is_some_and(|queue| self.world.queues[&queue].settings.closed);
         let sent = self.sent_by_engine(namespace, |view| {
             view.blob == blob
                 && self.engine.queue_name(view.queue) == Some(to)
                 && *view.correlation_id == *correlation_id
         });
         let Some(id) = sent else {
-            ensure!(
-                closed || full || quotas != Default::default(),
-                "no reply was sent to {to:?} from {from:?}"
-            );
+            ensure!(self.may_refuse(from, to), "no reply was sent to {to:?} from {from:?}");
             self.lost += u64::from(existing.is_none());
             if let Some(queue) = self.world.queues.get_mut(&from) {
                 queue.totals.replies_lost += 1;
             }
             return Ok(());
         };
-        ensure!(!closed && !full, "reply {id} was sent to {to:?}, which takes nothing");
+        ensure!(!closed, "reply {id} was sent to {to:?}, which takes nothing");
         let queue = self.queue_for(namespace, to)?;
         let mut reply = Message { queue, ..Message::new(blob) };
         reply.asked.correlation_id = correlation_id;
         self.give_id(id);
+        self.blurred.insert(queue);
         self.place_sent(id, reply, Deliver::Now);
         self.make_room(queue);
         Ok(())

@@ -11,7 +11,7 @@ use super::change::Changes;
 use super::expiry::End;
 use super::keys::Keys;
 use super::results::Asked;
-use super::state::{Keyed, Message};
+use super::state::{Keyed, Message, Place};
 use super::unique::Unique;
 use super::{Apply, Checked, ensure};
 
@@ -140,9 +140,12 @@ impl Apply<'_> {
     pub(super) fn place_sent(&mut self, id: MessageId, message: Message, deliver: Deliver) {
         let (due_us, held) = (self.due_us(deliver), message.changes.hold);
         self.add(id, Message { sent_us: self.now_us, ..message });
-        self.admit(id, due_us);
         if held {
+            self.put(id, Place::Delayed { until_us: due_us });
             self.hold(id, "hold");
+            self.ends_instead(id, due_us.max(self.now_us));
+        } else {
+            self.admit(id, due_us);
         }
     }
 }

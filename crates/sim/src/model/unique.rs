@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, MessageId, QueueId};
-use sluice_engine::options::{OnDuplicate, SendOptions, UniqueUntil};
+use sluice_engine::options::{Expires, OnDuplicate, SendOptions, UniqueUntil};
 use sluice_engine::outcome::Reply;
 use sluice_node::Duplicates;
 
+use super::expiry::End;
 use super::send::blob_len;
 use super::state::{Message, Place, World};
 use super::{Apply, Checked, ensure};
@@ -106,7 +107,7 @@ impl Apply<'_> {
                 here.or_else(|| self.world.holder(queue?, unique.key))
             });
             let Some(earlier) = earlier else {
-                if let Some(unique) = unique {
+                if let Some(unique) = unique.filter(|_| !self.comes_over(item)) {
                     of_send.insert(unique.key, next);
                 }
                 planned.ids.push(next);
@@ -165,14 +166,23 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A new message takes its key, or a dead letter takes it again.
+    /// Whether a message that is sent now is over at once: it takes no key.
+    fn comes_over(&self, item: &SendItem<'_>) -> bool {
+        let expires = item.options.map_or(Expires::Never, |options| options.expires);
+        End::of(expires).begun(self.now_us).is_over(self.now_us)
+    }
+
+    /// A new message takes its key unless it is over, or a dead letter takes it again.
     pub(super) fn take_key(&mut self, id: MessageId, is_new: bool) {
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return };
-        let queue = message.queue;
+        let (queue, over) = (message.queue, message.end.begun(now_us).is_over(now_us));
         let Some(unique) = &mut message.unique else { return };
         if is_new {
             unique.ends_us = now_us + unique.window_ms * 1_000;
+        }
+        if is_new && over {
+            return;
         }
         if unique.ends_us > now_us {
             let taken = Taken { by: id, until: unique.until, ends_us: unique.ends_us, lingers: false };

@@ -119,12 +119,12 @@ impl World {
             ));
         }
         let history = &self.lanes[shard].history;
-        let (witness, model) = history.replayed_to(next_index)?;
-        if server.shard.engine().digest() != witness.digest() {
+        let witnesses = history.replayed_to(next_index)?;
+        if server.shard.engine().digest() != witnesses.engine.digest() {
             return Err(format!("a backup holds another state than the log had before record {next_index}"));
         }
-        model.compare(server.shard.engine())?;
-        read_back(&mut server, &model, history, self.tainted)?;
+        witnesses.compare(server.shard.engine())?;
+        read_back(&mut server, &witnesses.model, history, self.tainted)?;
         Ok(server)
     }
 }

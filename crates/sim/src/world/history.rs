@@ -1,5 +1,5 @@
-//! The log as it was proposed, kept in memory, and the two witnesses that are led along it: a second engine and the
-//! model. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
+//! The log as it was proposed, kept in memory, and the witnesses that are led along it: a second engine, the
+//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,6 +12,7 @@ use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Committed, Records};
 use sluice_node::Duplicates;
 
+use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, SentBlob, decode};
 
@@ -27,23 +28,44 @@ struct Entry {
 
 impl Entry {
     /// Leads witnesses past this record.
-    fn follow(&self, index: u64, witness: &mut Engine, model: &mut Model, outcome: &mut Outcome) -> Checked {
+    fn follow(&self, index: u64, witnesses: &mut Witnesses) -> Checked {
+        let Witnesses { engine, model, lives, outcome } = witnesses;
         let Some(record) = Records::new(&self.record).next() else {
             return Err(format!("record {index} cannot be read"));
         };
-        self.op.with(|command| model.look(command, witness));
-        witness.apply(self.time_us, index, record.body, outcome);
+        self.op.with(|command| model.look(command, engine));
+        engine.apply(self.time_us, index, record.body, outcome);
         self.op
-            .with(|command| model.apply(self.time_us, index, command, outcome, witness))
+            .with(|command| {
+                lives.follow(self.time_us, index, command, outcome, engine)?;
+                model.apply(self.time_us, index, command, outcome, engine)
+            })
             .map_err(|rule| format!("record {index} ({:?}): {rule}", self.op))
     }
 }
 
-/// An engine before the first record that tells the model what happens to messages.
-fn witness() -> Engine {
-    let mut witness = Engine::new();
-    witness.watch_events(true);
-    witness
+/// Those who are led along the log: another engine, the model, and what is told of messages.
+#[derive(Debug)]
+pub(super) struct Witnesses {
+    pub(super) engine: Engine,
+    pub(super) model: Model,
+    lives: Lives,
+    outcome: Outcome,
+}
+
+impl Witnesses {
+    /// Before the first record.
+    fn new() -> Witnesses {
+        let mut engine = Engine::new();
+        engine.watch_events(true);
+        Witnesses { engine, model: Model::new(), lives: Lives::new(), outcome: Outcome::default() }
+    }
+
+    /// Lays the state of the shard, after the same record, beside theirs.
+    pub(super) fn compare(&self, engine: &Engine) -> Checked {
+        self.model.compare(engine)?;
+        self.lives.compare(engine)
+    }
 }
 
 /// What a request must be answered.
@@ -64,11 +86,9 @@ pub(super) struct History {
     entries: Vec<Entry>,
     /// Records that clients have asked for and that were not yet proposed.
     asked: VecDeque<(u64, Bytes, Op)>,
-    witness: Engine,
-    model: Model,
+    witnesses: Witnesses,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
-    outcome: Outcome,
     limits: Limits,
     due: BTreeMap<u64, Due>,
     /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
@@ -81,10 +101,8 @@ impl History {
             base: 0,
             entries: Vec::new(),
             asked: VecDeque::new(),
-            witness: witness(),
-            model: Model::new(),
+            witnesses: Witnesses::new(),
             applied: 0,
-            outcome: Outcome::default(),
             limits,
             due: BTreeMap::new(),
             handed: BTreeMap::new(),
@@ -92,11 +110,16 @@ impl History {
     }
 
     pub(super) fn model(&self) -> &Model {
-        &self.model
+        &self.witnesses.model
     }
 
     pub(super) fn witness(&self) -> &Engine {
-        &self.witness
+        &self.witnesses.engine
+    }
+
+    /// Lays the state of the shard beside what the log makes of it.
+    pub(super) fn compare(&self, engine: &Engine) -> Checked {
+        self.witnesses.compare(engine)
     }
 
     /// Index of the next record to be proposed.
@@ -198,39 +221,38 @@ impl History {
         let Some(entry) = self.entries.get((index - self.base) as usize) else {
             return Err(format!("there is no record {index}"));
         };
-        entry.follow(index, &mut self.witness, &mut self.model, &mut self.outcome)?;
+        entry.follow(index, &mut self.witnesses)?;
         self.applied += 1;
         self.note(index);
         Ok(())
     }
 
-    /// Two other witnesses, led along the log up to (not including) this index.
-    pub(super) fn replayed_to(&self, next_index: u64) -> Result<(Engine, Model), String> {
-        let (mut witness, mut model, mut outcome) = (witness(), Model::new(), Outcome::default());
+    /// Other witnesses, led along the log up to (not including) this index.
+    pub(super) fn replayed_to(&self, next_index: u64) -> Result<Witnesses, String> {
+        let mut witnesses = Witnesses::new();
         for (index, entry) in (self.base..next_index).zip(&self.entries) {
-            entry.follow(index, &mut witness, &mut model, &mut outcome)?;
+            entry.follow(index, &mut witnesses)?;
         }
-        Ok((witness, model))
+        Ok(witnesses)
     }
 
     /// Keeps what clients are to get for this record.
     fn note(&mut self, index: u64) {
         let Some(entry) = self.entries.get((index - self.base) as usize) else { return };
+        let outcome = &self.witnesses.outcome;
         if let Some(tag) = entry.tag {
             let due = Due {
                 index,
-                error: self.outcome.error.clone(),
-                reply: self.outcome.reply,
-                results: self.outcome.results.clone(),
-                duplicates: (!self.outcome.duplicates.is_empty()).then(|| Duplicates {
-                    ids: self.outcome.ids.clone(),
-                    items: self.outcome.duplicates.clone(),
-                }),
+                error: outcome.error.clone(),
+                reply: outcome.reply,
+                results: outcome.results.clone(),
+                duplicates: (!outcome.duplicates.is_empty())
+                    .then(|| Duplicates { ids: outcome.ids.clone(), items: outcome.duplicates.clone() }),
             };
             self.due.insert(tag, due);
         }
-        let pushed = self.outcome.pushed.iter().map(|(_, delivery)| delivery);
-        for delivery in self.outcome.deliveries.iter().chain(pushed) {
+        let pushed = outcome.pushed.iter().map(|(_, delivery)| delivery);
+        for delivery in outcome.deliveries.iter().chain(pushed) {
             self.handed.insert(delivery.receipt, (index, *delivery));
         }
     }
@@ -256,8 +278,7 @@ impl History {
     pub(super) fn recover_to(&mut self, next_index: u64) -> Checked {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
-            self.witness = witness();
-            self.model = Model::new();
+            self.witnesses = Witnesses::new();
             self.applied = self.base;
         }
         while self.applied < next_index {
@@ -340,10 +361,10 @@ mod tests {
             let handed: Vec<_> = std::mem::take(&mut history.handed).into_keys().collect();
             handed.into_iter().for_each(|receipt| clients.delivered(receipt));
             if step % 100 == 0 {
-                history.model.compare(&history.witness)?;
+                history.compare(history.witness())?;
             }
         }
-        history.model.compare(&history.witness)
+        history.compare(history.witness())
     }
 
     fn receive(wanted: crate::workload::Wanted) -> Op {

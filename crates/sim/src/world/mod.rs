@@ -312,7 +312,7 @@ impl World {
                     // Who replays a run wants to see the batch with which they part.
                     let history = &self.lanes[self.at].history;
                     if self.verbose {
-                        history.model().compare(history.witness())?;
+                        history.compare(history.witness())?;
                     }
                 }
                 Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
@@ -333,10 +333,10 @@ impl World {
         let Some(server) = &lane.server else { return Ok(()) };
         let engine = server.shard.engine();
         if engine.digest() != lane.history.witness().digest() {
-            let differs = lane.history.model().compare(engine).err();
+            let differs = lane.history.compare(engine).err();
             return Err(format!("the state is not what replaying the log gives: {differs:?}"));
         }
-        lane.history.model().compare(engine)
+        lane.history.compare(engine)
     }
 
     fn trace(&self, line: impl FnOnce() -> String) {

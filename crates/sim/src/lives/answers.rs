@@ -1,0 +1,166 @@
+//! What clients were answered: ids of what they sent, and whether what they settled was theirs.
+
+use std::collections::BTreeMap;
+
+use sluice_engine::chain::{Chain, Step};
+use sluice_engine::command::{Command, Deliver, SendItem};
+use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::options::{DependsMode, Expires, SendOptions};
+use sluice_engine::outcome::Reply;
+
+use super::life::{Carried, Life};
+use super::{Lives, Record, ensure};
+use crate::model::Checked;
+
+/// Messages that a record was answered to bring, and was not yet told of.
+#[derive(Debug, Default)]
+pub(super) struct Sends(BTreeMap<MessageId, Life>);
+
+impl Sends {
+    pub(super) fn of(record: &Record<'_>) -> Sends {
+        let mut sends = Sends::default();
+        let Reply::Sent { first, duplicate: false, .. } = record.outcome.reply else { return sends };
+        match record.command {
+            Command::Send(send) => sends.items(record, first, send.items),
+            Command::Group(group) => {
+                let members = group.members.iter().chain(std::iter::once(group.callback));
+                let members = members.map(|member| &member.item);
+                let count = group.members.len() as u64;
+                for (number, item) in (0u64..).zip(members) {
+                    let mut life = record.life_of(first, &[], item);
+                    if number == count {
+                        life.parents = (0..count).map(|number| nth(first, number)).collect();
+                        life.one_parent_is_enough = false;
+                    }
+                    sends.0.insert(nth(first, number), life);
+                }
+            }
+            // What it asks is in an earlier record.
+            Command::ScheduleFire(_) | Command::ScheduleTrigger { .. } => {
+                let mut life = Life { strayed: true, ..Life::default() };
+                if let Ok(view) = record.engine.message(first) {
+                    life.reply_to = Some(view.reply_to.to_string()).filter(|queue| !queue.is_empty());
+                    life.correlation_id = view.correlation_id.to_vec();
+                }
+                sends.0.insert(first, life);
+            }
+            _ => {}
+        }
+        sends
+    }
+
+    fn items(&mut self, record: &Record<'_>, first: MessageId, items: &[SendItem<'_>]) {
+        let ids = &record.outcome.ids;
+        for (number, item) in (0u32..).zip(items) {
+            if record.outcome.duplicates.contains(&number) {
+                continue;
+            }
+            let id = ids.get(number as usize).copied().unwrap_or(nth(first, number.into()));
+            self.0.insert(id, record.life_of(first, ids, item));
+        }
+    }
+
+    pub(super) fn take(&mut self, id: MessageId) -> Option<Life> {
+        self.0.remove(&id)
+    }
+
+    /// All that was answered has come into being.
+    pub(super) fn are_all_told(&self) -> Checked {
+        let missing = self.0.keys().next();
+        ensure!(missing.is_none(), "a send was answered with {missing:?}, which was not told of as sent");
+        Ok(())
+    }
+}
+
+fn nth(first: MessageId, number: u64) -> MessageId {
+    MessageId { sequence: first.sequence + number, ..first }
+}
+
+fn carried(options: &SendOptions<'_>) -> Carried {
+    let Chain::Given(chain) = options.chain else { return Carried::default() };
+    let queue = |step: &Step<'_>| step.queue.to_owned();
+    Carried { steps: chain.steps.iter().map(queue).collect(), on_failure: chain.on_failure.map(queue) }
+}
+
+impl Record<'_> {
+    /// Whether it was answered that one new message was sent.
+    pub(super) fn sends_one(&self) -> bool {
+        matches!(self.outcome.reply, Reply::Sent { duplicate: false, .. })
+    }
+
+    /// What an item of a send is to be; `ids` are those of the send's items, if they do not follow each other.
+    fn life_of(&self, first: MessageId, ids: &[MessageId], item: &SendItem<'_>) -> Life {
+        let options = item.options.copied().unwrap_or_default();
+        let place = |place: u32| ids.get(place as usize).copied().unwrap_or(nth(first, place.into()));
+        let parents = options.depends_on.map_or(Vec::new(), |depends_on| {
+            depends_on.ids().chain(depends_on.places().map(place)).collect()
+        });
+        Life {
+            due_us: match item.deliver {
+                Deliver::Now => 0,
+                Deliver::AfterMs(ms) => self.now_us + ms * 1_000,
+                Deliver::AtUs(us) => us,
+            },
+            end_us: match options.expires {
+                Expires::Never => 0,
+                Expires::AfterMs(ms) => self.now_us + ms * 1_000,
+                Expires::AtUs(us) => us,
+            },
+            ordering: options.ordering_key.to_vec(),
+            strayed: options.hold,
+            parents,
+            one_parent_is_enough: options.depends_on.is_some_and(|it| it.mode == DependsMode::Any),
+            carried: carried(&options),
+            correlation_id: options.correlation_id.to_vec(),
+            reply_to: Some(options.reply_to.to_owned()).filter(|queue| !queue.is_empty()),
+            ..Life::default()
+        }
+    }
+}
+
+impl Lives {
+    /// What is answered well to a receipt is so to the one who holds the message.
+    pub(super) fn receipts_hold(&mut self, record: &Record<'_>) -> Checked {
+        let results = &record.outcome.results;
+        let good = |number: &usize| results.get(*number).is_some_and(Result::is_ok);
+        let receipts: Vec<Receipt> = match record.command {
+            Command::Settle { items, .. } => items.iter().map(|item| item.receipt).collect(),
+            Command::Extend { items, .. } => items.iter().map(|(receipt, _)| *receipt).collect(),
+            Command::Report { items, .. } => items.iter().map(|item| item.receipt).collect(),
+            Command::Resume { receipts, .. } => receipts.to_vec(),
+            Command::Detach { .. } | Command::Epoch { .. } => {
+                self.lives.values_mut().for_each(Life::changes_lease);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        for number in (0..receipts.len()).filter(good) {
+            let Receipt { id, token } = receipts[number];
+            let Some(life) = self.lives.get_mut(&id) else {
+                return Err(format!("{id}, which is not there, was settled or extended with token {token}"));
+            };
+            ensure!(life.holds(token), "token {token} was good for {id}, which is {life:?}");
+            life.changes_lease();
+        }
+        self.settled_once(record, &receipts)
+    }
+
+    /// One receipt settles once.
+    fn settled_once(&self, record: &Record<'_>, receipts: &[Receipt]) -> Checked {
+        if !matches!(record.command, Command::Settle { .. }) {
+            return Ok(());
+        }
+        let results = receipts.iter().zip(&record.outcome.results);
+        let mut settled = std::collections::BTreeSet::new();
+        for (receipt, _) in results.filter(|(_, result)| result.is_ok()) {
+            ensure!(settled.insert(*receipt), "{receipt} has settled twice");
+        }
+        let settles = |id: MessageId| {
+            let ends = |event: &sluice_engine::event::Event| event.id == Some(id);
+            record.outcome.events.iter().any(ends)
+        };
+        let untold = settled.iter().find(|receipt| !settles(receipt.id));
+        ensure!(untold.is_none(), "{untold:?} has settled, and nothing was told of it");
+        Ok(())
+    }
+}

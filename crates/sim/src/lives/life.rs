@@ -1,0 +1,228 @@
+//! One message, as far as it was told.
+
+use sluice_engine::event::{Event, EventDetail, EventKind};
+use sluice_engine::id::{MessageId, QueueId};
+use sluice_engine::outcome::Delivery;
+
+use super::{Record, ensure};
+use crate::model::Checked;
+
+/// Where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// It waits, for whatever: a consumer, its time, a person, others.
+    Waits,
+    Leased {
+        token: u64,
+        until_us: u64,
+        /// Whether its lease may have another end by now.
+        changed: bool,
+    },
+    Dead,
+    /// By this record; kept, or gone.
+    Acked {
+        index: u64,
+    },
+    Gone,
+}
+
+impl Stage {
+    pub(super) fn is_end(self) -> bool {
+        matches!(self, Stage::Dead | Stage::Acked { .. } | Stage::Gone)
+    }
+}
+
+/// What follows a message.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Carried {
+    /// Queues of the steps of its chain.
+    pub(super) steps: Vec<String>,
+    /// Queue of what follows a failure.
+    pub(super) on_failure: Option<String>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) queue: QueueId,
+    /// Its place among all that were sent.
+    pub(super) number: u64,
+    pub(super) stage: Stage,
+    /// Attempts that count, and deliveries.
+    pub(super) attempts: u16,
+    pub(super) deliveries: u16,
+    /// Not to be delivered before; 0: at once.
+    pub(super) due_us: u64,
+    /// Not to be delivered from then on, by its sender's will; 0: never.
+    pub(super) end_us: u64,
+    pub(super) ordering: Vec<u8>,
+    /// Whether it may have lost its place in the order of sending.
+    pub(super) strayed: bool,
+    /// Messages that have to end first: all, or one.
+    pub(super) parents: Vec<MessageId>,
+    pub(super) one_parent_is_enough: bool,
+    pub(super) carried: Carried,
+    pub(super) reply_to: Option<String>,
+    /// As its sender says; may be empty.
+    pub(super) correlation_id: Vec<u8>,
+}
+
+impl Default for Life {
+    /// One that its sender says nothing of.
+    fn default() -> Life {
+        Life {
+            queue: QueueId(0),
+            number: 0,
+            stage: Stage::Waits,
+            attempts: 0,
+            deliveries: 0,
+            due_us: 0,
+            end_us: 0,
+            ordering: Vec::new(),
+            strayed: false,
+            parents: Vec::new(),
+            one_parent_is_enough: false,
+            carried: Carried::default(),
+            reply_to: None,
+            correlation_id: Vec::new(),
+        }
+    }
+}
+
+impl Life {
+    /// Whether it was never delivered.
+    pub(super) fn is_new(&self) -> bool {
+        self.deliveries == 0
+    }
+
+    pub(super) fn holds(&self, of: u64) -> bool {
+        matches!(self.stage, Stage::Leased { token, .. } if token == of)
+    }
+
+    /// What a reply to it, or a step that follows it, has as its correlation id; `id` is its own.
+    pub(super) fn correlation_id_of(&self, id: MessageId) -> Vec<u8> {
+        if self.correlation_id.is_empty() { id.to_text().into() } else { self.correlation_id.clone() }
+    }
+
+    /// Its lease may end at another time than was told.
+    pub(super) fn changes_lease(&mut self) {
+        if let Stage::Leased { changed, .. } = &mut self.stage {
+            *changed = true;
+        }
+    }
+
+    pub(super) fn deliver(&mut self, now_us: u64, delivery: &Delivery) -> Checked {
+        ensure!(self.stage == Stage::Waits, "it is delivered, and is {:?}", self.stage);
+        ensure!(now_us >= self.due_us, "it is delivered at {now_us}, and was to wait until {}", self.due_us);
+        ensure!(self.end_us == 0 || now_us < self.end_us, "it is delivered after its end at {}", self.end_us);
+        self.attempts = self.attempts.saturating_add(1);
+        self.deliveries = self.deliveries.saturating_add(1);
+        ensure!(delivery.attempt == self.attempts, "it is attempt {}: {delivery:?}", self.attempts);
+        ensure!(delivery.deliveries == self.deliveries, "it is delivery {}: {delivery:?}", self.deliveries);
+        let Delivery { receipt, lease_until_us: until_us, .. } = *delivery;
+        ensure!(until_us > now_us, "its lease is over at once: {delivery:?}");
+        self.stage = Stage::Leased { token: receipt.token, until_us, changed: false };
+        Ok(())
+    }
+
+    /// Something happened to it, other than that it was sent or delivered.
+    pub(super) fn tell(&mut self, record: &Record<'_>, event: &Event, forwarded: bool) -> Checked {
+        match event.kind {
+            EventKind::Acked => {
+                self.ends_lease(event)?;
+                self.stage = Stage::Acked { index: record.index };
+            }
+            EventKind::Nacked | EventKind::Rejected => self.ends_lease(event)?,
+            EventKind::Released => {
+                self.ends_lease(event)?;
+                self.attempts -= 1;
+            }
+            EventKind::Expired => {
+                let over = match self.stage {
+                    Stage::Leased { until_us, changed, .. } => changed || until_us <= record.now_us,
+                    _ => false,
+                };
+                ensure!(over, "its lease is not over: {:?}", self.stage);
+                self.ends_lease(event)?;
+            }
+            EventKind::Died => self.die(record)?,
+            EventKind::Redriven => {
+                ensure!(self.stage == Stage::Dead, "it is {:?}", self.stage);
+                self.comes_back();
+            }
+            EventKind::Cancelled | EventKind::Dropped => {
+                let acked = matches!(self.stage, Stage::Acked { .. });
+                ensure!(!acked, "it was acked");
+                self.stage = Stage::Gone;
+            }
+            EventKind::Moved => self.moves(event, forwarded)?,
+            EventKind::Delayed | EventKind::Due => {
+                ensure!(self.stage == Stage::Waits, "it is {:?}", self.stage);
+            }
+            EventKind::Held | EventKind::Approved | EventKind::Retried | EventKind::Changed => {
+                self.is_changed(event)?;
+            }
+            EventKind::Sent | EventKind::Delivered => {}
+        }
+        Ok(())
+    }
+
+    fn ends_lease(&mut self, event: &Event) -> Checked {
+        let leased = matches!(self.stage, Stage::Leased { .. });
+        ensure!(leased, "nobody holds it: it is {:?}", self.stage);
+        ensure!(event.attempt == self.attempts, "it is at attempt {}", self.attempts);
+        self.stage = Stage::Waits;
+        // It may have to wait behind others now.
+        self.strayed = true;
+        Ok(())
+    }
+
+    fn die(&mut self, record: &Record<'_>) -> Checked {
+        // One that waits dies, or one whose next step was refused; a lease ends by an event of its own.
+        let may = self.stage == Stage::Waits || self.stage == Stage::Acked { index: record.index };
+        ensure!(may, "it is {:?}", self.stage);
+        self.stage = Stage::Dead;
+        self.parents.clear();
+        Ok(())
+    }
+
+    /// From the dead letters, to its own queue or to that for dead letters: it begins anew.
+    fn comes_back(&mut self) {
+        self.stage = Stage::Waits;
+        (self.attempts, self.deliveries) = (0, 0);
+        (self.due_us, self.end_us) = (0, 0);
+        self.strayed = true;
+    }
+
+    fn moves(&mut self, event: &Event, forwarded: bool) -> Checked {
+        let from = EventDetail::From(self.queue);
+        ensure!(event.detail == from, "it was in {:?}", self.queue);
+        ensure!(matches!(self.stage, Stage::Waits | Stage::Dead), "it is {:?}", self.stage);
+        self.queue = event.queue;
+        self.strayed = true;
+        if forwarded {
+            self.comes_back();
+            self.carried = Carried::default();
+        }
+        Ok(())
+    }
+
+    /// A person or a duplicate has changed it, or it waits for a person.
+    fn is_changed(&mut self, event: &Event) -> Checked {
+        let damaged = event.detail == EventDetail::Why("payload_damaged");
+        let over = matches!(self.stage, Stage::Acked { .. }) || (self.stage == Stage::Dead && !damaged);
+        ensure!(!over, "it is {:?}", self.stage);
+        if damaged {
+            self.stage = Stage::Waits;
+            self.end_us = 0;
+        }
+        if event.detail == EventDetail::Why("parent_failed") {
+            self.parents.clear();
+        }
+        if matches!(event.kind, EventKind::Retried | EventKind::Changed) {
+            self.due_us = 0;
+        }
+        self.strayed = true;
+        Ok(())
+    }
+}

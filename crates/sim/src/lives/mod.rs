@@ -1,0 +1,272 @@
+//! The lives of messages, as whoever sends, receives, settles and watches sees them: a second witness beside the
+//! [model](crate::model), that knows no rule of the engine. From each record it takes what was asked, what was answered, what
+//! was delivered and which events were told, and demands of them what must be true of any queue server:
+//!
+//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled, dropped or dead; a dead
+//!   letter may come back; what has ended is never heard of again. No id and no token is given twice;
+//! - nobody has a message that another one holds; a settlement is answered well to its holder alone, and ends the lease;
+//! - attempts and deliveries count on by one; nothing is delivered before its time, after its end, or before its parents ended;
+//! - of the messages of an ordering key one is held at a time, and they begin in the order of sending where nobody had a say;
+//! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members of its group;
+//! - no schedule fires twice at an instant;
+//! - what is counted is what was told, and what is listed is what is there.
+//!
+//! How fast things follow each other, which of several consequences comes first, and what is left to a later slice, is not its
+//! concern: for that the rules of the engine may change as they like.
+
+mod answers;
+mod compare;
+mod follows;
+mod life;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sluice_engine::Engine;
+use sluice_engine::command::Command;
+use sluice_engine::event::{Event, EventDetail, EventKind};
+use sluice_engine::id::{MessageId, NamespaceId, QueueId};
+use sluice_engine::outcome::{Delivery, Outcome};
+use sluice_engine::query::{Counters, State};
+
+use crate::model::Checked;
+use answers::Sends;
+use follows::{Demand, Demands};
+use life::{Life, Stage};
+
+/// Breaks off with a sentence unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            return Err(format!($($message)*));
+        }
+    };
+}
+use ensure;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Lives {
+    lives: BTreeMap<MessageId, Life>,
+    /// Messages that are gone.
+    gone: BTreeSet<MessageId>,
+    /// Messages that have ever ended.
+    ended: BTreeSet<MessageId>,
+    /// What was told of each queue, as far as totals go; of what was to follow, what did not come.
+    told: BTreeMap<QueueId, Counters>,
+    /// What is to follow, and may come in a later slice of the same work.
+    to_come: Vec<Demand>,
+    last_token: u64,
+    /// Schedules, by number, and instants at which they fired.
+    fired: BTreeSet<(u64, u64)>,
+    /// Namespaces in which some queue ever let messages step aside.
+    steps_aside: BTreeSet<NamespaceId>,
+    /// Messages that came into being so far.
+    sent: u64,
+}
+
+/// One record.
+struct Record<'a> {
+    index: u64,
+    now_us: u64,
+    command: &'a Command<'a>,
+    outcome: &'a Outcome,
+    /// It has just applied the record.
+    engine: &'a Engine,
+}
+
+impl Lives {
+    /// Before the first record.
+    pub fn new() -> Lives {
+        Lives::default()
+    }
+
+    /// Follows one record, which `engine` has just applied.
+    ///
+    /// # Errors
+    /// What must be true and is not.
+    pub fn follow(
+        &mut self,
+        now_us: u64,
+        index: u64,
+        command: &Command<'_>,
+        outcome: &Outcome,
+        engine: &Engine,
+    ) -> Checked {
+        let record = &Record { index, now_us, command, outcome, engine };
+        let mut sends = Sends::of(record);
+        let mut demands = Demands::default();
+        self.receipts_hold(record)?;
+        self.look_at_settings(record);
+        for (number, event) in outcome.events.iter().enumerate() {
+            let told = self.tell(record, number, event, &mut sends, &mut demands);
+            told.map_err(|wrong| format!("{event:?}: {wrong}"))?;
+        }
+        sends.are_all_told()?;
+        self.meet(record, demands)?;
+        self.fires_once(record)?;
+        self.forget_namespace(record);
+        Ok(())
+    }
+
+    fn tell(
+        &mut self,
+        record: &Record<'_>,
+        number: usize,
+        event: &Event,
+        sends: &mut Sends,
+        demands: &mut Demands,
+    ) -> Checked {
+        let Some(id) = event.id else { return self.tell_many(event) };
+        self.count(event);
+        if event.kind == EventKind::Sent {
+            return self.begin(event.queue, id, sends, demands);
+        }
+        ensure!(!self.gone.contains(&id), "it is gone");
+        let Some(life) = self.lives.get(&id) else { return Err("nobody has sent it".to_owned()) };
+        ensure!(life.queue == event.queue || event.kind == EventKind::Moved, "it is in {:?}", life.queue);
+        if event.kind == EventKind::Delivered {
+            return self.deliver(record, id, event);
+        }
+        demands.note(record.outcome, number, life, id);
+        let forwarded = event.kind == EventKind::Moved && self.is_forwarded(record, id);
+        let Some(life) = self.lives.get_mut(&id) else { return Ok(()) };
+        life.tell(record, event, forwarded)?;
+        if life.stage.is_end() {
+            self.ended.insert(id);
+        }
+        if life.stage == Stage::Gone {
+            self.lives.remove(&id);
+            self.gone.insert(id);
+        }
+        Ok(())
+    }
+
+    /// A message comes into being.
+    fn begin(&mut self, queue: QueueId, id: MessageId, sends: &mut Sends, demands: &mut Demands) -> Checked {
+        let known = self.lives.contains_key(&id) || self.gone.contains(&id);
+        ensure!(!known, "the id was given before");
+        self.sent += 1;
+        let mut life = match sends.take(id) {
+            Some(asked) => asked,
+            None => {
+                demands.sent_by_engine(id, queue);
+                Life::default()
+            }
+        };
+        (life.queue, life.number) = (queue, self.sent);
+        self.lives.insert(id, life);
+        Ok(())
+    }
+
+    fn deliver(&mut self, record: &Record<'_>, id: MessageId, event: &Event) -> Checked {
+        let Some(delivery) = record.delivery_of(id) else { return Err("nobody got it".to_owned()) };
+        let token = delivery.receipt.token;
+        ensure!(token > self.last_token, "token {token} comes after {}", self.last_token);
+        self.last_token = token;
+        self.keeps_order(record, id)?;
+        self.keeps_parents(id)?;
+        let Some(life) = self.lives.get_mut(&id) else { return Ok(()) };
+        ensure!(event.attempt == delivery.attempt, "it was delivered as {delivery:?}");
+        life.deliver(record.now_us, delivery)
+    }
+
+    /// Whether a message that waits for others is delivered only when so many of them have ended as are needed in any case.
+    fn keeps_parents(&self, id: MessageId) -> Checked {
+        let life = &self.lives[&id];
+        let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains(parent)).collect();
+        let enough = open.is_empty() || (life.one_parent_is_enough && open.len() < life.parents.len());
+        ensure!(enough, "it is delivered, and waits for {open:?}");
+        Ok(())
+    }
+
+    /// Many messages of a queue are gone at once.
+    fn tell_many(&mut self, event: &Event) -> Checked {
+        let EventDetail::Many { messages, why, .. } = event.detail else {
+            return Err("it is about nothing".to_owned());
+        };
+        let meant = |stage: Stage| match why {
+            "purged" => stage == Stage::Waits,
+            "deleted" => stage == Stage::Dead,
+            _ => true,
+        };
+        let here = self.lives.iter().filter(|(_, life)| life.queue == event.queue && meant(life.stage));
+        let here: Vec<(MessageId, Stage)> = here.map(|(id, life)| (*id, life.stage)).collect();
+        // Those that were acked may be kept, or gone.
+        let kept = here.iter().filter(|(_, stage)| matches!(stage, Stage::Acked { .. })).count() as u64;
+        let (most, least) = (here.len() as u64, here.len() as u64 - kept);
+        ensure!((least..=most).contains(&messages), "they were {least} to {most}");
+        for (id, _) in here {
+            self.lives.remove(&id);
+            self.gone.insert(id);
+            self.ended.insert(id);
+        }
+        self.told.entry(event.queue).or_default().dropped += messages;
+        Ok(())
+    }
+
+    fn count(&mut self, event: &Event) {
+        let told = self.told.entry(event.queue).or_default();
+        let total = match event.kind {
+            EventKind::Sent => &mut told.sent,
+            EventKind::Delivered => &mut told.delivered,
+            EventKind::Acked => &mut told.acked,
+            EventKind::Nacked => &mut told.nacked,
+            EventKind::Released => &mut told.released,
+            EventKind::Rejected => &mut told.rejected,
+            EventKind::Expired => &mut told.expired,
+            EventKind::Died => &mut told.died,
+            EventKind::Redriven => &mut told.redriven,
+            EventKind::Dropped => &mut told.dropped,
+            EventKind::Cancelled => &mut told.cancelled,
+            EventKind::Moved => &mut told.moved_in,
+            _ => return,
+        };
+        *total += 1;
+        if let EventDetail::From(from) = event.detail {
+            self.told.entry(from).or_default().moved_out += 1;
+        }
+    }
+
+    /// Whether a message that moves goes on in the queue for dead letters of another one. A person may also move it, dead or not:
+    /// then the state tells.
+    fn is_forwarded(&self, record: &Record<'_>, id: MessageId) -> bool {
+        let dead = self.lives.get(&id).is_some_and(|life| life.stage == Stage::Dead);
+        let by_person = matches!(record.command, Command::Change(_));
+        dead && (!by_person || record.engine.message(id).is_ok_and(|view| view.state != State::Dead))
+    }
+
+    /// Of one instant of a schedule comes one message.
+    fn fires_once(&mut self, record: &Record<'_>) -> Checked {
+        let Command::ScheduleFire(fire) = record.command else { return Ok(()) };
+        let fires = record.sends_one();
+        let news = !fires || self.fired.insert((fire.number, fire.instant_us));
+        ensure!(news, "schedule {} has fired at {} before", fire.number, fire.instant_us);
+        Ok(())
+    }
+
+    /// A namespace is deleted: what was in it is nobody's any more, and its number may be given to a new one.
+    fn forget_namespace(&mut self, record: &Record<'_>) {
+        let Command::NamespaceDelete { namespace, .. } = record.command else { return };
+        if record.outcome.error.is_none() {
+            self.lives.retain(|id, _| id.namespace != *namespace);
+            self.gone.retain(|id| id.namespace != *namespace);
+            self.ended.retain(|id| id.namespace != *namespace);
+            self.forget_demands(*namespace);
+        }
+    }
+}
+
+impl Record<'_> {
+    /// Whether the engine has something left to do at once.
+    fn goes_on(&self) -> bool {
+        self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
+    }
+
+    fn delivery_of(&self, id: MessageId) -> Option<&Delivery> {
+        let pushed = self.outcome.pushed.iter().map(|(_, delivery)| delivery);
+        self.outcome.deliveries.iter().chain(pushed).find(|delivery| delivery.receipt.id == id)
+    }
+}
