@@ -281,7 +281,7 @@ fn each_seed(always: std::ops::RangeInclusive<u64>, run: impl Fn(u64)) {
 
 #[test]
 fn random_commands_keep_what_must_hold() {
-    each_seed(1..=30, |seed| run(seed, 1_000));
+    each_seed(1..=50, |seed| run(seed, 1_000));
 }
 
 #[test]
