@@ -89,12 +89,12 @@ def parse(lines) -> list[Call]:
 
 
 class Named:
-    """What a manifest says: format versions 1 to 3, of crates/journal/src/log/manifest.rs."""
+    """What a manifest says: format version 3, of crates/journal/src/log/manifest.rs."""
 
     def __init__(self, data: bytes):
         magic, version = struct.unpack_from("<8sI", data)
-        if magic != b"SLUICEMF" or version not in (1, 2, 3):
-            raise ValueError(f"not a manifest of format 1 to 3: {data[:12]!r}")
+        if magic != b"SLUICEMF" or version != 3:
+            raise ValueError(f"not a manifest of format 3: {data[:12]!r}")
         self.data, self.at = data, 16 + 40 + 28
         self.sealed, self.tables = [], []
         for _ in range(self.take("I")):
@@ -109,8 +109,7 @@ class Named:
             ranges = self.take("I")
             self.at += ranges * 16
         self.snapshot = [self.take("QQQQ")[0]] if self.take("B") else []
-        if version >= 3:
-            self.take("Q")  # the keyring that it relies on
+        self.take("Q")  # the keyring that it relies on
         if self.at != len(data):
             raise ValueError(f"a manifest of {len(data)} bytes has {self.at} bytes of fields")
 

@@ -6,7 +6,7 @@ use prost::Message as _;
 use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
-use sluice_engine::{Command, Engine, Limits, MessageId, NamespaceId, Outcome, Receipt};
+use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, MessageId, NamespaceId, Outcome, Receipt};
 use sluice_fuzz::framing::framed;
 use sluice_fuzz::image;
 use sluice_http2::frame::{FrameHeader, flag, kind};
@@ -78,7 +78,7 @@ fn moving() -> Vec<Vec<u8>> {
     let once = SendItem { max_attempts: 1, backoff, content_type: "text/plain", headers: &[("a", "b")], ..plain.clone() };
     let at = SendItem { deliver: Deliver::AtUs(1_800_000_000_000_000), ..plain.clone() };
     let mut records = vec![
-        body(0, &Command::Epoch { number: 1, behaviour: 1 }),
+        body(0, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION }),
         body(0, &Command::Configure(Limits::default())),
         send(b"", &[plain.clone(), later, once, at]),
         send(b"key", &[plain.clone()]),

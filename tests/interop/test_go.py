@@ -1,5 +1,6 @@
 """Go's net/http: the checks are in go/main.go."""
 
+import socket
 import subprocess
 import time
 
@@ -24,6 +25,14 @@ def test_go(check, client, stack):
     run(client, check, stack.url, stack.ca)
 
 
+def until_closed(port: int):
+    """Waits until nobody listens there."""
+    deadline = time.monotonic() + 30
+    while socket.socket().connect_ex(("127.0.0.1", port)) == 0:
+        assert time.monotonic() < deadline, "it still listens"
+        time.sleep(0.01)
+
+
 def test_a_server_that_ends_lets_its_client_finish(client, certificates, tmp_path):
     process, server = serve(tmp_path, certificates)
     command = [client, "ended_servers", server.url, server.ca]
@@ -31,7 +40,7 @@ def test_a_server_that_ends_lets_its_client_finish(client, certificates, tmp_pat
     try:
         assert waits.stdout.readline() == "begun\n"
         process.terminate()
-        time.sleep(0.5)
+        until_closed(server.port)
         told, _ = waits.communicate("go on\n", timeout=30)
         assert waits.returncode == 0, told
         assert process.wait(20) == 0

@@ -5,12 +5,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+sys.path.insert(0, str(ROOT / "tests"))
+from skips import pytest_runtest_makereport  # noqa: E402, F401
 
 
 def binary() -> str:
@@ -20,6 +25,14 @@ def binary() -> str:
     subprocess.run(["cargo", "build", "--quiet", "--package", "sluice"], cwd=ROOT, check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return str(target / "debug" / "sluice")
+
+
+def until(is_so, what="it comes to that"):
+    """Waits until it is so."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.01)
 
 
 def strace_is_missing() -> str:

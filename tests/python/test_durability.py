@@ -1,7 +1,8 @@
 """What was acknowledged is there, whatever happens to the process."""
 
 import threading
-import time
+
+from conftest import until
 
 SEND = "/v1/queues/jobs/messages"
 
@@ -34,7 +35,8 @@ def test_a_kill_under_load_loses_nothing_that_was_acknowledged(server):
         senders = [threading.Thread(target=send_until_killed, args=[name]) for name in names]
         for sender in senders:
             sender.start()
-        time.sleep(0.5)
+        wanted = len(acknowledged) + 10
+        until(lambda: len(acknowledged) >= wanted)
         server.kill()
         for sender in senders:
             sender.join()
@@ -73,8 +75,7 @@ def test_sigterm_wakes_who_waits_and_ends_well(server):
     path = "/v1/queues/jobs/receive"
     waiting = threading.Thread(target=lambda: answers.append(server.call("POST", path, {"wait_ms": 60_000})))
     waiting.start()
-    while server.call("GET", "/v1/status")["shards"][0]["waiting_receives"] == 0:
-        time.sleep(0.01)
+    until(lambda: server.call("GET", "/v1/status")["shards"][0]["waiting_receives"] == 1)
     assert server.stop() == 0
     waiting.join(timeout=10)
     assert answers == [{"messages": []}]
@@ -92,7 +93,7 @@ def test_a_backup_taken_under_load_holds_what_was_acknowledged_before(server, tm
 
     sender = threading.Thread(target=send_until_told)
     sender.start()
-    time.sleep(0.3)
+    until(lambda: len(acknowledged) >= 10)
     before = set(acknowledged)
     assert server.sluice("backup", "copy").returncode == 0
     stop.set()

@@ -4,8 +4,8 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
+import conftest
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
@@ -34,13 +34,13 @@ def send(server, *payloads):
 
 def until(server, **expected):
     """Waits until the queue's counts and totals are these."""
-    for _ in range(200):
+
+    def is_so():
         queue = server.call("GET", "/v1/queues/jobs")
         seen = {**queue["counts"], **queue["totals"]}
-        if all(seen[name] == count for name, count in expected.items()):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"expected {expected}, the queue has {seen}")
+        return all(seen[name] == count for name, count in expected.items())
+
+    conftest.until(is_so, f"the queue has {expected}")
 
 
 def test_it_acks_what_its_handler_has_done(server, worker):
@@ -71,7 +71,7 @@ def test_an_exception_nacks_and_reject_kills(server, worker):
 
 def test_the_lease_is_extended_while_the_handler_runs(server, worker):
     send(server, "slow")
-    worker("worker.LEASE_MS = 1000\nworker.handle = lambda payload, message: time.sleep(2.5)")
+    worker("worker.LEASE_MS = 2000\nworker.handle = lambda payload, message: time.sleep(4.5)")
     until(server, acked=1, expired=0, delivered=1)
 
 

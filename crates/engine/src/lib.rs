@@ -46,7 +46,7 @@ pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
 pub use limits::Limits;
 pub use outcome::Outcome;
-pub use record::check_known;
+pub use record::{check_behaviour, check_known};
 
-/// The rules by which records apply. Older records replay by the older rules.
-pub const BEHAVIOUR_VERSION: u16 = 2;
+/// The version of the rules by which records apply; a log that follows another one is refused.
+pub const BEHAVIOUR_VERSION: u16 = 3;

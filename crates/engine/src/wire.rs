@@ -50,25 +50,15 @@ impl Put for Vec<u8> {
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    format: u8,
 }
 
-/// The format that snapshots are written in; all from 1 on are read.
-pub(crate) const FORMAT: u8 = 3;
+/// The format of snapshots; another one is refused. When it grows, [`crate::BEHAVIOUR_VERSION`] grows too: a
+/// journal asks for that one before it changes anything.
+pub(crate) const FORMAT: u8 = 4;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader::of_format(bytes, FORMAT)
-    }
-
-    /// Of a snapshot that an older version may have written.
-    pub(crate) fn of_format(bytes: &'a [u8], format: u8) -> Reader<'a> {
-        Reader { rest: bytes, format }
-    }
-
-    /// The format of the snapshot that is being read.
-    pub(crate) fn format(&self) -> u8 {
-        self.format
+        Reader { rest: bytes }
     }
 
     pub(crate) fn raw(&mut self, len: usize) -> Option<&'a [u8]> {

@@ -1,8 +1,17 @@
-//! Every format of records and snapshots that was ever written stays readable: each has a fixture in `tests/fixtures`.
+//! What is on disk: records and a snapshot of the present version are stored in
+//! `tests/fixtures/all_records.txt` and stay readable; those of any other version are refused.
 //!
-//! A fixture is a log and the snapshot that was taken after it, in lines: `record NOW_US INDEX BODY`, then `snapshot BYTES`
-//! (hexadecimal), then `state` lines that tell what both must give. The log is that of `golden/all_records.txt`. For a new
-//! format, run the ignored test `write_fixture` once with `SLUICE_FIXTURE=NAME`, and commit the new file beside the older ones.
+//! The fixture is a log and the snapshot that was taken after it, in lines: `record NOW_US INDEX BODY`, then
+//! `snapshot BYTES` (hexadecimal), then `state` lines that tell what both must give. The log is that of
+//! `golden/all_records.txt`. When a layout changes, raise its version (`layout` in `record/mod.rs`, `FORMAT`
+//! in `wire.rs`, `BEHAVIOUR_VERSION`). Then, and when there are new records, write the fixture anew:
+//!
+//! ```sh
+//! SLUICE_BLESS=1 cargo test -p sluice-engine --test formats
+//! ```
+//!
+//! A fixture of the present version is read before it is replaced, so that no layout changes under its
+//! version.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +23,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sluice_engine::id::{NamespaceId, QueueId};
-use sluice_engine::{Engine, Outcome};
+use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Error, Outcome, check_known};
+
+use common::Driver;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Commands that give a record of each kind.
@@ -26,36 +37,61 @@ const KINDS: [u8; 33] = [
 ];
 
 #[test]
-fn every_format_ever_written_is_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    files.sort();
-    assert!(!files.is_empty());
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let expected: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("state ")).collect();
-        assert!(!expected.is_empty());
-        let (replayed, restored) = (replay(&text), restore(&text));
-        assert_eq!(state(&replayed), expected, "the log of {}", file.display());
-        assert_eq!(state(&restored), expected, "the snapshot of {}", file.display());
-        assert_eq!(replayed.digest(), restored.digest(), "{}", file.display());
-        restored.recount().unwrap();
+fn the_fixture_is_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/all_records.txt");
+    let stored = std::fs::read_to_string(path).unwrap();
+    let bless = std::env::var_os("SLUICE_BLESS").is_some();
+    if !(bless && is_of_another_version(&stored)) {
+        read_both(&stored);
     }
+    let now = if bless { written_now() } else { stored };
+    read_both(&now);
+    let kinds = records(&now).map(|(_, _, body)| body[0]).collect();
+    assert_eq!(BTreeSet::from(KINDS), kinds, "SLUICE_BLESS=1 writes the fixture anew");
+    if bless {
+        std::fs::write(path, now).unwrap();
+    }
+}
+
+/// The log and the snapshot give what the fixture tells.
+fn read_both(text: &str) {
+    let expected: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("state ")).collect();
+    assert!(!expected.is_empty());
+    let (replayed, restored) = (replay(text), restore(text).unwrap());
+    assert_eq!(state(&replayed), expected, "the log");
+    assert_eq!(state(&restored), expected, "the snapshot");
+    assert_eq!(replayed.digest(), restored.digest());
+    restored.recount().unwrap();
+}
+
+fn is_of_another_version(text: &str) -> bool {
+    let refused = records(text).find_map(|(_, _, body)| check_known(&body).err());
+    let refused = refused.or_else(|| restore(text).err().map(|error| error.to_string()));
+    refused
+        .is_some_and(|why| why.contains("this program knows only") || why.contains("this program reads only"))
+}
+
+/// Time, index and body of each record.
+fn records(text: &str) -> impl Iterator<Item = (u64, u64, Vec<u8>)> {
+    text.lines().filter_map(|line| line.strip_prefix("record ")).map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words[0].parse().unwrap(), words[1].parse().unwrap(), unhex(words[2]))
+    })
 }
 
 fn replay(text: &str) -> Engine {
     let (mut engine, mut out) = (Engine::new(), Outcome::default());
-    for line in text.lines().filter_map(|line| line.strip_prefix("record ")) {
-        let words: Vec<&str> = line.split(' ').collect();
-        engine.apply(words[0].parse().unwrap(), words[1].parse().unwrap(), &unhex(words[2]), &mut out);
+    for (now_us, index, body) in records(text) {
+        check_known(&body).unwrap();
+        engine.apply(now_us, index, &body, &mut out);
     }
     engine
 }
 
-fn restore(text: &str) -> Engine {
+fn restore(text: &str) -> Result<Engine, Error> {
     let bytes = text.lines().find_map(|line| line.strip_prefix("snapshot ")).unwrap();
     let mut piece = Some(unhex(bytes));
-    Engine::restore(&mut || piece.take()).unwrap()
+    Engine::restore(&mut || piece.take())
 }
 
 /// What can be seen of an engine, one line a thing.
@@ -129,8 +165,22 @@ fn a_record_of_each_kind_is_there() {
 }
 
 #[test]
-#[ignore = "writes the fixture of the present format; run once when it changes"]
-fn write_fixture() {
+fn other_behaviour_versions_are_refused() {
+    let (older, newer) = (BEHAVIOUR_VERSION - 1, BEHAVIOUR_VERSION + 1);
+    for (behaviour, writer) in [(older, "an older version"), (newer, "a newer version")] {
+        let told = format!(
+            "the log follows behaviour version {behaviour}, \
+             this program knows only version {BEHAVIOUR_VERSION}: it was written by {writer}"
+        );
+        let mut driver = Driver::new();
+        driver.apply(0, &Command::Epoch { number: 1, behaviour });
+        assert_eq!(driver.out.error, Some(Error::Internal { reason: told.clone() }));
+        assert_eq!(driver.engine.epoch(), 0, "it has not begun");
+        assert_eq!(check_known(&driver.log[0].body), Err(told));
+    }
+}
+
+fn written_now() -> String {
     let (_, mut driver) = script::play(ALL_RECORDS);
     let mut text = String::new();
     for record in &driver.log {
@@ -143,8 +193,7 @@ fn write_fixture() {
     for line in state(&driver.engine) {
         writeln!(text, "state {line}").unwrap();
     }
-    let name = std::env::var("SLUICE_FIXTURE").expect("SLUICE_FIXTURE names the new file");
-    std::fs::write(format!("{}/tests/fixtures/{name}.txt", env!("CARGO_MANIFEST_DIR")), text).unwrap();
+    text
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -6,13 +6,13 @@
 mod common;
 
 use common::Driver;
-use sluice_engine::Command;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::options::{Expires, SendOptions};
 use sluice_engine::query::State;
 use sluice_engine::settings::{Overflow, QueuePatch};
+use sluice_engine::{BEHAVIOUR_VERSION, Command};
 
 const START_US: u64 = 1_700_000_000_000_000;
 const MESSAGES: u64 = 1_000_000;
@@ -21,7 +21,7 @@ const BATCH: u64 = 10_000;
 /// Sends a million of the same message.
 fn send_all(item: &SendItem<'_>) -> Driver {
     let mut driver = Driver::new();
-    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: 1 });
+    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
     let items = vec![item.clone(); BATCH as usize];
     let send = Command::Send(Send {
         namespace: NamespaceId::DEFAULT,

@@ -20,8 +20,8 @@ pub enum Durability {
 /// What the state machine above can replay: asked when opening, before anything is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Knows {
-    /// The newest behaviour version that a snapshot may tell.
-    pub behaviour: u32,
+    /// Whether what follows a snapshot of this behaviour version can be applied; an error says why not.
+    pub behaviour: fn(u32) -> Result<(), String>,
     /// Whether a record with this body can be applied; an error says what in it is not known.
     pub record: fn(&[u8]) -> Result<(), String>,
 }
@@ -29,7 +29,7 @@ pub struct Knows {
 impl Default for Knows {
     /// Everything.
     fn default() -> Knows {
-        Knows { behaviour: u32::MAX, record: |_| Ok(()) }
+        Knows { behaviour: |_| Ok(()), record: |_| Ok(()) }
     }
 }
 

@@ -87,16 +87,16 @@ pub enum OpenError {
         /// Process id of the holder, when known.
         pid: Option<u32>,
     },
-    /// A newer Sluice wrote this.
-    Newer {
+    /// Another version of Sluice wrote this.
+    Format {
         /// The file.
         file: PathBuf,
         /// Its format version.
         found: u32,
-        /// The newest that this program reads.
+        /// The one that this program reads.
         known: u32,
     },
-    /// A newer Sluice wrote what the state machine above cannot replay.
+    /// Another version of Sluice wrote what the state machine above cannot replay.
     Unknown {
         /// The file.
         file: PathBuf,
@@ -177,15 +177,17 @@ impl fmt::Display for OpenError {
                 }
                 f.write_str("; stop that one, or give this one another directory")
             }
-            OpenError::Newer { file, found, known } => write!(
+            OpenError::Format { file, found, known } => write!(
                 f,
-                "{} has format version {found}, and this program reads up to {known}; use a newer sluice",
-                file.display()
+                "{} has format version {found}, and this program reads only version {known}: \
+                 it was written by {} sluice; nothing was changed: use that version",
+                file.display(),
+                writer(*found, *known)
             ),
             OpenError::Unknown { file, record, what } => write!(
                 f,
-                "{} (record {record}) was written by a newer sluice: {what}; nothing was changed: start that version, \
-                 or a newer one",
+                "{} (record {record}) cannot be replayed: {what}; nothing was changed: \
+                 start the version that wrote it",
                 file.display()
             ),
             OpenError::Key { dir, needed, given } => write!(
@@ -209,6 +211,11 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+/// Which sluice wrote another version of a format than the one that is known.
+pub(crate) fn writer(found: u32, known: u32) -> &'static str {
+    if found < known { "an older" } else { "a newer" }
+}
 
 /// Says which root keys were given instead of the one that is needed.
 pub(crate) fn not_among(given: &[KeyId]) -> String {

@@ -1,9 +1,9 @@
 //! The data directory as a whole: which shards belong to it, and whether all of them are there.
 //!
-//! A file `directory` says so, in lines of text with a checksum at the end. It is written aside, synced, renamed, and
-//! the directory synced; before shards are made or restored, and again when that is done. So a restore that was cut short
-//! never passes for a whole directory, and a shard's directory that is lost is missed. A directory of an older version
-//! has no such file, and gets one with its first start.
+//! A file `directory` says so, in lines of text with a checksum at the end. It is written aside, synced,
+//! renamed, and the directory synced; before shards are made or restored, and again when that is done. So a
+//! restore that was cut short never passes for a whole directory, and a shard's directory that is lost is
+//! missed. Where the operator has removed the file because it was damaged, the next start writes it anew.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -71,9 +71,10 @@ impl Marker {
             return Err(damaged());
         }
         let version: u32 = field("format").and_then(|value| value.parse().ok()).ok_or_else(damaged)?;
-        if version > FORMAT_VERSION {
+        if version != FORMAT_VERSION {
             return Err(StartError(format!(
-                "{} has format version {version}, and this program reads up to {FORMAT_VERSION}; use a newer sluice",
+                "{} has format version {version}, and this program reads only version {FORMAT_VERSION}: \
+                 it was written by another version of sluice; nothing was changed: use that version",
                 path.display()
             )));
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Reply, client, serve};
 use sluice_client::{ClientError, Message, TransportKind};
+use tokio::sync::Notify;
 
 #[tokio::test]
 async fn a_send_is_repeated_under_one_key_through_breaks_and_refusals() {
@@ -50,11 +51,19 @@ async fn retry_after_is_honoured() {
 
 #[tokio::test]
 async fn a_connection_closed_while_idle_goes_unnoticed_even_by_calls_that_are_not_repeated() {
-    let address = serve(|_| async { Reply::JsonThenClose("{\"purged\":3}".to_owned()) }).await;
+    let closed = Arc::new(Notify::new());
+    let closing = Arc::clone(&closed);
+    let address = serve(move |_| {
+        let closing = Arc::clone(&closing);
+        async { Reply::JsonThenClose("{\"purged\":3}".to_owned(), closing) }
+    })
+    .await;
     let client = client(address);
     for _ in 0..3 {
         assert_eq!(client.queue_purge("q").await.unwrap(), 3);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        closed.notified().await;
+        // The client hears of it when its runtime looks at its sockets, which it does before this is over.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -8,6 +8,20 @@ use std::time::Duration;
 use sluice_client::{Client, Options};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// How long a test waits for what has to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns when it is so.
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+    let looking = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it comes to that");
+}
 
 /// What came in.
 #[derive(Clone, Debug)]
@@ -24,8 +38,8 @@ pub(crate) enum Reply {
     Later(u16, &'static str, u32),
     /// The connection is closed without an answer.
     Break,
-    /// An answer, after which the connection is closed without notice.
-    JsonThenClose(String),
+    /// An answer, after which the connection is closed without notice to the client; with notice to the test.
+    JsonThenClose(String, Arc<Notify>),
 }
 
 /// Starts the server; its port is free again when the runtime ends.
@@ -61,15 +75,20 @@ where
     let mut stream = BufReader::new(stream);
     while let Some(request) = read(&mut stream).await {
         let (text, close) = match answer(request).await {
-            Reply::Json(status, body) => (response(status, "", &body), false),
+            Reply::Json(status, body) => (response(status, "", &body), None),
             Reply::Later(status, code, seconds) => {
                 let body = format!("{{\"error\":{{\"code\":\"{code}\",\"message\":\"later\"}}}}");
-                (response(status, &format!("retry-after: {seconds}\r\n"), &body), false)
+                (response(status, &format!("retry-after: {seconds}\r\n"), &body), None)
             }
-            Reply::JsonThenClose(body) => (response(200, "", &body), true),
+            Reply::JsonThenClose(body, closed) => (response(200, "", &body), Some(closed)),
             Reply::Break => return,
         };
-        if stream.get_mut().write_all(text.as_bytes()).await.is_err() || close {
+        if stream.get_mut().write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+        if let Some(closed) = close {
+            drop(stream);
+            closed.notify_one();
             return;
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::support::{Reply, Request, client, serve};
+use crate::support::{Reply, Request, client, serve, until};
 use serde_json::{Value, json};
-use sluice_client::{Settle, Stop, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
+use sluice_client::{Options, Settle, Stop, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
 /// A queue that leases, and remembers what it was asked.
@@ -17,6 +17,10 @@ struct Fake {
     extend_fails: bool,
     /// An extend is never answered, as when the network is cut.
     extend_hangs: bool,
+    /// So many handlers have to be done before anything is settled.
+    done_before_settling: usize,
+    /// Handlers that are done.
+    done: usize,
     settle_delay: Duration,
     /// Nacked once, a message is ready again when the nack takes effect.
     nacked: Vec<String>,
@@ -112,6 +116,11 @@ async fn answer(fake: Arc<Mutex<Fake>>, request: Request) -> Reply {
         return std::future::pending().await;
     }
     tokio::time::sleep(delay).await;
+    until(|| {
+        let fake = fake.lock().unwrap();
+        fake.done >= fake.done_before_settling
+    })
+    .await;
     fake.lock().unwrap().put_back_nacked(&body);
     let result = if fails {
         json!({"ok": false, "error": {"code": "lease_lost", "message": "over"}})
@@ -162,14 +171,19 @@ async fn every_message_is_settled_as_its_handler_said() {
 #[tokio::test]
 async fn acks_gather_while_a_settle_is_under_way() {
     let fake = Fake::with(64);
-    fake.lock().unwrap().settle_delay = Duration::from_millis(100);
+    fake.lock().unwrap().done_before_settling = 64;
     // A server without sessions: it is found out, and receives do.
     let worker = worker(&fake, |o| {
         o.concurrency = 64;
         o.transport = WorkerTransport::Auto;
     })
     .await;
-    let summary = worker.run(Stop::new(), |_| async { Settle::Ack }, events().0).await.unwrap();
+    let counting = Arc::clone(&fake);
+    let handler = move |_| {
+        counting.lock().unwrap().done += 1;
+        async { Settle::Ack }
+    };
+    let summary = worker.run(Stop::new(), handler, events().0).await.unwrap();
     assert_eq!(summary.acked, 64);
     assert!(fake.lock().unwrap().calls("/ack") <= 3, "{}", fake.lock().unwrap().calls("/ack"));
 }
@@ -183,12 +197,12 @@ async fn stopping_finishes_what_runs_and_releases_what_has_not_started() {
     })
     .await;
     let stop = Stop::new();
-    let give = stop.clone();
+    let (give, seen) = (stop.clone(), Arc::clone(&fake));
     let handler = move |_| {
-        let give = give.clone();
+        let (give, seen) = (give.clone(), Arc::clone(&seen));
         async move {
             give.stop();
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            until(|| seen.lock().unwrap().settled("release").len() == 2).await;
             Settle::Ack
         }
     };
@@ -203,13 +217,23 @@ async fn stopping_finishes_what_runs_and_releases_what_has_not_started() {
 #[tokio::test]
 async fn a_lease_is_extended_at_half_time_while_the_handler_runs() {
     let fake = Fake::with(1);
-    let worker = worker(&fake, |o| o.lease = Duration::from_secs(1)).await;
-    let handler = |_| async {
-        tokio::time::sleep(Duration::from_millis(1300)).await;
-        Settle::Ack
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(2)).await;
+    let seen = Arc::clone(&fake);
+    let handler = move |_| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let began = Instant::now();
+            for half in 1..=2 {
+                until(|| seen.lock().unwrap().calls("/extend") == half as usize).await;
+                assert!(began.elapsed() >= half * Duration::from_millis(950), "{:?}", began.elapsed());
+            }
+            Settle::Ack
+        }
     };
-    worker.run(Stop::new(), handler, events().0).await.unwrap();
-    assert_eq!(fake.lock().unwrap().calls("/extend"), 2);
+    let (sender, mut heard) = events();
+    let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
+    assert_eq!((summary.acked, fake.lock().unwrap().calls("/extend")), (1, 2));
+    assert!(heard.recv().await.is_none(), "the lease was never lost");
 }
 
 #[tokio::test]
@@ -250,7 +274,7 @@ async fn a_lease_that_cannot_be_extended_ends_by_the_workers_own_clock() {
         o.prefetch = 1;
     })
     .await;
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let handler = |job: sluice_client::Job| async move {
         job.lost.stopped().await;
         Settle::Release { delay: None }
@@ -258,7 +282,8 @@ async fn a_lease_that_cannot_be_extended_ends_by_the_workers_own_clock() {
     let (sender, mut heard) = events();
     let summary = worker.run(Stop::new(), handler, sender).await.unwrap();
     let took = started.elapsed();
-    assert!((Duration::from_secs(2)..Duration::from_secs(6)).contains(&took), "{took:?}");
+    let request_timeout = Options::default().request_timeout;
+    assert!((Duration::from_secs(2)..request_timeout).contains(&took), "{took:?}");
     assert_eq!(summary.released, 1, "what had not started is nobody's business any more");
     let mut ended = Vec::new();
     while let Ok(WorkerEvent::LeaseEnded(id)) = heard.try_recv() {
@@ -272,7 +297,7 @@ async fn a_lease_that_cannot_be_extended_ends_by_the_workers_own_clock() {
 async fn a_queue_is_not_empty_while_a_lost_answer_may_hold_messages() {
     let fake = Fake::with(1);
     fake.lock().unwrap().lose_receive = Some(Duration::from_millis(1_500));
-    let worker = worker(&fake, |o| o.lease = Duration::from_secs(2)).await;
+    let worker = worker(&fake, |o| o.lease = Duration::from_secs(4)).await;
     let summary = worker.run(Stop::new(), |_| async { Settle::Ack }, events().0).await.unwrap();
     assert_eq!(summary.acked, 1, "it came back when the lease was over");
 }

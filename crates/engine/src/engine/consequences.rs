@@ -36,7 +36,6 @@ impl Engine {
         if self.consumers.totals.attached > 0 {
             self.deliver_all(&mut budget, out);
         }
-        self.backlog = self.consequences.len();
         if self.watched.has(Watched::EVENTS) {
             self.tell_deliveries(out);
         }

@@ -100,8 +100,6 @@ pub struct Engine {
     applied_index: u64,
     now_us: u64,
     epoch: u32,
-    /// The rules that records follow: those of the epoch in force.
-    behaviour: u16,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -122,7 +120,7 @@ pub struct Engine {
     idempotency: Idempotency,
     /// What follows from the records so far and is still to be done.
     consequences: Consequences,
-    /// How many of these earlier records left. Derived.
+    /// How many of these earlier records left to the one being applied.
     backlog: usize,
     /// What of the budget for consequences the record being applied has used.
     spent: usize,
@@ -171,7 +169,7 @@ impl Engine {
         out.clear();
         self.now_us = self.now_us.max(now_us);
         self.applied_index = index;
-        self.spent = 0;
+        (self.backlog, self.spent) = (self.consequences.len(), 0);
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
@@ -270,13 +268,12 @@ impl Engine {
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
     fn begin_epoch(&mut self, number: u32, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
-        check_behaviour(behaviour)?;
+        check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
         if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
             return Err(Error::Internal { reason });
         }
         self.epoch = number;
-        self.behaviour = behaviour;
         self.tokens.begin(number);
         self.detach_all(None, out);
         Ok(())

@@ -90,8 +90,7 @@ impl Engine {
         if taken.is_ok() && !self.consequences.is_empty() {
             taken = self.take_what_follows(namespace_slot, receive, &mut budget, out);
         }
-        if self.behaviour >= 2
-            && !receive.consumer.is_empty()
+        if !receive.consumer.is_empty()
             && let Ok(name) = std::str::from_utf8(receive.consumer)
         {
             self.hold_by_name(receive.namespace, name, out);
@@ -165,17 +164,11 @@ impl Engine {
             let weight = i64::from(weight.max(1));
             weighted.extend(found.map(|queue_slot| Weighted { queue_slot, weight, current: 0 }));
         }
-        // Receives of few messages would all take from the heaviest queue if each began with it, as behaviour 1 did.
-        let mut first = (self.behaviour >= 2).then(|| mix(self.tokens.given()));
-        loop {
+        // Receives of few messages would all take from the heaviest queue if each began with it.
+        let mut next = first_by_weight(&mut weighted, mix(self.tokens.given()));
+        while next.is_some_and(|queue_slot| self.take_first(queue_slot, budget, out)) {
             weighted.retain(|queue| self.has_ready(queue.queue_slot));
-            let next = match first.take() {
-                Some(chance) => first_by_weight(&mut weighted, chance),
-                None => next_by_weight(&mut weighted),
-            };
-            if !next.is_some_and(|next| self.take_first(next, budget, out)) {
-                break;
-            }
+            next = next_by_weight(&mut weighted);
         }
         self.weighted = weighted;
         budget.verdict(out)

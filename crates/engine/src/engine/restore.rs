@@ -1,5 +1,6 @@
 //! A new engine from a snapshot's pieces.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::Engine;
@@ -44,7 +45,7 @@ impl Engine {
         if head.section != section::HEAD {
             return Err(damaged("it does not begin with its head"));
         }
-        let (mut engine, format) = read_head(&head.content)?;
+        let mut engine = read_head(&head.content)?;
         let mut missing = HashMap::new();
         each_slab!(engine, slab, number => missing.insert(number, slab.blocks()));
         let mut seen = std::collections::HashSet::new();
@@ -61,7 +62,7 @@ impl Engine {
                 )));
             };
             *left -= 1;
-            engine.read_frame(&frame, format)?;
+            engine.read_frame(&frame)?;
         }
         if let Some((section, left)) = missing.iter().find(|(_, left)| **left > 0) {
             return Err(damaged(&format!("{left} block(s) of section {section} are missing")));
@@ -70,11 +71,11 @@ impl Engine {
         Ok(engine)
     }
 
-    fn read_frame(&mut self, frame: &Frame, format: u8) -> Result<(), Error> {
+    fn read_frame(&mut self, frame: &Frame) -> Result<(), Error> {
         let mut read = None;
         each_slab!(self, slab, number => {
             if number == frame.section && frame.block < slab.blocks() {
-                read = slab.read_block(frame.block, Reader::of_format(&frame.content, format));
+                read = slab.read_block(frame.block, Reader::new(&frame.content));
             }
         });
         read.ok_or_else(|| {
@@ -129,21 +130,30 @@ impl Engine {
     }
 }
 
-/// The engine without its slabs' blocks, and the format that these are in.
-fn read_head(content: &[u8]) -> Result<(Engine, u8), Error> {
+/// The engine without its slabs' blocks.
+fn read_head(content: &[u8]) -> Result<Engine, Error> {
     let mut reader = Reader::new(content);
     let magic = reader.array::<7>().ok_or_else(|| damaged("its head is cut"))?;
     if magic != MAGIC {
         return Err(damaged("it does not begin like a snapshot"));
     }
     let format = reader.u8().ok_or_else(|| damaged("its head is cut"))?;
-    if !(1..=FORMAT).contains(&format) {
-        let reason = format!("the snapshot has format {format}, this version reads formats 1 to {FORMAT}");
-        return Err(Error::Internal { reason });
-    }
-    let mut reader = Reader::of_format(&content[8..], format);
+    check_format(format)?;
     let engine = read_state(&mut reader).filter(|_| reader.is_empty());
-    Ok((engine.ok_or_else(|| damaged("its head cannot be read"))?, format))
+    engine.ok_or_else(|| damaged("its head cannot be read"))
+}
+
+fn check_format(format: u8) -> Result<(), Error> {
+    let writer = match format.cmp(&FORMAT) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => "an older version",
+        Ordering::Greater => "a newer version",
+    };
+    let reason = format!(
+        "the snapshot has format {format}, this program reads only format {FORMAT}: \
+         it was written by {writer}"
+    );
+    Err(Error::Internal { reason })
 }
 
 fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
@@ -151,7 +161,6 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         applied_index: reader.u64()?,
         now_us: reader.u64()?,
         epoch: reader.u32()?,
-        behaviour: if reader.format() == 1 { 1 } else { reader.u16()? },
         next_queue: reader.u32()?,
         next_namespace: reader.u32()?,
         limits: read_limits(reader)?,
@@ -173,7 +182,6 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         });
     }
     engine.consequences = read_consequences(reader)?;
-    engine.backlog = engine.consequences.len();
     engine.messages = Slab::read_head(reader)?;
     engine.extras.slots = Slab::read_head(reader)?;
     engine.extras.entries = Slab::read_head(reader)?;
@@ -181,36 +189,34 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     engine.namespaces = Slab::read_head(reader)?;
     engine.tokens = Tokens::read_head(reader)?;
     engine.idempotency = Idempotency::read_head(reader)?;
-    if reader.format() >= 2 {
-        engine.extras.options = Slab::read_head(reader)?;
-        engine.ordering.slots = Slab::read_head(reader)?;
-        engine.shared_blobs.slots = Slab::read_head(reader)?;
-        engine.lanes.slots = Slab::read_head(reader)?;
-        engine.unique.wheel = Wheel::read(reader)?;
-        engine.unique.slots = Slab::read_head(reader)?;
-        engine.expiry.wheel = Wheel::read(reader)?;
-        engine.expiry.slots = Slab::read_head(reader)?;
-        engine.extras.results = Slab::read_head(reader)?;
-        engine.extras.changed = Slab::read_head(reader)?;
-        engine.consumers.given = reader.u64()?;
-        engine.consumers.served = reader.u64()?;
-        engine.consumers.slots = Slab::read_head(reader)?;
-        engine.consumers.holds = Slab::read_head(reader)?;
-        engine.consumers.sticky.slots = Slab::read_head(reader)?;
-        engine.consumers.sticky.used = List::read(reader)?;
-        engine.queue_limits.slots = Slab::read_head(reader)?;
-        engine.queue_limits.keys.slots = Slab::read_head(reader)?;
-        engine.queue_limits.lines.slots = Slab::read_head(reader)?;
-        engine.extras.origins = Slab::read_head(reader)?;
-        engine.schedules.slots = Slab::read_head(reader)?;
-        engine.schedules.last_number = reader.u64()?;
-        engine.flows.slots = Slab::read_head(reader)?;
-        engine.flows.parents = Slab::read_head(reader)?;
-        engine.flows.edges = Slab::read_head(reader)?;
-        engine.flows.chains = Slab::read_head(reader)?;
-        engine.queue_defaults = Slab::read_head(reader)?;
-        engine.pending_sends = Slab::read_head(reader)?;
-    }
+    engine.extras.options = Slab::read_head(reader)?;
+    engine.ordering.slots = Slab::read_head(reader)?;
+    engine.shared_blobs.slots = Slab::read_head(reader)?;
+    engine.lanes.slots = Slab::read_head(reader)?;
+    engine.unique.wheel = Wheel::read(reader)?;
+    engine.unique.slots = Slab::read_head(reader)?;
+    engine.expiry.wheel = Wheel::read(reader)?;
+    engine.expiry.slots = Slab::read_head(reader)?;
+    engine.extras.results = Slab::read_head(reader)?;
+    engine.extras.changed = Slab::read_head(reader)?;
+    engine.consumers.given = reader.u64()?;
+    engine.consumers.served = reader.u64()?;
+    engine.consumers.slots = Slab::read_head(reader)?;
+    engine.consumers.holds = Slab::read_head(reader)?;
+    engine.consumers.sticky.slots = Slab::read_head(reader)?;
+    engine.consumers.sticky.used = List::read(reader)?;
+    engine.queue_limits.slots = Slab::read_head(reader)?;
+    engine.queue_limits.keys.slots = Slab::read_head(reader)?;
+    engine.queue_limits.lines.slots = Slab::read_head(reader)?;
+    engine.extras.origins = Slab::read_head(reader)?;
+    engine.schedules.slots = Slab::read_head(reader)?;
+    engine.schedules.last_number = reader.u64()?;
+    engine.flows.slots = Slab::read_head(reader)?;
+    engine.flows.parents = Slab::read_head(reader)?;
+    engine.flows.edges = Slab::read_head(reader)?;
+    engine.flows.chains = Slab::read_head(reader)?;
+    engine.queue_defaults = Slab::read_head(reader)?;
+    engine.pending_sends = Slab::read_head(reader)?;
     Some(engine)
 }
 
@@ -242,4 +248,20 @@ impl Frames<'_> {
 
 fn damaged(what: &str) -> Error {
     Error::Internal { reason: format!("the snapshot is damaged: {what}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_another_format_is_refused() {
+        for (format, writer) in [(FORMAT - 1, "an older version"), (FORMAT + 1, "a newer version")] {
+            let refused = read_head(&[&MAGIC[..], &[format]].concat()).unwrap_err().to_string();
+            let told = format!(
+                "format {format}, this program reads only format {FORMAT}: it was written by {writer}"
+            );
+            assert!(refused.contains(&told), "{refused}");
+        }
+    }
 }

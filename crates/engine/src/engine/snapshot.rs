@@ -183,7 +183,6 @@ impl Engine {
         out.u64(self.applied_index);
         out.u64(self.now_us);
         out.u32(self.epoch);
-        out.u16(self.behaviour);
         out.u32(self.next_queue);
         out.u32(self.next_namespace);
         write_limits(out, &self.limits);

@@ -2,7 +2,7 @@
 //! two headers; tags that replace others are the next.
 
 use super::check::{at_most, between, check_tags, invalid, name_rule};
-use super::{LAYOUT, kind};
+use super::{first_bytes, kind};
 use crate::blob::BlobHead;
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
 use crate::command::{Deliver, RecordSink};
@@ -72,7 +72,7 @@ pub(super) fn blob_count(change: &Change<'_>) -> u32 {
 pub(super) fn encode(change: &Change<'_>, sink: &mut impl RecordSink) {
     let (note, tags) = (note(change), tags(change));
     let mut body = Vec::with_capacity(64 + change.items.len() * ITEM_BYTES);
-    body.raw(&[kind::CHANGE, LAYOUT]);
+    body.raw(&first_bytes(kind::CHANGE));
     body.u32(change.namespace.0);
     body.u8(change.action.verb() as u8);
     match change.action {

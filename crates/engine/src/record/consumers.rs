@@ -3,7 +3,7 @@
 use super::check::{at_most, between, invalid, name_rule};
 use super::decode::{RareRecord, fixed_items, receipt_at};
 use super::encode::receipt_into;
-use super::{LAYOUT, kind};
+use super::kind;
 use crate::command::{Attach, DETACH_GRACE_MS_MAX};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
@@ -71,7 +71,7 @@ pub(super) fn encode_resume(
     }
 }
 
-pub(super) fn decode<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     if kind == kind::ATTACH {
         let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
@@ -94,8 +94,7 @@ pub(super) fn decode<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Optio
         }
         _ => {
             let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
-            let reached = if layout == LAYOUT { 0 } else { reader.u64()? };
-            RareRecord::Detach { namespace, consumer, grace_ms, reached }
+            RareRecord::Detach { namespace, consumer, grace_ms, reached: reader.u64()? }
         }
     })
 }

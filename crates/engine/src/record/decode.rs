@@ -6,7 +6,7 @@ use super::fields;
 use super::group::{self, GroupRecord};
 use super::report::{self, ReportRecord};
 use super::schedule::{self, SchedulePutRecord};
-use super::{LAYOUT, LAYOUT_2, kind, tag};
+use super::{kind, layout, tag};
 use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
@@ -130,7 +130,7 @@ pub(crate) struct Ids<'a> {
 #[inline]
 pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
     match body.first_chunk::<2>() {
-        Some(&[kind, LAYOUT]) => Ok(match kind {
+        Some(&[kind, found]) if found == layout(kind) => Ok(match kind {
             kind::TICK => Kind::Tick,
             kind::SEND => Kind::Send,
             kind::RECEIVE => Kind::Receive,
@@ -138,7 +138,6 @@ pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
             kind::EXTEND => Kind::Extend,
             _ => Kind::Rare,
         }),
-        Some(&[kind::QUEUE_SET | kind::DETACH, LAYOUT_2]) => Ok(Kind::Rare),
         _ => Err(unreadable(body)),
     }
 }
@@ -179,14 +178,14 @@ pub(crate) fn extend(body: &[u8]) -> Result<ExtendRecord<'_>, Error> {
 
 #[cold]
 pub(crate) fn rare(body: &[u8]) -> Result<RareRecord<'_>, Error> {
-    read(body, |reader| decode_rare(body[0], body[1], reader))
+    read(body, |reader| decode_rare(body[0], reader))
 }
 
 #[cold]
 fn unreadable(body: &[u8]) -> Error {
     let reason = match body {
-        [kind, layout, ..] if *layout != LAYOUT => {
-            format!("record kind {kind} has layout {layout}, this version reads layout {LAYOUT}")
+        &[kind, found, ..] if found != layout(kind) => {
+            format!("record kind {kind} has layout {found}, this program reads only layout {}", layout(kind))
         }
         [kind, ..] => format!("a record of kind {kind} and {} bytes cannot be read", body.len()),
         [] => "an empty record".into(),
@@ -194,7 +193,7 @@ fn unreadable(body: &[u8]) -> Error {
     Error::Internal { reason }
 }
 
-fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     Some(match kind {
         kind::EPOCH => RareRecord::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
         kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
@@ -215,7 +214,7 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
         kind::NAMESPACE_DELETE => {
             RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
         }
-        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, layout, reader)?,
+        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, reader)?,
         kind::CHANGE => RareRecord::Change(change::decode(reader)?),
         kind::GROUP => RareRecord::Group(group::decode(reader)?),
         kind::REPORT => RareRecord::Report(report::decode(reader)?),
@@ -241,11 +240,11 @@ fn decode_rare<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<Rare
             paused: reader.bool()?,
             next_at_us: reader.u64()?,
         },
-        _ => decode_of_queue(kind, layout, reader)?,
+        _ => decode_of_queue(kind, reader)?,
     })
 }
 
-fn decode_of_queue<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     if kind == kind::HOLD_DAMAGED {
         let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
         return Some(RareRecord::HoldDamaged { id, blob: reader.blob()? });
@@ -255,11 +254,7 @@ fn decode_of_queue<'a>(kind: u8, layout: u8, reader: &mut Reader<'a>) -> Option<
     Some(match kind {
         kind::QUEUE_SET => {
             let create = reader.bool()?;
-            let patch = match layout {
-                LAYOUT => fields::read_patch_1(reader)?,
-                _ => QueuePatch::read(reader)?,
-            };
-            RareRecord::QueueSet { namespace, queue, patch, create }
+            RareRecord::QueueSet { namespace, queue, patch: QueuePatch::read(reader)?, create }
         }
         kind::QUEUE_PURGE => RareRecord::QueuePurge { namespace, queue },
         kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },

@@ -2,7 +2,7 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{LAYOUT, LAYOUT_2, chain, change, consumers, group, kind, report, schedule, tag};
+use super::{chain, change, consumers, first_bytes, group, kind, report, schedule, tag};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -35,7 +35,7 @@ impl Command<'_> {
     #[inline]
     pub fn encode(&self, sink: &mut impl RecordSink) {
         match self {
-            Command::Tick => sink.body(&[kind::TICK, LAYOUT]),
+            Command::Tick => sink.body(&first_bytes(kind::TICK)),
             Command::Send(send) => encode_send(send, sink),
             Command::Receive(receive) => encode_receive(receive, sink),
             Command::Group(group) => group::encode(group, sink),
@@ -55,8 +55,7 @@ impl Command<'_> {
 #[inline(always)]
 fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
     let mut head = [0u8; 21];
-    head[0] = kind::SEND;
-    head[1] = LAYOUT;
+    [head[0], head[1]] = first_bytes(kind::SEND);
     head[2..6].copy_from_slice(&send.namespace.0.to_le_bytes());
     head[6..14].copy_from_slice(&send.request_digest.to_le_bytes());
     head[14..18].copy_from_slice(&(send.items.len() as u32).to_le_bytes());
@@ -125,8 +124,7 @@ fn encode_optional(item: &SendItem<'_>, sink: &mut impl RecordSink) {
 
 fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
     let mut fixed = [0u8; 24];
-    fixed[0] = kind::RECEIVE;
-    fixed[1] = LAYOUT;
+    [fixed[0], fixed[1]] = first_bytes(kind::RECEIVE);
     fixed[2..6].copy_from_slice(&receive.namespace.0.to_le_bytes());
     fixed[6..10].copy_from_slice(&receive.max_messages.to_le_bytes());
     fixed[10..14].copy_from_slice(&receive.max_bytes.to_le_bytes());
@@ -144,8 +142,7 @@ fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
 
 fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; 10] {
     let mut head = [0u8; 10];
-    head[0] = kind;
-    head[1] = LAYOUT;
+    [head[0], head[1]] = first_bytes(kind);
     head[2..6].copy_from_slice(&namespace.0.to_le_bytes());
     head[6..].copy_from_slice(&(count as u32).to_le_bytes());
     head
@@ -207,7 +204,7 @@ fn rare_body(command: &Command<'_>) -> Vec<u8> {
 }
 
 fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
-    let mut begin = |kind: u8| out.raw(&[kind, LAYOUT]);
+    let mut begin = |kind: u8| out.raw(&first_bytes(kind));
     match command {
         Command::Epoch { number, behaviour } => {
             begin(kind::EPOCH);
@@ -237,7 +234,7 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             out.bool(*force);
         }
         Command::QueueSet { namespace, queue, patch, create } => {
-            out.raw(&[kind::QUEUE_SET, LAYOUT_2]);
+            begin(kind::QUEUE_SET);
             queue_into(out, *namespace, queue);
             out.bool(*create);
             patch.write(out);
@@ -309,7 +306,7 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
             out.u32(*credit);
         }
         Command::Detach { namespace, consumer, grace_ms, reached } => {
-            out.raw(&[kind::DETACH, LAYOUT_2]);
+            begin(kind::DETACH);
             out.u32(namespace.0);
             out.u64(consumer.0);
             out.u64(*grace_ms);

@@ -1,7 +1,7 @@
 //! Fields that records and snapshots share.
 
 use crate::limits::Limits;
-use crate::settings::{Backoff, BackoffKind, QueuePatch, Quotas};
+use crate::settings::{Backoff, BackoffKind, Quotas};
 use crate::wire::{Put, Reader};
 
 pub(crate) fn write_backoff(out: &mut Vec<u8>, backoff: &Backoff) {
@@ -44,25 +44,6 @@ pub(crate) fn write_quotas(out: &mut Vec<u8>, quotas: &Quotas) {
 
 pub(crate) fn read_quotas(reader: &mut Reader<'_>) -> Option<Quotas> {
     Some(Quotas { queues: reader.u64()?, messages: reader.u64()?, bytes: reader.u64()? })
-}
-
-/// The patch of layout 1, which had four settings.
-pub(super) fn read_patch_1(reader: &mut Reader<'_>) -> Option<QueuePatch> {
-    let present = reader.u8()?;
-    let mut patch = QueuePatch::default();
-    if present & 1 != 0 {
-        patch.lease_ms = Some(reader.u64()?);
-    }
-    if present & 2 != 0 {
-        patch.max_attempts = Some(reader.u16()?);
-    }
-    if present & 4 != 0 {
-        patch.max_deliveries = Some(reader.u16()?);
-    }
-    if present & 8 != 0 {
-        patch.backoff = Some(read_backoff(reader)?);
-    }
-    (present < 16).then_some(patch)
 }
 
 pub(crate) fn write_limits(out: &mut Vec<u8>, limits: &Limits) {

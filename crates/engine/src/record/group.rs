@@ -2,7 +2,7 @@
 
 use super::decode::{SendItemRecord, SendRecord, read_send_item};
 use super::encode::{encode_send_item, send_blob};
-use super::{LAYOUT, chain, kind, read_options};
+use super::{chain, first_bytes, kind, read_options};
 use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
 use crate::wire::{Put, Reader};
@@ -13,7 +13,7 @@ fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
 
 pub(super) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
     let mut head = Vec::with_capacity(64);
-    head.raw(&[kind::GROUP, LAYOUT]);
+    head.raw(&first_bytes(kind::GROUP));
     head.u32(group.namespace.0);
     head.u64(group.request_digest);
     head.bytes16(group.idempotency_key);

@@ -1,4 +1,6 @@
-//! What a newer program has written is told before any of it is applied.
+//! What another version of this program has written is told before any of it is applied.
+
+use std::cmp::Ordering;
 
 use super::decode::{self, Kind, RareRecord, kind_of};
 use crate::BEHAVIOUR_VERSION;
@@ -7,36 +9,38 @@ use crate::error::Error;
 /// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.
 ///
 /// # Errors
-/// What is not known, in words: a newer program has written the record.
+/// What is not known, in words: another version has written the record.
 pub fn check_known(body: &[u8]) -> Result<(), String> {
-    check(body).map_err(|error| match error {
-        Error::Internal { reason } => reason,
-        other => other.to_string(),
-    })
-}
-
-fn check(body: &[u8]) -> Result<(), Error> {
-    match kind_of(body)? {
-        Kind::Rare => match decode::rare(body)? {
-            RareRecord::Epoch { behaviour, .. } => check_behaviour(behaviour),
+    match kind_of(body).map_err(in_words)? {
+        Kind::Rare => match decode::rare(body).map_err(in_words)? {
+            RareRecord::Epoch { behaviour, .. } => check_behaviour(behaviour.into()),
             _ => Ok(()),
         },
         Kind::Tick | Kind::Send | Kind::Receive | Kind::Settle | Kind::Extend => Ok(()),
     }
 }
 
-/// Whether this program knows the rules of a behaviour version.
+fn in_words(error: Error) -> String {
+    match error {
+        Error::Internal { reason } => reason,
+        other => other.to_string(),
+    }
+}
+
+/// Whether this program knows the rules of a behaviour version: only those of [`BEHAVIOUR_VERSION`].
 ///
 /// # Errors
-/// [`Error::Internal`] with both versions.
-pub(crate) fn check_behaviour(behaviour: u16) -> Result<(), Error> {
-    if behaviour <= BEHAVIOUR_VERSION {
-        return Ok(());
-    }
-    let reason = format!(
-        "the log follows behaviour version {behaviour}, this program knows up to {BEHAVIOUR_VERSION}"
-    );
-    Err(Error::Internal { reason })
+/// A sentence with both versions.
+pub fn check_behaviour(behaviour: u32) -> Result<(), String> {
+    let writer = match behaviour.cmp(&u32::from(BEHAVIOUR_VERSION)) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => "an older version",
+        Ordering::Greater => "a newer version",
+    };
+    Err(format!(
+        "the log follows behaviour version {behaviour}, \
+         this program knows only version {BEHAVIOUR_VERSION}: it was written by {writer}"
+    ))
 }
 
 #[cfg(test)]
@@ -44,6 +48,7 @@ mod tests {
     use super::*;
     use crate::Command;
     use crate::command::RecordSink;
+    use crate::id::{ConsumerId, NamespaceId};
 
     struct Body(Vec<u8>);
 
@@ -62,15 +67,23 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_epoch_and_unknown_kinds_and_layouts_are_told() {
+    fn epochs_of_other_versions_and_unknown_kinds_and_layouts_are_told() {
         let epoch = |behaviour| body(&Command::Epoch { number: 7, behaviour });
         assert_eq!(check_known(&epoch(BEHAVIOUR_VERSION)), Ok(()));
-        let newer = check_known(&epoch(BEHAVIOUR_VERSION + 1)).unwrap_err();
-        assert!(newer.contains(&format!("behaviour version {}", BEHAVIOUR_VERSION + 1)), "{newer}");
+        let (older, newer) = (BEHAVIOUR_VERSION - 1, BEHAVIOUR_VERSION + 1);
+        for (other, writer) in [(older, "an older version"), (newer, "a newer version")] {
+            let told = check_known(&epoch(other)).unwrap_err();
+            assert!(told.contains(&format!("behaviour version {other}")) && told.ends_with(writer), "{told}");
+        }
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
         tick[1] = 250;
-        assert!(check_known(&tick).unwrap_err().contains("layout 250"));
+        assert!(check_known(&tick).unwrap_err().contains("layout 250, this program reads only layout 1"));
+        let (namespace, consumer) = (NamespaceId::DEFAULT, ConsumerId(1));
+        let mut detach = body(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
+        assert_eq!(check_known(&detach), Ok(()));
+        detach[1] = 1;
+        assert!(check_known(&detach).unwrap_err().contains("layout 1, this program reads only layout 2"));
         assert!(check_known(&[250, 1]).unwrap_err().contains("kind 250"));
         assert!(check_known(&[]).is_err());
     }

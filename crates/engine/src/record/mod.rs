@@ -1,10 +1,12 @@
 //! The bytes of a command in the log.
 //!
-//! Every body begins with a kind and the version of that kind's layout. A layout is never changed: a new one gets the
-//! next version, and the older ones stay readable. Blobs of a record: a send has one per item (see [`crate::blob`]), then
-//! one for each step of their chains that has a payload of its own, a settle for each item its error text and its result (laid out like a message's), each if
-//! there is one, a report for each item its note and its checkpoint in the same way, a change one for who and why and one for
-//! tags, a schedule what it sends, the others have none.
+//! Every body begins with a kind and the version of that kind's layout. A layout that changes gets the next
+//! version; only that one is read, and others are refused.
+//!
+//! Blobs of a record: a send has one per item (see [`crate::blob`]), then one for each step of their chains
+//! that has a payload of its own, a settle for each item its error text and its result (laid out like a
+//! message's), each if there is one, a report for each item its note and its checkpoint in the same way, a
+//! change one for who and why and one for tags, a schedule what it sends, the others have none.
 
 mod chain;
 mod change;
@@ -31,18 +33,26 @@ pub(crate) use decode::{
 };
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use group::GroupRecord;
-pub(crate) use known::check_behaviour;
-pub use known::check_known;
+pub use known::{check_behaviour, check_known};
 use options::are_options;
 pub(crate) use options::{read_options, unique_of};
 pub(crate) use report::{ReportItemRecord, ReportRecord};
 pub(crate) use schedule::{SchedulePutRecord, read_template};
 
-/// The first version of every layout.
-const LAYOUT: u8 = 1;
-/// The second one of those that changed: `QUEUE_SET`, whose patch is a list of tags and values since; `DETACH`, which tells
-/// what had reached the consumer.
-const LAYOUT_2: u8 = 2;
+/// The version of a kind's layout.
+#[inline(always)]
+const fn layout(kind: u8) -> u8 {
+    match kind {
+        kind::QUEUE_SET | kind::DETACH => 2,
+        _ => 1,
+    }
+}
+
+/// What a body of this kind begins with.
+#[inline(always)]
+const fn first_bytes(kind: u8) -> [u8; 2] {
+    [kind, layout(kind)]
+}
 
 /// The first byte of each body.
 mod kind {

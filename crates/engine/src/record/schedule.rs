@@ -3,7 +3,7 @@
 use super::decode::{SendItemRecord, read_send_item};
 use super::encode::encode_send_item;
 use super::options::read_options;
-use super::{LAYOUT, kind};
+use super::{first_bytes, kind};
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ScheduleFire, SchedulePut};
 use crate::id::NamespaceId;
@@ -37,7 +37,7 @@ pub(super) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
     let mut template = Gathered(Vec::with_capacity(64));
     encode_send_item(put.item, &mut template);
     let mut body = Vec::with_capacity(192);
-    body.raw(&[kind::SCHEDULE_PUT, LAYOUT]);
+    body.raw(&first_bytes(kind::SCHEDULE_PUT));
     body.u32(put.namespace.0);
     body.name(put.schedule);
     body.name(put.queue);
@@ -68,7 +68,7 @@ pub(crate) fn read_template(template: &[u8]) -> Option<SendItemRecord<'_>> {
 }
 
 pub(super) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
-    out.raw(&[kind::SCHEDULE_FIRE, LAYOUT]);
+    out.raw(&first_bytes(kind::SCHEDULE_FIRE));
     out.u64(fire.number);
     out.u64(fire.instant_us);
     out.bool(fire.send);

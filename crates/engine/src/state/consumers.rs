@@ -151,7 +151,7 @@ impl PlainSlot for Consumer {
         consumer.lease_ms = reader.u64()?;
         consumer.since_us = reader.u64()?;
         consumer.grace_until_us = reader.u64()?;
-        consumer.reached = if reader.format() < 3 { 0 } else { reader.u64()? };
+        consumer.reached = reader.u64()?;
         consumer.ungraced = reader.u32()?;
         consumer.working = reader.bool()?;
         consumer.holds = List::read(reader)?;

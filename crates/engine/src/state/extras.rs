@@ -53,7 +53,7 @@ impl PlainSlot for Extras {
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
         let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
-        let options = if reader.format() == 1 { NIL } else { reader.u32()? };
+        let options = reader.u32()?;
         Some(Extras { backoff, head, tail, options, entries, next_vacant: None })
     }
 }

@@ -76,11 +76,9 @@ impl PlainSlot for Remembered {
             next,
             vacant: false,
         };
-        if reader.format() >= 2 {
-            let count = reader.u32()?;
-            let read = |_| Some((reader.u32()?, reader.u64()?));
-            remembered.duplicates = (0..count).map(read).collect::<Option<_>>()?;
-        }
+        let count = reader.u32()?;
+        let read = |_| Some((reader.u32()?, reader.u64()?));
+        remembered.duplicates = (0..count).map(read).collect::<Option<_>>()?;
         Some(remembered)
     }
 }

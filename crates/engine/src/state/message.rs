@@ -326,7 +326,7 @@ impl Slot for Message {
         if state == u8::MAX {
             return Some(Message::vacant(reader.u32()?));
         }
-        let mut message = Message {
+        Some(Message {
             state: Some(*State::ALL.get(usize::from(state))?),
             sequence: reader.u64()?,
             sent_at_us: reader.u64()?,
@@ -349,11 +349,7 @@ impl Slot for Message {
             bucket: reader.u16()?,
             priority: reader.u8()?,
             reason: *Reason::ALL.get(usize::from(reader.u8()?))?,
-            marks: if reader.format() == 1 { 0 } else { reader.u8()? },
-        };
-        if reader.format() == 1 && message.state == Some(State::Leased) {
-            message.generation = NIL;
-        }
-        Some(message)
+            marks: reader.u8()?,
+        })
     }
 }

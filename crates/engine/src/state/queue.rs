@@ -10,7 +10,6 @@ use super::redrive::Redrive;
 use super::trim::Trim;
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
-use crate::record::read_backoff;
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
 use crate::store::slab::PlainSlot;
@@ -237,20 +236,18 @@ impl PlainSlot for Queue {
         queue.dead = List::read(reader)?;
         queue.all = List::read(reader)?;
         queue.purge_until = reader.u64()?;
-        queue.purge_arrived = if reader.format() == 1 { 0 } else { reader.u64()? };
+        queue.purge_arrived = reader.u64()?;
         queue.working = reader.bool()?;
         queue.deleted = reader.bool()?;
-        if reader.format() >= 2 {
-            for count in &mut queue.blocked_by {
-                *count = reader.u64()?;
-            }
-            queue.limit = reader.u32()?;
-            queue.lines_cursor = reader.u32()?;
-            queue.redrive = Redrive::read(reader)?;
-            queue.trim = Trim::read(reader)?;
-            queue.delivering = reader.bool()?;
+        for count in &mut queue.blocked_by {
+            *count = reader.u64()?;
         }
-        if reader.format() >= 2 && reader.bool()? {
+        queue.limit = reader.u32()?;
+        queue.lines_cursor = reader.u32()?;
+        queue.redrive = Redrive::read(reader)?;
+        queue.trim = Trim::read(reader)?;
+        queue.delivering = reader.bool()?;
+        if reader.bool()? {
             let fair = Fair::read(reader)?;
             for (priority, ring) in fair.rings.iter().enumerate() {
                 queue.ready.occupied |= u16::from(ring.head != NIL) << priority;
@@ -299,18 +296,17 @@ pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
         died: reader.u64()?,
         redriven: reader.u64()?,
         dropped: reader.u64()?,
-        replies_lost: if reader.format() == 1 { 0 } else { reader.u64()? },
-        cancelled: if reader.format() == 1 { 0 } else { reader.u64()? },
-        moved_in: if reader.format() == 1 { 0 } else { reader.u64()? },
-        moved_out: if reader.format() == 1 { 0 } else { reader.u64()? },
+        replies_lost: reader.u64()?,
+        cancelled: reader.u64()?,
+        moved_in: reader.u64()?,
+        moved_out: reader.u64()?,
     })
 }
 
-/// A figure per state; format 1 had the first five.
+/// A figure per state.
 fn read_by_state(reader: &mut Reader<'_>) -> Option<[u64; State::COUNT]> {
-    let count = if reader.format() == 1 { 5 } else { State::COUNT };
     let mut figures = [0; State::COUNT];
-    for figure in &mut figures[..count] {
+    for figure in &mut figures {
         *figure = reader.u64()?;
     }
     Some(figures)
@@ -318,13 +314,6 @@ fn read_by_state(reader: &mut Reader<'_>) -> Option<[u64; State::COUNT]> {
 
 fn read_settings(reader: &mut Reader<'_>) -> Option<QueueSettings> {
     let mut settings = QueueSettings::default();
-    if reader.format() == 1 {
-        settings.lease_ms = reader.u64()?;
-        settings.max_attempts = reader.u16()?;
-        settings.max_deliveries = reader.u16()?;
-        settings.backoff = read_backoff(reader)?;
-    } else {
-        settings.change(&QueuePatch::read(reader)?);
-    }
+    settings.change(&QueuePatch::read(reader)?);
     Some(settings)
 }

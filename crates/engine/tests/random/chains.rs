@@ -4,7 +4,7 @@ use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::SendItem;
 use sluice_engine::options::SendOptions;
 
-use super::{QUEUES, Run};
+use super::Run;
 
 /// A few steps, and what they refer to.
 pub(super) type StepOptions = Vec<SendOptions<'static>>;
@@ -12,7 +12,12 @@ pub(super) type StepOptions = Vec<SendOptions<'static>>;
 impl Run {
     /// Options that steps may have.
     pub(super) fn step_options(&mut self) -> StepOptions {
-        (0..3).map(|_| SendOptions { unique: None, ..self.options() }).collect()
+        let mut options: StepOptions =
+            (0..3).map(|_| SendOptions { unique: None, ..self.options() }).collect();
+        if self.numbers.one_in(3) {
+            options[0].expires = self.over();
+        }
+        options
     }
 
     /// Steps for one message, and perhaps one for its failure.
@@ -21,7 +26,7 @@ impl Run {
             .map(|_| {
                 let own_payload = self.numbers.one_in(2);
                 Step {
-                    queue: self.numbers.pick(&QUEUES),
+                    queue: self.queue(),
                     own_payload,
                     item: SendItem {
                         payload: if own_payload { b"step" } else { b"" },

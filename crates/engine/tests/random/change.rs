@@ -1,17 +1,20 @@
-//! What people change of messages, at random; and that listings show each message once, in the order of ids.
+//! What people change of messages, at random.
 
 use sluice_engine::Command;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
-use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::id::MessageId;
 use sluice_engine::query::{MessageView, State};
 
-use super::{QUEUES, Run};
+use super::Run;
 
 impl Run {
     pub(super) fn change(&mut self) {
+        if self.deliveries.in_order {
+            return;
+        }
         let namespace = self.numbers.pick(&self.namespaces.clone());
-        let from = self.numbers.pick(&QUEUES);
+        let from = self.queue();
         let Some(queue) = self.driver.engine.queue_id(namespace, from) else { return };
         let verb = self.numbers.pick(&Verb::ALL);
         let state = if self.numbers.one_in(3) { None } else { Some(self.numbers.pick(verb.states())) };
@@ -29,12 +32,17 @@ impl Run {
             Verb::Approve => ChangeAction::Approve,
             Verb::Deny => ChangeAction::Deny,
             Verb::Retry => ChangeAction::Retry,
-            Verb::Move => ChangeAction::Move { to: self.numbers.pick(&QUEUES) },
+            Verb::Move => ChangeAction::Move { to: self.queue() },
             Verb::Change => ChangeAction::Set(self.new_fields()),
         };
         self.apply(&Command::Change(Change { namespace, items: &items, action, by, why }));
         if self.driver.out.error.is_none() {
             assert_eq!(self.driver.out.results.len(), items.len());
+        }
+        if let (ChangeAction::Set(NewFields { deliver: Some(deliver), .. }), []) =
+            (action, &*self.driver.out.deliveries)
+        {
+            self.check_delays(&found, deliver);
         }
         if items.len() == 1 && self.driver.out.results == [Ok(())] {
             self.check_changed(&found[0], verb);
@@ -50,7 +58,7 @@ impl Run {
         let tags: [&[&str]; 3] = [&[], &["red"], &["red", "blue"]];
         NewFields {
             priority: self.numbers.one_in(2).then(|| self.numbers.below(10) as u8),
-            deliver: self.numbers.one_in(3).then(|| Deliver::AfterMs(self.numbers.below(60_000))),
+            deliver: self.numbers.one_in(3).then(|| Deliver::AfterMs(self.numbers.below(120_000))),
             max_attempts: Some(1 + self.numbers.below(4) as u16),
             tags: self.numbers.one_in(2).then(|| self.numbers.pick(&tags)),
         }
@@ -85,22 +93,13 @@ impl Run {
         }
     }
 
-    pub(super) fn check_listings(&self) {
-        for queue in QUEUES {
-            let Some(id) = self.driver.engine.queue_id(NamespaceId::DEFAULT, queue) else { continue };
-            let (mut cursor, mut listed) = (None, Vec::new());
-            loop {
-                let page = self.driver.engine.messages(id, None, cursor, 7);
-                listed.extend(page.items.iter().map(|view| view.id.sequence));
-                assert!(page.next.is_none() || page.next > cursor, "the pages of {queue} do not go on");
-                cursor = page.next;
-                if cursor.is_none() {
-                    break;
-                }
-            }
-            assert!(listed.is_sorted_by(|one, other| one < other), "{queue} is not listed by id");
-            let kept = self.driver.engine.queue(id).unwrap().counters.states;
-            assert_eq!(listed.len() as u64, kept.iter().sum::<u64>(), "all of {queue} are listed");
+    /// Nobody can delay a message to its end or beyond.
+    fn check_delays(&self, before: &[MessageView], deliver: Deliver) {
+        let Deliver::AfterMs(delay_ms) = deliver else { return };
+        let due_us = self.now_us + delay_ms * 1_000;
+        for (view, result) in before.iter().zip(&self.driver.out.results) {
+            let late = delay_ms > 0 && view.expires_at_us.is_some_and(|end_us| end_us <= due_us);
+            assert!(!late || result.is_err(), "{view:?} is delayed until {due_us}");
         }
     }
 }

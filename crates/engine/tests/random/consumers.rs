@@ -7,19 +7,6 @@ use sluice_engine::outcome::Reply;
 use super::{QUEUES, Run};
 
 impl Run {
-    /// What was given to consumers: nobody gets more than it has credit for.
-    pub(super) fn take_pushed(&mut self) {
-        for (consumer, delivery) in &self.driver.out.pushed {
-            assert!(self.tokens.insert(delivery.receipt.token), "a token was given twice");
-            assert!(delivery.lease_until_us > self.now_us);
-            let view = self.driver.engine.consumer(delivery.receipt.id.namespace, *consumer).unwrap();
-            assert!(view.in_flight <= view.credit, "{view:?} holds more than it has credit for");
-            self.receipts.push_back(delivery.receipt);
-        }
-        let detached = &self.driver.out.detached;
-        self.consumers.retain(|(_, consumer)| !detached.contains(consumer));
-    }
-
     pub(super) fn consumers(&mut self) {
         let known = self.numbers.below(self.consumers.len() as u64 + 1) as usize;
         let credit = self.numbers.pick(&[0, 1, 2, 5, 40, 3_000]);
@@ -28,6 +15,9 @@ impl Run {
             let held = self.receipts.len() as u64 + 1;
             let from = self.numbers.below(held) as usize;
             let receipts: Vec<_> = self.receipts.iter().skip(from).take(8).copied().collect();
+            if receipts.is_empty() {
+                return;
+            }
             self.apply(&Command::Resume { namespace, consumer, receipts: &receipts });
             assert_eq!(self.driver.out.results.len(), receipts.len());
         } else if self.numbers.one_in(2) {

@@ -9,12 +9,12 @@ use sluice_engine::settings::{
 };
 use sluice_engine::{Command, Limits};
 
-use super::{LIMITS, Numbers, QUEUES, Run};
+use super::{LIMITS, Numbers, Run};
 
 impl Run {
     pub(super) fn manage(&mut self) {
         let namespace = self.numbers.pick(&self.namespaces.clone());
-        let queue = self.numbers.pick(&QUEUES);
+        let queue = self.queue();
         let dead: Vec<MessageId> = match self.driver.engine.queue_id(namespace, queue) {
             Some(id) if self.numbers.one_in(2) => {
                 let page = self.driver.engine.messages(id, Some(State::Dead), None, 5);
@@ -22,7 +22,11 @@ impl Run {
             }
             _ => Vec::new(),
         };
-        match self.numbers.below(12) {
+        let choice = self.numbers.below(12);
+        if self.deliveries.in_order && matches!(choice, 2..=5) {
+            return;
+        }
+        match choice {
             8 => {
                 let limit = self.numbers.pick(&LIMITS[..3]);
                 self.apply(&Command::LimitDelete { namespace, limit });
@@ -58,12 +62,13 @@ impl Run {
     }
 
     fn patch(&mut self) -> QueuePatch {
+        let in_order = self.deliveries.in_order;
         QueuePatch {
             lease_ms: Some(1 + self.numbers.below(50_000)),
             max_attempts: self.numbers.one_in(2).then_some(3),
             max_deliveries: self.numbers.one_in(2).then_some(5),
             backoff: self.numbers.one_in(2).then(|| self.backoff()),
-            max_messages: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 40])),
+            max_messages: self.numbers.one_in(6).then(|| self.numbers.pick(&[0, 1, 3, 40])),
             max_bytes: self.numbers.one_in(8).then(|| self.numbers.pick(&[0, 1_000])),
             overflow: self
                 .numbers
@@ -74,9 +79,7 @@ impl Run {
                 .numbers
                 .one_in(2)
                 .then(|| self.numbers.pick(&[OnExpire::DeadLetter, OnExpire::Drop])),
-            ordering_retry: self
-                .numbers
-                .one_in(2)
+            ordering_retry: (self.numbers.one_in(2) && !in_order)
                 .then(|| self.numbers.pick(&[OrderingRetry::Block, OrderingRetry::StepAside])),
             placement: self
                 .numbers
@@ -87,9 +90,7 @@ impl Run {
             retain_done_ms: self.numbers.one_in(3).then(|| self.numbers.below(2) * 40_000),
             retain_done_count: self.numbers.one_in(3).then(|| self.numbers.below(3) as u32 * 5),
             paused: self.numbers.one_in(3).then(|| self.numbers.one_in(3)),
-            dead_letter_queue: self
-                .numbers
-                .one_in(3)
+            dead_letter_queue: (self.numbers.one_in(3) && !in_order)
                 .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
             closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
         }
@@ -97,12 +98,12 @@ impl Run {
 
     pub(super) fn rules(&mut self) -> LimitRules {
         let numbers = &mut self.numbers;
-        let count = |numbers: &mut Numbers| numbers.one_in(3).then(|| 1 + numbers.below(6) as u32);
+        let count = |numbers: &mut Numbers| numbers.one_in(3).then(|| numbers.pick(&[1, 1, 2, 6]));
         let rate = |numbers: &mut Numbers| {
             let rate = Rate {
                 count: 1 + numbers.below(20) as u32,
                 period_ms: 1 + numbers.below(30_000),
-                burst: 1 + numbers.below(5) as u32,
+                burst: numbers.pick(&[1, 1, 5]),
             };
             numbers.one_in(3).then_some(rate)
         };
@@ -134,13 +135,17 @@ impl Run {
                 self.apply(&Command::NamespaceDelete { namespace, force: true });
             }
             2 => {
-                let limits =
-                    Limits { idempotency_keys: 5, idempotency_window_ms: 50_000, ..Limits::default() };
+                let limits = Limits {
+                    idempotency_keys: 5,
+                    idempotency_window_ms: 50_000,
+                    ..self.driver.engine.limits().clone()
+                };
                 self.apply(&Command::Configure(limits));
             }
             _ => {
                 let name = format!("n{}", self.numbers.below(1_000_000));
-                let quotas = Quotas { messages: 3_000, ..Quotas::default() };
+                let messages = self.numbers.pick(&[3_000, 5, 1]);
+                let quotas = Quotas { messages, ..Quotas::default() };
                 self.apply(&Command::NamespaceCreate { number: None, name: &name, shard: 0, quotas });
                 if let Reply::Namespace { namespace } = self.driver.out.reply {
                     self.namespaces.push(namespace);

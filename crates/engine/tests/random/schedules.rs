@@ -5,13 +5,13 @@ use sluice_engine::command::{Deliver, ScheduleFire, SchedulePut, SendItem};
 use sluice_engine::options::Expires;
 use sluice_engine::outcome::Reply;
 
-use super::{QUEUES, Run};
+use super::Run;
 
 impl Run {
     pub(super) fn schedule(&mut self) {
         let namespace = self.numbers.pick(&self.namespaces.clone());
         let schedule = self.numbers.pick(&["s", "t", "u"]);
-        let queue = self.numbers.pick(&QUEUES);
+        let queue = self.queue();
         let next_at_us = self.now_us + 1 + self.numbers.below(100_000);
         match self.numbers.below(12) {
             0 => self.apply(&Command::ScheduleDelete { namespace, schedule }),

@@ -9,16 +9,27 @@ use sluice_engine::options::{
 use sluice_engine::outcome::Reply;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::{QUEUES, Run};
+use super::Run;
+
+/// What is odd of the times of a batch.
+#[derive(Clone, Copy, PartialEq)]
+enum OddTimes {
+    None,
+    /// Some end before they are sent.
+    Over,
+    /// Some are delayed for longer than others live.
+    Late,
+}
 
 impl Run {
     pub(super) fn send(&mut self) {
         let namespace = self.numbers.pick(&self.namespaces.clone());
-        let count = if self.numbers.one_in(200) { 2_500 } else { 1 + self.numbers.below(8) };
+        let count = 1 + self.numbers.below(8);
         let payload = vec![7; self.numbers.below(40) as usize];
         let keyed = self.numbers.one_in(2);
         let parents = self.parents(namespace);
         let mut options: Vec<SendOptions<'_>> = (0..4).map(|_| self.options()).collect();
+        let odd = if keyed { self.odd_times(&mut options) } else { OddTimes::None };
         let step_options = self.step_options();
         let steps = self.steps(&step_options);
         let chain = self.chain(&steps);
@@ -26,21 +37,19 @@ impl Run {
         for options in options.iter_mut().skip(2) {
             options.depends_on = self.depends_on(&parents);
         }
-        let back = SendOptions {
-            depends_on: self
-                .depends_on(&parents)
-                .map(|depends_on| DependsOn { places: &[[0; 4]], ..depends_on }),
-            ..options[0]
-        };
+        let of_first = |depends_on| DependsOn { places: &[[0; 4]], ..depends_on };
+        let back = SendOptions { depends_on: self.depends_on(&parents).map(of_first), ..options[0] };
         let items: Vec<SendItem<'_>> = (0..count)
             .map(|at| SendItem {
                 payload: &payload,
                 tags: if self.numbers.one_in(6) { &["red"] } else { &[] },
                 headers: if self.numbers.one_in(4) { &[("trace", "1")] } else { &[] },
                 priority: if self.numbers.one_in(2) { self.numbers.below(10) as u8 } else { 0 },
-                deliver: match self.numbers.below(6) {
-                    0 => Deliver::AfterMs(self.numbers.below(100_000)),
-                    1 => Deliver::AtUs(self.now_us.saturating_sub(50) + self.numbers.below(100)),
+                deliver: match (odd, self.numbers.below(6)) {
+                    (OddTimes::Over, _) => Deliver::Now,
+                    (OddTimes::Late, _) => Deliver::AfterMs(self.numbers.below(300_000)),
+                    (_, 0) => Deliver::AfterMs(self.numbers.below(100_000)),
+                    (_, 1) => Deliver::AtUs(self.now_us.saturating_sub(50) + self.numbers.below(100)),
                     _ => Deliver::Now,
                 },
                 max_attempts: self.numbers.below(4) as u16,
@@ -57,12 +66,17 @@ impl Run {
         let keyed = self.numbers.one_in(4);
         let command = Command::Send(Send {
             namespace,
-            queue: self.numbers.pick(&QUEUES),
+            queue: self.queue(),
             idempotency_key: if keyed { &key } else { &[] },
             request_digest: self.numbers.below(2),
             items: &items,
         });
         self.apply(&command);
+        self.know_sent();
+    }
+
+    /// The ids that the latest send gave are new, but for those of duplicates.
+    pub(super) fn know_sent(&mut self) {
         if let Reply::Sent { first, count, duplicate: false } = self.driver.out.reply {
             let out = &self.driver.out;
             let listed = (0..count).zip(&out.ids).filter(|(item, _)| !out.duplicates.contains(item));
@@ -96,10 +110,13 @@ impl Run {
                 ..self.options()
             })
             .collect();
+        if self.numbers.one_in(4) {
+            options[1].expires = self.over();
+        }
         self.put_chain(&chain, &mut options);
         let members: Vec<QueueItem<'_>> = (0..self.numbers.below(6))
             .map(|_| QueueItem {
-                queue: self.numbers.pick(&QUEUES),
+                queue: self.queue(),
                 item: SendItem {
                     payload: b"member",
                     options: options.get(self.numbers.below(5) as usize),
@@ -108,7 +125,7 @@ impl Run {
             })
             .collect();
         let item = SendItem { payload: b"callback", options: options.first(), ..SendItem::default() };
-        let callback = QueueItem { queue: self.numbers.pick(&QUEUES), item };
+        let callback = QueueItem { queue: self.queue(), item };
         let key = [self.numbers.below(20) as u8];
         let idempotency_key: &[u8] = if self.numbers.one_in(4) { &key } else { &[] };
         let group =
@@ -119,6 +136,7 @@ impl Run {
                 let id = MessageId { sequence: first.sequence + n, ..first };
                 assert!(self.ids.insert(id), "an id was given twice");
             }
+            self.groups.enter(first, count);
         }
     }
 
@@ -126,6 +144,9 @@ impl Run {
     fn parents(&mut self, namespace: NamespaceId) -> Vec<[u8; 12]> {
         let ids: Vec<MessageId> =
             self.ids.iter().rev().filter(|id| id.namespace == namespace).copied().collect();
+        if self.deliveries.in_order {
+            return Vec::new();
+        }
         let gone = self.numbers.one_in(10);
         let here = ids.into_iter().filter(|id| gone || self.driver.engine.message(*id).is_ok());
         let here: Vec<MessageId> = here.take(40).collect();
@@ -144,11 +165,12 @@ impl Run {
 
     pub(super) fn options(&mut self) -> SendOptions<'static> {
         let keys: [&[u8]; 5] = [b"", b"", b"k0", b"k1", b"k2, which does not lie in its place"];
+        let keys = if self.tight { &keys[1..3] } else { &keys[..] };
         let ttl = self.numbers.one_in(4);
         SendOptions {
-            ordering_key: self.numbers.pick(&keys),
-            fair_key: self.numbers.pick(&keys),
-            limit_key: self.numbers.pick(&keys),
+            ordering_key: self.numbers.pick(keys),
+            fair_key: self.numbers.pick(keys),
+            limit_key: self.numbers.pick(keys),
             unique: self.unique(),
             expires: match self.numbers.below(12) {
                 0 => Expires::AfterMs(100_000 + self.numbers.below(100_000)),
@@ -158,9 +180,34 @@ impl Run {
             result_ttl_ms: if ttl { 1 + self.numbers.below(90_000) } else { 0 },
             correlation_id: self.numbers.pick::<&[u8]>(&[b"", b"c0"]),
             reply_to: self.numbers.pick(&["", "", "", "a", "replies"]),
-            hold: self.numbers.one_in(10),
+            hold: self.numbers.one_in(10) && !self.deliveries.in_order,
             ..SendOptions::default()
         }
+    }
+
+    /// Of some batches, messages that are over on arrival, or duplicates that put off the first one for long.
+    fn odd_times(&mut self, options: &mut [SendOptions<'_>]) -> OddTimes {
+        match self.numbers.below(6) {
+            0 => {
+                let over = 1 + self.numbers.below(options.len() as u64) as usize;
+                options[..over].iter_mut().for_each(|options| options.expires = self.over());
+                OddTimes::Over
+            }
+            1 => {
+                for options in options {
+                    options.expires = Expires::Never;
+                    options.unique =
+                        self.unique().map(|unique| Unique { on_duplicate: OnDuplicate::Debounce, ..unique });
+                }
+                OddTimes::Late
+            }
+            _ => OddTimes::None,
+        }
+    }
+
+    /// An end that has come already.
+    pub(super) fn over(&mut self) -> Expires {
+        Expires::AtUs(self.now_us - self.numbers.below(2_000_000))
     }
 
     fn unique(&mut self) -> Option<Unique<'static>> {

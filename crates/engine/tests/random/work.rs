@@ -4,13 +4,13 @@ use sluice_engine::Command;
 use sluice_engine::command::{Content, Progress, Receive, ReportItem, SettleItem, Settlement};
 use sluice_engine::id::Receipt;
 
-use super::{QUEUES, Run};
+use super::Run;
 
 impl Run {
     pub(super) fn receive(&mut self) {
         let weight = self.numbers.below(2) as u16;
         let queues: Vec<(&str, u16)> = (0..1 + self.numbers.below(3))
-            .map(|_| (self.numbers.pick(&QUEUES), weight * (1 + self.numbers.below(5) as u16)))
+            .map(|_| (self.queue(), weight * (1 + self.numbers.below(5) as u16)))
             .collect();
         let command = Command::Receive(Receive {
             namespace: self.numbers.pick(&self.namespaces.clone()),

@@ -124,8 +124,8 @@ pub(super) fn options<'a>(line: &Line<'a>, unique: &'a str) -> SendOptions<'a> {
     }
 }
 
-/// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all with the same
-/// options; with `step_headers=yes` each has a header.
+/// `chain=QUEUE,QUEUE:PAYLOAD` and `on_failure=QUEUE`: steps without and with a payload of their own, all
+/// with the same options; with `step_headers=yes` each has a header.
 pub(super) fn chain<'a>(line: &Line<'a>, options: &'a SendOptions<'a>) -> (Vec<Step<'a>>, Option<Step<'a>>) {
     let deliver = deliver(&line.under("step_")).unwrap_or_default();
     let header: &[(&str, &str)] = if line.get("step_headers").is_some() { &[("step", "1")] } else { &[] };

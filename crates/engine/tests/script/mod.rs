@@ -1,15 +1,17 @@
 //! The language of the golden scripts.
 //!
-//! Each script begins with an engine on which epoch 1 has begun at time 0. Words are separated by spaces; `key=value`
-//! words are options, `_` in a value stands for a space. `@250 ` before a command sets the clock, in milliseconds since the
-//! beginning (decimals allowed). Queues are in the namespace `default` unless `ns=NAME`. Messages are called `EPOCH.COUNT`
-//! (`NAMESPACE:EPOCH.COUNT` elsewhere than in `default`), deliveries d1, d2, ... in the order in which they were made; a
-//! receipt may be spelt out as `MESSAGE/EPOCH.COUNT`.
+//! Each script begins with an engine on which epoch 1 has begun at time 0. Words are separated by spaces;
+//! `key=value` words are options, `_` in a value stands for a space. `@250 ` before a command sets the clock,
+//! in milliseconds since the beginning (decimals allowed). Queues are in the namespace `default` unless
+//! `ns=NAME`. Messages are called `EPOCH.COUNT` (`NAMESPACE:EPOCH.COUNT` elsewhere than in `default`),
+//! deliveries d1, d2, ... in the order in which they were made; a receipt may be spelt out as
+//! `MESSAGE/EPOCH.COUNT`.
 //!
-//! A send has one message for each payload, all with the options of the line, and as many more without payload as
-//! `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the first of them alone;
-//! `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a chain, `member_OPTION=` for every
-//! member of a group, of which the line's own options are the callback's. What a command brings about:
+//! A send has one message for each payload, all with the options of the line, and as many more without
+//! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
+//! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
+//! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
+//! What a command brings about:
 //!
 //! - `refused CODE: ...` by the check before it is proposed, or `error CODE: ...` when it is applied;
 //! - its reply, its results item by item, its deliveries, those to consumers with `to NUMBER`;

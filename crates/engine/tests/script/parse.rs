@@ -156,7 +156,8 @@ impl Player {
         let tags: Vec<&str> = line.get("tags").map(words).unwrap_or_default();
         let parents = self.parents(line);
         let depends_on = parents.as_ref().map(|parents| depends_on(line, parents));
-        // Of several unique keys each item has its own; `-`: none. What depends on others of its send is the last one of it.
+        // Of several unique keys each item has its own; `-`: none. What depends on others of its send is the
+        // last one of it.
         let keys: Vec<&str> = line.get("unique").map_or_else(|| vec!["-"], |keys| keys.split(',').collect());
         let within = depends_on.is_some_and(|depends_on| !depends_on.places.is_empty());
         let first_line = line.preferring("first_");
@@ -200,7 +201,8 @@ impl Player {
         }))
     }
 
-    /// Times are milliseconds since the beginning; `fire NUMBER at=... next=...`, `sent=no` lets the instant go by.
+    /// Times are milliseconds since the beginning; `fire NUMBER at=... next=...`, `sent=no` lets the instant
+    /// go by.
     fn schedule(&mut self, line: &Line<'_>, what: &str, words: &[&str]) -> Vec<String> {
         let namespace = self.namespace(line);
         let time = |key: &str| line.number(key).map_or(0, |ms| START_US + ms * 1_000);
@@ -241,7 +243,8 @@ impl Player {
         }
     }
 
-    /// Members are `QUEUE:PAYLOAD`, with the options `member_OPTION=`; so is `callback=`, which has the options of the line.
+    /// Members are `QUEUE:PAYLOAD`, with the options `member_OPTION=`; so is `callback=`, which has the
+    /// options of the line.
     fn group(&mut self, line: &Line<'_>, members: &[&str]) -> Vec<String> {
         let of_members = line.under("member_");
         let parents = self.parents(&of_members);
@@ -285,7 +288,8 @@ impl Player {
         }))
     }
 
-    /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last message alone.
+    /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last
+    /// message alone.
     fn parents(&self, line: &Line<'_>) -> Option<Parents> {
         let (mut ids, mut places) = (Vec::new(), Vec::new());
         for parent in line.get("depends_on")?.split(',') {

@@ -1,7 +1,5 @@
 //! Who may do what, over HTTP.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use sluice_engine::NamespaceId;
 use sluice_engine::query::State;
@@ -10,6 +8,7 @@ use sluice_front::access::{Access, AccessOptions, RequestRate};
 use crate::client::Answer;
 use crate::support::{Server, receipt};
 use crate::tls_support::{Ca, TlsClient, Valid, serial};
+use crate::waits::until;
 
 /// A server with an administrator's token.
 pub(crate) struct Asking {
@@ -279,10 +278,10 @@ async fn a_revoked_or_expired_token_counts_no_more() {
     assert_eq!(asking.call(&asking.admin, "DELETE", "/v1/tokens/ci", "").await.code(), "token_not_found");
     let last = asking.call(&asking.admin, "DELETE", "/v1/tokens/root", "").await;
     assert_eq!(last.code(), "admin_needed", "nobody locks themselves out");
-    let body = json!({"name": "short", "scopes": ["sluice://ns/default?perm=r"], "ttl_ms": 300});
+    let body = json!({"name": "short", "scopes": ["sluice://ns/default?perm=r"], "ttl_ms": 2_000});
     let short = make(&asking.server, Some(&asking.admin), body).await;
     assert_eq!(asking.call(&short, "GET", "/v1/whoami", "").await.status, 200);
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    until(async || asking.call(&short, "GET", "/v1/whoami", "").await.status == 401).await;
     let expired = asking.call(&short, "GET", "/v1/whoami", "").await;
     assert!(expired.status == 401 && expired.message().contains("expired"));
     let again = asking.call(&asking.admin, "POST", "/v1/tokens", r#"{"name":"root"}"#).await;

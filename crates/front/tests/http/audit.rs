@@ -10,6 +10,7 @@ use sluice_front::access::Access;
 
 use crate::access::{Asking, asking, asking_with_access, call};
 use crate::client::Bare;
+use crate::waits::until;
 
 /// Hangs up so that the server hears of it at once.
 async fn hang_up_on(asking: &Asking, token: &str, method: &str, path: &str, after: Duration) {
@@ -18,6 +19,18 @@ async fn hang_up_on(asking: &Asking, token: &str, method: &str, path: &str, afte
         .await;
     tokio::time::sleep(after).await;
     bare.0.set_zero_linger().unwrap();
+}
+
+/// Returns when the server has nothing to do for anybody else, nor goes on with what somebody asked for who is gone.
+async fn until_all_is_done(asking: &Asking) {
+    until(async || {
+        let metrics = asking.call(&asking.admin, "GET", "/metrics", "").await;
+        let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+        ["sluice_http_connections 1", "sluice_http_requests_in_flight 1"]
+            .iter()
+            .all(|wanted| metrics.lines().any(|line| line == *wanted))
+    })
+    .await;
 }
 
 async fn entries(asking: &Asking) -> Vec<Value> {
@@ -33,7 +46,7 @@ async fn who_hangs_up_is_in_the_audit_log_with_what_was_done() {
         let path = format!("/v1/queues/q{at}");
         hang_up_on(&asking, &operator, "PUT", &path, Duration::from_micros(at % 15 * 30)).await;
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_all_is_done(&asking).await;
     let listed = asking.call(&asking.admin, "GET", "/v1/queues?limit=1000", "").await.json();
     let made = listed["queues"].as_array().unwrap().iter().map(|queue| queue["name"].as_str().unwrap());
     let known = entries(&asking).await;
@@ -51,7 +64,7 @@ async fn a_token_is_revoked_or_not_when_its_revoker_hangs_up() {
         let token = asking.token(&name, &["sluice://ns/default?perm=r"]).await;
         let path = format!("/v1/tokens/{name}");
         hang_up_on(&asking, &asking.admin, "DELETE", &path, Duration::from_micros(at * 25)).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        until_all_is_done(&asking).await;
         let status = asking.call(&token, "GET", "/v1/whoami", "").await.status;
         let stored = Access::default();
         stored.load_tokens(&asking.server.node).await.unwrap();

@@ -16,6 +16,7 @@ use crate::client::{Bare, build, collect, request};
 use crate::schema;
 use crate::support::{Server, receipt};
 use crate::tls_support::Ca;
+use crate::waits::until;
 
 /// A stream that is being read. Its connection ends with it.
 struct Watching {
@@ -322,11 +323,7 @@ async fn a_reader_that_does_not_read_is_cut_and_one_that_leaves_is_forgotten() {
     let ended = deaf.0.read_to_end(&mut rest);
     let _ = tokio::time::timeout(Duration::from_secs(10), ended).await.expect("its connection has ended");
     other.abort();
-    let begin = Instant::now();
-    while readers(&server).await != 0 {
-        assert!(begin.elapsed() < Duration::from_secs(10), "nobody reads any more");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(async || readers(&server).await == 0).await;
 }
 
 #[tokio::test]
@@ -407,7 +404,7 @@ async fn a_reader_who_asks_too_often_reads_no_longer_than_it_has_the_right_to() 
     assert!(access.reload().unwrap());
     let begin = Instant::now();
     while reading.try_block().await.is_some() {
-        assert!(begin.elapsed() < Duration::from_secs(5), "it still reads");
+        assert!(begin.elapsed() < Duration::from_secs(20), "it still reads");
         ask().await;
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Server, receipt};
+use crate::waits::until_receives_wait;
 
 #[tokio::test]
 async fn queues_are_made_changed_listed_and_deleted() {
@@ -85,7 +86,7 @@ async fn paused_queues_deliver_nothing_and_closed_ones_take_nothing() {
     assert_eq!(server.post("/v1/queues/q/receive", "{}").await.json(), json!({"messages": []}));
     let waiting = server.post("/v1/queues/q/receive", r#"{"wait_ms":20000}"#);
     let resumed = async {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        until_receives_wait(&server, 1).await;
         server.post("/v1/queues/q/resume", "").await
     };
     let (waited, resumed) = tokio::join!(waiting, resumed);

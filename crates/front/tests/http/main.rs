@@ -28,3 +28,4 @@ mod support;
 mod tls;
 mod tls_support;
 mod versions;
+mod waits;

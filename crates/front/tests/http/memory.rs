@@ -1,7 +1,5 @@
 //! Answers that clients do not read take bounded memory: beyond it nothing is taken that could not be answered.
 
-use std::time::Duration;
-
 use http::Request;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -11,6 +9,7 @@ use serde_json::json;
 use tokio::net::TcpStream;
 
 use crate::support::{Server, receipt};
+use crate::waits::{until, until_receives_wait};
 
 const BUDGET: usize = 1 << 20;
 
@@ -92,12 +91,7 @@ async fn beyond_the_servers_memory_nothing_is_taken_and_the_rest_goes_on() {
     assert_eq!(server.post("/v1/ack", &receipt(&message)).await.status, 200);
     server.send("small", "y").await;
     drop(lazy);
-    for _ in 0..100 {
-        if server.get("/v1/queues").await.status == 200 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || server.get("/v1/queues").await.status == 200).await;
     assert_eq!(server.receive("small").await["payload"], "y");
 }
 
@@ -121,7 +115,7 @@ async fn a_receive_that_waited_takes_nothing_for_which_there_is_no_room() {
         );
     };
     let others = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        until_receives_wait(&server, 1).await;
         let mut lazy = Lazy::connect(&server).await;
         fill(&server, &mut lazy).await;
         server.send("small", "x").await;

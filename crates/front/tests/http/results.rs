@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::{Server, receipt};
+use crate::waits::until_in_flight;
 
 async fn send(server: &Server, fields: serde_json::Value) -> String {
     let answer = server.post("/v1/queues/work/messages", &fields.to_string()).await;
@@ -29,7 +30,7 @@ async fn a_result_is_waited_for() {
         .to_string();
     let waiting = format!("{path}?wait_ms=30000");
     let (awaited, acked) = tokio::join!(server.get(&waiting), async {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        until_in_flight(&server, 1).await;
         server.post("/v1/ack", &ack).await
     });
     assert_eq!(acked.json(), json!({}));

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::client::{Bare, requests_http2};
 use crate::support::Server;
+use crate::waits::until_receives_wait;
 
 #[tokio::test]
 async fn http2_streams_go_side_by_side() {
@@ -30,9 +31,11 @@ async fn a_client_that_vanishes_over_http2_loses_no_message() {
     let server = Server::start().await;
     let wait = [("POST", "/v1/queues/q/receive", r#"{"wait_ms":20000}"#)];
     let waiting = requests_http2(server.address, &wait);
-    let waited = tokio::time::timeout(std::time::Duration::from_millis(100), waiting).await;
-    assert!(waited.is_err());
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::select! {
+        answers = waiting => panic!("{answers:?}"),
+        () = until_receives_wait(&server, 1) => {}
+    }
+    until_receives_wait(&server, 0).await;
     server.send("q", "x").await;
     assert_eq!(server.receive("q").await["payload"], json!("x"));
 }

@@ -32,6 +32,8 @@ static CONSTANT: LazyLock<Encoded> =
 /// - `/never` has no end.
 #[derive(Clone, Default)]
 struct TestDirect {
+    /// Calls without an end that have begun.
+    begun: Arc<AtomicUsize>,
     /// Calls that were dropped before their end.
     dropped: Arc<AtomicUsize>,
 }
@@ -62,6 +64,7 @@ impl Direct for TestDirect {
                 response.body = Bytes::from(told(body.len()));
             }
             b"/never" => {
+                self.begun.fetch_add(1, Ordering::Relaxed);
                 let guard = CountDrop(self.dropped.clone());
                 return Some(Box::pin(async move {
                     let _guard = guard;
@@ -238,28 +241,27 @@ async fn rfc9110_10_1_1_requests_that_wait_for_continue_go_to_the_service() {
 async fn calls_end_with_their_streams() {
     let direct = TestDirect::default();
     let sender = connect(direct.clone()).await;
-    let dropped = |number| {
-        let direct = direct.clone();
-        async move {
-            while direct.dropped.load(Ordering::Relaxed) < number {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+    let until = async |counter: &AtomicUsize, number| {
+        while counter.load(Ordering::Relaxed) < number {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     let asked = || {
         let mut sender = sender.clone();
         async move { sender.send_request(request("POST", "/never", full(pattern(100)))).await.map(drop) }
     };
-    let given_up = tokio::time::timeout(Duration::from_millis(50), asked()).await;
-    assert!(given_up.is_err() && direct.dropped.load(Ordering::Relaxed) <= 1);
-    dropped(1).await;
+    let given_up = tokio::spawn(asked());
+    until(&direct.begun, 1).await;
+    assert_eq!(direct.dropped.load(Ordering::Relaxed), 0);
+    given_up.abort();
+    until(&direct.dropped, 1).await;
     let waiting = tokio::spawn(asked());
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    until(&direct.begun, 2).await;
     assert_eq!(length(&sender, 10, full(pattern(10))).await, told(10), "others go on");
     assert_eq!(direct.dropped.load(Ordering::Relaxed), 1);
     waiting.abort();
     drop(sender);
-    dropped(2).await;
+    until(&direct.dropped, 2).await;
 }
 
 /// Bodies that are collected take no more than half of the connection's window: all of them come through.

@@ -12,7 +12,7 @@ use crate::keys::keyring::{KEYRING, Ring};
 use crate::keys::{KeyId, RootKeys};
 use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, RESTORING, write_whole};
 use crate::log::recovery::take_lock;
-use crate::status::{OpenError, not_among};
+use crate::status::{OpenError, not_among, writer};
 
 /// Largest chunk that is taken; larger ones are damage.
 const CHUNK_MAX: usize = 64 << 20;
@@ -22,11 +22,11 @@ const CHUNK_MAX: usize = 64 << 20;
 pub enum RestoreError {
     /// The stream is not whole.
     Damaged(String),
-    /// A newer Sluice made it.
-    Newer {
+    /// Another version of Sluice made it.
+    Format {
         /// Format version of the backup.
         found: u32,
-        /// The newest that this program reads.
+        /// The one that this program reads.
         known: u32,
     },
     /// It is encrypted, and a root key that it needs is not given. Nothing was written.
@@ -50,9 +50,11 @@ impl fmt::Display for RestoreError {
             RestoreError::Damaged(what) => {
                 write!(f, "the backup is damaged or cut: {what}; use another copy of it, or an older backup")
             }
-            RestoreError::Newer { found, known } => write!(
+            RestoreError::Format { found, known } => write!(
                 f,
-                "the backup has format version {found}, and this program reads up to {known}; use a newer sluice"
+                "the backup has format version {found}, and this program reads only version {known}: \
+                 it was written by {} sluice; restore it with that version",
+                writer(*found, *known)
             ),
             RestoreError::Key { needed, given } => write!(
                 f,
@@ -184,8 +186,8 @@ impl Input<'_> {
             return Err(RestoreError::Damaged("it does not begin as a backup does".into()));
         }
         let found = self.u32()?;
-        if found > FORMAT_VERSION {
-            return Err(RestoreError::Newer { found, known: FORMAT_VERSION });
+        if found != FORMAT_VERSION {
+            return Err(RestoreError::Format { found, known: FORMAT_VERSION });
         }
         self.sums.update(&found.to_le_bytes());
         Ok(())

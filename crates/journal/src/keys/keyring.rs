@@ -114,8 +114,8 @@ impl Ring {
         let short = || damaged(bytes.len() as u64, "the keyring ends early");
         let found = reader.u32().ok_or_else(short)?;
         let sum = reader.u32().ok_or_else(short)?;
-        if found > FORMAT_VERSION {
-            return Err(OpenError::Newer { file: path.to_owned(), found, known: FORMAT_VERSION });
+        if found != FORMAT_VERSION {
+            return Err(OpenError::Format { file: path.to_owned(), found, known: FORMAT_VERSION });
         }
         if sum != crc32fast::hash(reader.0) {
             return Err(damaged(16, "the keyring does not match its checksum"));

@@ -129,7 +129,7 @@ impl DiskJournal {
         self.snapshots.running = true;
         self.snapshots.log_bytes = 0;
         self.snapshots.live_blobs = self.index.live_blobs();
-        self.shared.snapshot.push(Work::Begin(Head { applied_index, time_us, behaviour: Some(behaviour) }));
+        self.shared.snapshot.push(Work::Begin(Head { applied_index, time_us, behaviour }));
         self.shared.maintenance_signal.notify();
     }
 

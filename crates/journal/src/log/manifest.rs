@@ -13,12 +13,9 @@ use crate::log::codec::{Put, Reader};
 use crate::log::header::Position;
 use crate::status::OpenError;
 
-/// Version of everything in a data directory; grows when an older program could not read it.
-/// 2: snapshots tell the behaviour version. 3: files may be encrypted.
+/// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
+/// of it changes.
 pub(crate) const FORMAT_VERSION: u32 = 3;
-
-/// The first version whose manifest tells of a keyring.
-const WITH_KEYRING: u32 = 3;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -249,15 +246,15 @@ impl Manifest {
             return Err(OpenError::damaged(path, 0, None, "it does not begin as a manifest does"));
         }
         let short = || OpenError::damaged(path, bytes.len() as u64, None, "the manifest ends early");
-        let version = reader.u32().ok_or_else(short)?;
-        if version > FORMAT_VERSION {
-            return Err(OpenError::Newer { file: path.to_owned(), found: version, known: FORMAT_VERSION });
+        let found = reader.u32().ok_or_else(short)?;
+        if found != FORMAT_VERSION {
+            return Err(OpenError::Format { file: path.to_owned(), found, known: FORMAT_VERSION });
         }
         let sum = reader.u32().ok_or_else(short)?;
         if sum != crc32fast::hash(reader.0) {
             return Err(OpenError::damaged(path, 16, None, "the manifest does not match its checksum"));
         }
-        let manifest = decode_body(&mut reader, version).ok_or_else(short)?;
+        let manifest = decode_body(&mut reader).ok_or_else(short)?;
         if manifest.numbers().any(|number| number > NUMBER_MAX) {
             return Err(OpenError::damaged(
                 path,
@@ -355,7 +352,7 @@ fn link(reader: &mut Reader<'_>) -> Option<Link> {
     })
 }
 
-fn decode_body(reader: &mut Reader<'_>, version: u32) -> Option<Manifest> {
+fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     let mut manifest = Manifest::fresh(reader.u64()?);
     manifest.term = reader.u64()?;
     manifest.next_file = reader.u64()?;
@@ -395,9 +392,7 @@ fn decode_body(reader: &mut Reader<'_>, version: u32) -> Option<Manifest> {
             len: reader.u64()?,
         });
     }
-    if version >= WITH_KEYRING {
-        manifest.keyring = reader.u64()?;
-    }
+    manifest.keyring = reader.u64()?;
     reader.0.is_empty().then_some(manifest)
 }
 
@@ -451,11 +446,14 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_told_from_damage() {
+    fn another_format_is_told_from_damage() {
         let mut bytes = example().encode();
-        bytes[8] = 9;
-        let error = Manifest::decode(Path::new("manifest"), &bytes).unwrap_err();
-        assert!(matches!(error, OpenError::Newer { found: 9, known: FORMAT_VERSION, .. }), "{error}");
+        for other in [1, 9] {
+            bytes[8] = other;
+            let error = Manifest::decode(Path::new("manifest"), &bytes).unwrap_err();
+            let OpenError::Format { found, known, .. } = error else { panic!("{error}") };
+            assert_eq!((found, known), (other.into(), FORMAT_VERSION));
+        }
     }
 
     #[test]

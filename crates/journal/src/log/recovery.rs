@@ -166,13 +166,9 @@ impl Opening {
         let path = handle.path.to_path_buf();
         let mut reader = SnapshotReader::new(self.manifest.identity, handle, named)?;
         reader.verify()?;
-        let known = self.options.knows.behaviour;
-        match reader.behaviour {
-            Some(found) if found > known => {
-                let what = format!("it follows behaviour version {found}, this program knows up to {known}");
-                Err(OpenError::Unknown { file: path, record: named.applied_index, what })
-            }
-            _ => Ok(Some(reader)),
+        match (self.options.knows.behaviour)(reader.behaviour) {
+            Ok(()) => Ok(Some(reader)),
+            Err(what) => Err(OpenError::Unknown { file: path, record: named.applied_index, what }),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A file is: magic, `u64` applied index, `u64` time, `u32` behaviour version; per piece `u32` length (not 0), `u32` checksum
 //! and the bytes; then a `u32` 0, `u32` checksum of all pieces' checksums and the head, `u64` number of pieces. The manifest
-//! tells its length. Format version 1 had another magic and no behaviour version.
+//! tells its length.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -15,9 +15,7 @@ use crate::log::shared::lock;
 use crate::status::OpenError;
 
 const MAGIC: [u8; 8] = *b"SLUICES2";
-const MAGIC_V1: [u8; 8] = *b"SLUICESN";
 const HEAD: usize = 28;
-const HEAD_V1: usize = 24;
 const PIECE_HEAD: usize = 8;
 const TAIL: usize = 16;
 
@@ -42,33 +40,27 @@ struct PipeState {
 pub(crate) struct Head {
     pub(crate) applied_index: u64,
     pub(crate) time_us: u64,
-    /// `None`: written before it was recorded.
-    pub(crate) behaviour: Option<u32>,
+    pub(crate) behaviour: u32,
 }
 
 impl Head {
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if self.behaviour.is_some() { &MAGIC } else { &MAGIC_V1 });
+        out.extend_from_slice(&MAGIC);
         out.put_u64(self.applied_index);
         out.put_u64(self.time_us);
-        if let Some(behaviour) = self.behaviour {
-            out.put_u32(behaviour);
-        }
+        out.put_u32(self.behaviour);
     }
 
     /// The head that a file begins with, and its bytes; `None` when it begins otherwise.
     fn read(handle: &Handle) -> Result<Option<(Head, Vec<u8>)>, OpenError> {
         let mut bytes = vec![0; HEAD];
         handle.read_held_exact(&mut bytes, 0)?;
-        let recorded = bytes.starts_with(&MAGIC);
-        if !recorded && !bytes.starts_with(&MAGIC_V1) {
-            return Ok(None);
-        }
-        let mut fields = Reader(&bytes[MAGIC.len()..]);
-        let (applied_index, time_us) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
-        let behaviour = fields.u32().filter(|_| recorded);
-        bytes.truncate(if recorded { HEAD } else { HEAD_V1 });
-        Ok(Some((Head { applied_index, time_us, behaviour }, bytes)))
+        Ok(Head::decode(&bytes).map(|head| (head, bytes)))
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Head> {
+        let mut fields = Reader(bytes.strip_prefix(&MAGIC)?);
+        Some(Head { applied_index: fields.u64()?, time_us: fields.u64()?, behaviour: fields.u32()? })
     }
 }
 
@@ -150,8 +142,8 @@ pub struct SnapshotReader {
     pub applied_index: u64,
     /// The time given with it, in microseconds since the Unix epoch.
     pub time_us: u64,
-    /// The behaviour version given with it; `None`: written by a version that did not record it.
-    pub behaviour: Option<u32>,
+    /// The behaviour version given with it.
+    pub behaviour: u32,
     identity: u64,
     head: Vec<u8>,
     handle: Handle,
@@ -169,7 +161,7 @@ impl SnapshotReader {
     ) -> Result<SnapshotReader, OpenError> {
         let path = &*handle.path;
         let found = handle.held_len().map_err(OpenError::io(path, "read"))?;
-        if found < named.len || named.len < (HEAD_V1 + TAIL) as u64 {
+        if found < named.len || named.len < (HEAD + TAIL) as u64 {
             let what = format!("the snapshot has {found} bytes, and the manifest says {}", named.len);
             return Err(OpenError::damaged(path, found, Some(named.applied_index), what));
         }

@@ -122,9 +122,9 @@ fn without_its_key_a_directory_does_not_open_and_is_not_changed() {
 }
 
 #[test]
-fn a_directory_from_before_opens_and_what_is_new_is_encrypted() {
-    const OLD: &[u8] = b"words of an older version";
-    const NEW: &[u8] = b"words of this version";
+fn a_plain_directory_opens_and_what_is_new_is_encrypted() {
+    const OLD: &[u8] = b"words from before encryption";
+    const NEW: &[u8] = b"words under a key";
     let dir = tempfile::tempdir().unwrap();
     let mut rig = Rig::try_open(plain(dir.path())).unwrap();
     work(&mut rig, OLD);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, copy_dir, files, key, options, roots};
+use crate::rig::{Rig, copy_dir, files, fixture, key, make_every_kind, options, plain, roots};
 
 /// All files of a directory but the lock.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -109,20 +109,21 @@ fn an_idle_marker_covers_the_last_batch() {
     assert!(matches!(Rig::try_open(options(dir.path())), Err(OpenError::Damaged(_))));
 }
 
-/// A directory with every kind of file, encrypted but for what an older version has left.
-fn every_kind(dir: &Path, version: &str) -> BTreeMap<BlobKey, Vec<u8>> {
-    copy_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version), dir);
-    Rig::open(dir).live
+/// A directory with every kind of file, as opening it has left it: what is new in it is encrypted.
+fn every_kind(made: Options) -> BTreeMap<BlobKey, Vec<u8>> {
+    let dir = made.dir.clone();
+    make_every_kind(made);
+    Rig::open(&dir).live
 }
 
 #[test]
 fn a_flipped_byte_in_any_file_is_never_believed() {
-    ["v1", "v3"].into_iter().for_each(believe_no_flipped_byte);
+    [plain, options].into_iter().for_each(believe_no_flipped_byte);
 }
 
-fn believe_no_flipped_byte(version: &str) {
+fn believe_no_flipped_byte(made: fn(&Path) -> Options) {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path(), version);
+    let live = every_kind(made(dir.path()));
     for (name, bytes) in contents(dir.path()) {
         if name.ends_with("reserve") {
             continue;
@@ -166,12 +167,12 @@ fn believe_nothing_wrong(dir: &Path, name: &Path, at: usize, live: &BTreeMap<Blo
 
 #[test]
 fn a_missing_file_is_refused_or_rebuilt() {
-    ["v1", "v3"].into_iter().for_each(miss_each_file);
+    [plain, options].into_iter().for_each(miss_each_file);
 }
 
-fn miss_each_file(version: &str) {
+fn miss_each_file(made: fn(&Path) -> Options) {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path(), version);
+    let live = every_kind(made(dir.path()));
     for name in contents(dir.path()).into_keys() {
         let copy = tempfile::tempdir().unwrap();
         copy_dir(dir.path(), copy.path());
@@ -201,15 +202,27 @@ fn a_directory_in_use_names_the_holder() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn another_format_is_refused_and_left_untouched() {
     let dir = tempfile::tempdir().unwrap();
-    every_kind(dir.path(), "v3");
+    copy_dir(&fixture(), dir.path());
     let path = dir.path().join("manifest");
     let mut bytes = fs::read(&path).unwrap();
-    bytes[8] = 99;
-    fs::write(&path, &bytes).unwrap();
-    let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
-    assert!(error.contains("format version 99") && error.contains("newer sluice"), "{error}");
+    let known = bytes[8];
+    for (other, writer) in [(known - 1, "an older sluice"), (known + 1, "a newer sluice")] {
+        bytes[8] = other;
+        fs::write(&path, &bytes).unwrap();
+        let before = contents(dir.path());
+        let error = Rig::try_open(options(dir.path())).err().expect("refused").to_string();
+        let told = format!(
+            "{} has format version {other}, and this program reads only version {known}: \
+             it was written by {writer}",
+            path.display()
+        );
+        assert!(error.contains(&told), "{error}");
+        let error = check(Arc::new(FsDisk), dir.path(), &roots()).unwrap_err().to_string();
+        assert!(error.contains(&told), "{error}");
+        assert_eq!(contents(dir.path()), before);
+    }
 }
 
 #[test]
@@ -299,7 +312,7 @@ fn many_restarts_do_not_add_up() {
 #[test]
 fn check_reads_everything_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let live = every_kind(dir.path(), "v3");
+    let live = every_kind(options(dir.path()));
     let before = contents(dir.path());
     let report = check(Arc::new(FsDisk), dir.path(), &roots()).unwrap();
     assert_eq!(report.problems, []);

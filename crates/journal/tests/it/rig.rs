@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -108,7 +108,7 @@ impl Rig {
         };
         if let Some(mut snapshot) = snapshot {
             rig.applied = snapshot.applied_index;
-            rig.behaviour = snapshot.behaviour;
+            rig.behaviour = Some(snapshot.behaviour);
             while let Some(piece) = snapshot.next_piece()? {
                 rig.restore_piece(&piece);
             }
@@ -234,6 +234,37 @@ impl Rig {
 
 pub(crate) fn key(index: u64, item: u32) -> BlobKey {
     BlobKey { index, item }
+}
+
+/// The stored directory of the present format version, with every kind of file.
+pub(crate) fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/every_kind")
+}
+
+/// Makes a directory with every kind of file in which five blobs are live.
+pub(crate) fn make_every_kind(options: Options) {
+    let dir = options.dir.clone();
+    let options = Options { segment_bytes: 4 << 10, durability: Durability::Os, reserve_bytes: 0, ..options };
+    let mut rig = Rig::try_open(options).unwrap();
+    rig.send(&[b"settled", b"in a copied file"]);
+    rig.settle(key(1, 0));
+    rig.commit();
+    for _ in 0..3 {
+        let index = rig.send(&[&[7; 3000]]);
+        rig.settle(key(index, 0));
+        rig.commit();
+        rig.settle_down();
+    }
+    rig.snapshot();
+    rig.send(&[b"in a sealed segment", &[8; 3000]]);
+    rig.commit();
+    rig.send(&[&[9; 2000]]);
+    rig.commit();
+    rig.settle_down();
+    rig.send(&[b"in the tail"]);
+    rig.commit();
+    assert_eq!(rig.live.len(), 5);
+    assert!(!files(&dir, ".blobs").is_empty() && !files(&dir, ".table").is_empty());
 }
 
 /// Copies a data directory.

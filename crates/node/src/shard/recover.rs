@@ -1,21 +1,22 @@
 //! From a journal's files back to a state: restore the snapshot, replay what came after it, and tell the journal what
 //! is still alive.
 
-use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome, check_known};
+use sluice_engine::{Engine, Outcome, check_behaviour, check_known};
 use sluice_journal::{BlobKey, DiskJournal, Knows, OpenError, Replay, SnapshotReader};
 
 use crate::api::StartError;
 
-/// What this program's engine can replay, for the journal to refuse a newer one's log before it changes anything.
+/// What this program's engine can replay: the journal refuses another version's log before it changes
+/// anything.
 pub fn knows() -> Knows {
-    Knows { behaviour: u32::from(BEHAVIOUR_VERSION), record: check_known }
+    Knows { behaviour: check_behaviour, record: check_known }
 }
 
 /// Restores an engine from what opening a journal gave.
 ///
 /// # Errors
-/// A sentence for the operator, when the snapshot or the log cannot be read, or when a newer program wrote it and the
-/// journal was opened without [`knows`].
+/// A sentence for the operator, when the snapshot or the log cannot be read, or when another version wrote it
+/// and the journal was opened without [`knows`].
 pub fn recover(
     snapshot: Option<SnapshotReader>,
     mut replay: Replay,
@@ -28,7 +29,7 @@ pub fn recover(
     let mut outcome = Outcome::default();
     while let Some(batch) = replay.next_batch().map_err(told)? {
         for (index, record) in (batch.first_index..).zip(batch.records()) {
-            check_known(record.body).map_err(|what| newer(index, &what))?;
+            check_known(record.body).map_err(|what| unknown(index, &what))?;
             engine.apply(batch.time_us, index, record.body, &mut outcome);
         }
     }
@@ -52,10 +53,8 @@ fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
     }
 }
 
-fn newer(index: u64, what: &str) -> StartError {
-    StartError(format!(
-        "record {index} was written by a newer sluice: {what}; start that version, or a newer one"
-    ))
+fn unknown(index: u64, what: &str) -> StartError {
+    StartError(format!("record {index} cannot be replayed: {what}; start the version that wrote it"))
 }
 
 fn told(error: impl std::fmt::Display) -> StartError {

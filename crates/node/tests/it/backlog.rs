@@ -9,8 +9,10 @@ use sluice_engine::command::{Attach, DETACH_GRACE_MS, Settlement};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::State;
 use sluice_node::{Delivered, Event, Node};
+use tokio::sync::watch;
 
 use crate::support::{options, payloads, receive, send, settle};
+use crate::waits::until;
 
 const MESSAGES: usize = 6_000;
 
@@ -46,17 +48,21 @@ fn damage(dir: &Path, number: usize) {
     assert!(found > 0, "message {number} is in no file");
 }
 
-/// Works like a consumer with little credit, until there is nothing more.
-async fn consume(node: Node) -> Vec<Vec<u8>> {
+/// Works like a consumer with little credit, until it is told that all is done.
+async fn consume(node: Node, mut done: watch::Receiver<bool>) -> Vec<Vec<u8>> {
     let attach =
         Attach { namespace: NamespaceId::DEFAULT, name: "", queues: &["jobs"], credit: 150, lease_ms: 0 };
     let mut consumer = node.attach(&attach, DETACH_GRACE_MS).await.unwrap();
     let mut worked = Vec::new();
-    while let Ok(event) = tokio::time::timeout(Duration::from_secs(1), consumer.next(64, 1 << 20)).await {
-        let Event::Delivered(delivered) = event.unwrap() else { panic!("only messages were to come") };
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = consumer.next(64, 1 << 20) => event.unwrap(),
+            _ = done.wait_for(|done| *done) => return worked,
+        };
+        let Event::Delivered(delivered) = event else { panic!("only messages were to come") };
         worked.extend(work(&node, &delivered).await);
     }
-    worked
 }
 
 async fn work(node: &Node, delivered: &[Delivered]) -> Vec<Vec<u8>> {
@@ -71,7 +77,8 @@ async fn each_message_comes_once_as_it_was_sent_and_a_damaged_one_is_held() {
     let dir = tempfile::tempdir().unwrap();
     let node = backlog(dir.path()).await;
     DAMAGED.iter().for_each(|number| damage(dir.path(), *number));
-    let consumers: Vec<_> = (0..4).map(|_| tokio::spawn(consume(node.clone()))).collect();
+    let (all_done, done) = watch::channel(false);
+    let consumers: Vec<_> = (0..4).map(|_| tokio::spawn(consume(node.clone(), done.clone()))).collect();
     let mut worked: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
     let mut count = |payloads: Vec<Vec<u8>>| {
         payloads.into_iter().for_each(|payload| *worked.entry(payload).or_default() += 1);
@@ -83,6 +90,12 @@ async fn each_message_comes_once_as_it_was_sent_and_a_damaged_one_is_held() {
         }
         count(work(&node, &delivered).await);
     }
+    until(async || {
+        let states = node.queue(NamespaceId::DEFAULT, "jobs").await.unwrap().counters.states;
+        states.iter().sum::<u64>() == states[State::Held as usize]
+    })
+    .await;
+    all_done.send(true).unwrap();
     for consumer in consumers {
         count(consumer.await.unwrap());
     }

@@ -64,13 +64,29 @@ async fn a_directory_may_grow_and_goes_on_where_that_was_interrupted() {
 }
 
 #[tokio::test]
-async fn a_directory_of_an_older_version_gets_its_marker() {
+async fn a_directory_whose_marker_was_removed_gets_another() {
     let dir = tempfile::tempdir().unwrap();
     start_and_stop(dir.path()).await;
     fs::remove_file(dir.path().join("directory")).unwrap();
     assert_eq!(problems(dir.path()), [""; 0]);
     start_and_stop(dir.path()).await;
     assert!(dir.path().join("directory").exists());
+}
+
+#[tokio::test]
+async fn a_marker_of_another_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    start_and_stop(dir.path()).await;
+    let marker = dir.path().join("directory");
+    let text = fs::read_to_string(&marker).unwrap();
+    for other in [0, 2] {
+        let changed = text.replace("\nformat 1\n", &format!("\nformat {other}\n"));
+        fs::write(&marker, &changed).unwrap();
+        let refused = refusal(three(dir.path()));
+        let told = format!("has format version {other}, and this program reads only version 1");
+        assert!(refused.contains("/directory ") && refused.contains(&told), "{refused}");
+        assert_eq!(fs::read_to_string(&marker).unwrap(), changed);
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What is on disk after the process has gone.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::NamespaceId;
@@ -9,6 +9,7 @@ use sluice_journal::RootKeys;
 use sluice_node::{Durability, Node, Options};
 
 use crate::support::{options, payloads, receive, send, settle};
+use crate::waits::until;
 
 async fn stop(node: Node) {
     node.shutdown(Duration::from_secs(10)).await.unwrap();
@@ -172,11 +173,7 @@ async fn snapshots_and_compaction_keep_every_message() {
         assert_eq!(settle(&node, &taken, Settlement::Ack).await, [Ok(())]);
     }
     // 240 MB of log have passed, so a snapshot is at least on its way.
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while node.metrics().await.shards[0].journal.snapshots == 0 {
-        assert!(Instant::now() < deadline, "no snapshot was taken");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(async || node.metrics().await.shards[0].journal.snapshots > 0).await;
     stop(node).await;
     let node = open(dir.path(), Durability::Os);
     assert_eq!(payloads(&receive(&node, "kept", 10, 0).await.unwrap()), [b"old"]);

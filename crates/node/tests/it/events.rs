@@ -11,6 +11,7 @@ use sluice_node::api::EventOptions;
 use sluice_node::{EventPosition, Gap, GapReason, Heard, Node, Options, Reader, ToldDetail};
 
 use crate::support::{memory, options, receive, send, settle};
+use crate::waits::{PATIENCE, soon, until, until_taken_in};
 
 const DEFAULT: NamespaceId = NamespaceId::DEFAULT;
 
@@ -20,7 +21,7 @@ fn keeping(window: usize, keep: Duration) -> Node {
 }
 
 async fn next(reader: &mut Reader) -> Heard {
-    tokio::time::timeout(Duration::from_secs(10), reader.next(100)).await.expect("something comes")
+    soon(reader.next(100)).await
 }
 
 /// The next `count` events as `kind queue`.
@@ -37,8 +38,10 @@ async fn read(reader: &mut Reader, count: usize) -> Vec<String> {
     found
 }
 
-async fn nothing(reader: &mut Reader) {
-    let heard = tokio::time::timeout(Duration::from_millis(30), reader.next(100)).await;
+/// Nothing is left to hear of all that has happened.
+async fn nothing(node: &Node, reader: &mut Reader) {
+    until_taken_in(node).await;
+    let heard = tokio::time::timeout(Duration::ZERO, reader.next(100)).await;
     assert!(heard.is_err(), "{heard:?}");
 }
 
@@ -75,7 +78,7 @@ async fn readers_of_a_queue_and_of_the_namespace_hear_what_happens() {
     ];
     assert_eq!(read(&mut mail, 8).await, of_mail);
     assert_eq!(read(&mut all, 9).await[1..], of_mail);
-    nothing(&mut mail).await;
+    nothing(&node, &mut mail).await;
 
     node.queue_delete(DEFAULT, "other").await.unwrap();
     let Heard::Events(events) = next(&mut all).await else { panic!("an event") };
@@ -124,7 +127,7 @@ async fn a_slow_reader_is_told_how_much_it_has_missed_and_holds_up_nobody() {
     assert_eq!(gap(&mut slow).await, Gap { why: GapReason::Slow, lost: Some(140) });
     let behind = slow.position();
     assert_eq!(read(&mut slow, 10).await.len(), 10);
-    nothing(&mut slow).await;
+    nothing(&node, &mut slow).await;
     let mut late = node.watch(DEFAULT, None, Some(begin)).await.unwrap();
     assert_eq!(gap(&mut late).await, Gap { why: GapReason::Window, lost: Some(140) });
     let mut late = node.watch(DEFAULT, None, Some(behind)).await.unwrap();
@@ -132,21 +135,33 @@ async fn a_slow_reader_is_told_how_much_it_has_missed_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_feed_is_kept_for_a_while_after_its_last_reader_and_no_longer() {
-    let node = keeping(100, Duration::from_secs(1));
+async fn a_feed_is_kept_for_a_while_after_its_last_reader() {
+    let node = keeping(100, PATIENCE);
     let reader = node.watch(DEFAULT, None, None).await.unwrap();
     send(&node, "a", &[b"1"]).await;
     let begin = reader.position();
     drop(reader);
     let mut again = node.watch(DEFAULT, None, Some(begin)).await.unwrap();
     assert_eq!(read(&mut again, 1).await, ["sent a"]);
-    let position = again.position();
-    drop(again);
-    tokio::time::sleep(Duration::from_secs(2)).await;
+}
+
+#[tokio::test]
+async fn a_feed_is_kept_no_longer_than_for_a_while() {
+    let node = keeping(100, Duration::from_millis(1));
+    let position = node.watch(DEFAULT, None, None).await.unwrap().position();
+    let mut late = None;
+    until(async || {
+        send(&node, "a", &[b"1"]).await;
+        // Whoever comes back in time finds at least that, and has it kept anew.
+        let mut back = node.watch(DEFAULT, None, Some(position)).await.unwrap();
+        let Heard::Gap(gap) = next(&mut back).await else { return false };
+        assert_eq!(gap, Gap { why: GapReason::Unwatched, lost: None });
+        late = Some(back);
+        true
+    })
+    .await;
+    let mut late = late.unwrap();
     send(&node, "a", &[b"2"]).await;
-    let mut late = node.watch(DEFAULT, None, Some(position)).await.unwrap();
-    assert_eq!(gap(&mut late).await, Gap { why: GapReason::Unwatched, lost: None });
-    send(&node, "a", &[b"3"]).await;
     assert_eq!(read(&mut late, 1).await, ["sent a"]);
     assert_eq!(node.metrics().await.shards[0].event_readers, 1);
 }

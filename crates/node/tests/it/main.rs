@@ -20,3 +20,4 @@ mod schedules;
 mod shard;
 mod slices;
 mod support;
+mod waits;

@@ -1,4 +1,4 @@
-//! What a newer version has written is refused, and left as it is.
+//! What another version has written is refused, and left as it is.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,21 +43,29 @@ fn refused(dir: &Path) -> StartError {
     let before = files(dir);
     let refused = Node::start(options(Some(dir))).unwrap_err();
     assert_eq!(files(dir), before, "nothing was changed");
-    assert!(refused.0.contains("newer") && refused.0.contains("start that version"), "{refused}");
+    assert!(refused.0.contains("start the version that wrote it"), "{refused}");
     refused
 }
 
+/// Other behaviour versions, and who is said to have written them.
+const OTHERS: [(u16, &str); 2] =
+    [(BEHAVIOUR_VERSION - 1, "an older version"), (BEHAVIOUR_VERSION + 1, "a newer version")];
+
 #[tokio::test]
-async fn a_log_of_a_newer_behaviour_version() {
-    let dir = tempfile::tempdir().unwrap();
-    used(dir.path()).await;
-    let mut batch = Batch::new();
-    write_record(&mut batch, &Command::Epoch { number: 99, behaviour: BEHAVIOUR_VERSION + 1 });
-    append(dir.path(), &mut batch);
-    let refused = refused(dir.path());
-    let versions =
-        format!("behaviour version {}, this program knows up to {BEHAVIOUR_VERSION}", BEHAVIOUR_VERSION + 1);
-    assert!(refused.0.contains(&versions), "{refused}");
+async fn a_log_of_another_behaviour_version() {
+    for (behaviour, writer) in OTHERS {
+        let dir = tempfile::tempdir().unwrap();
+        used(dir.path()).await;
+        let mut batch = Batch::new();
+        write_record(&mut batch, &Command::Epoch { number: 99, behaviour });
+        append(dir.path(), &mut batch);
+        let refused = refused(dir.path());
+        let told = format!(
+            "behaviour version {behaviour}, this program knows only version {BEHAVIOUR_VERSION}: \
+             it was written by {writer}"
+        );
+        assert!(refused.0.contains(&told), "{refused}");
+    }
 }
 
 #[tokio::test]
@@ -73,12 +81,23 @@ async fn a_record_of_an_unknown_kind() {
 }
 
 #[tokio::test]
-async fn a_snapshot_of_a_newer_behaviour_version() {
-    let dir = tempfile::tempdir().unwrap();
-    used(dir.path()).await;
-    let Opened { mut journal, writer, mut maintenance, snapshot, replay, .. } = open(dir.path());
+async fn a_snapshot_of_another_behaviour_version() {
+    for (behaviour, writer) in OTHERS {
+        let dir = tempfile::tempdir().unwrap();
+        used(dir.path()).await;
+        write_snapshot(dir.path(), behaviour);
+        let refused = refused(dir.path());
+        let told =
+            format!("behaviour version {behaviour}, this program knows only version {BEHAVIOUR_VERSION}");
+        assert!(refused.0.contains(".snapshot") && refused.0.contains(&told), "{refused}");
+        assert!(refused.0.contains(writer), "{refused}");
+    }
+}
+
+fn write_snapshot(dir: &Path, behaviour: u16) {
+    let Opened { mut journal, writer, mut maintenance, snapshot, replay, .. } = open(dir);
     let mut engine = recover(snapshot, replay, &mut journal).unwrap();
-    journal.snapshot_begin(engine.applied_index(), engine.time_us(), u32::from(BEHAVIOUR_VERSION) + 1);
+    journal.snapshot_begin(engine.applied_index(), engine.time_us(), behaviour.into());
     engine.snapshot_begin();
     let mut piece = Vec::new();
     assert!(engine.snapshot_step(usize::MAX, &mut piece));
@@ -86,7 +105,4 @@ async fn a_snapshot_of_a_newer_behaviour_version() {
     journal.snapshot_finish();
     while maintenance.step(0) {}
     writer.finish().unwrap();
-    drop((journal, writer, maintenance));
-    let refused = refused(dir.path());
-    assert!(refused.0.contains("snapshot") && refused.0.contains("behaviour version"), "{refused}");
 }

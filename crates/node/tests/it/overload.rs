@@ -1,7 +1,6 @@
 //! A shard that is behind pushes back before memory grows.
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use sluice_engine::Error;
 use sluice_engine::command::{SendItem, Settlement};
@@ -10,6 +9,7 @@ use sluice_node::shard::request::{Read, Request};
 use sluice_node::{Node, Options};
 
 use crate::support::{options, receive, send, sending, settle};
+use crate::waits::{begin, until};
 
 const MIB: usize = 1 << 20;
 
@@ -44,14 +44,11 @@ async fn a_mailbox_is_bounded_in_bytes_and_settling_comes_last() {
             tokio::spawn(async move { send_a_mib(&node).await })
         })
         .collect();
-    while sends.iter().filter(|send| send.is_finished()).count() < 22 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || sends.iter().filter(|send| send.is_finished()).count() >= 22).await;
     let settled = {
         let node = node.clone();
-        tokio::spawn(async move { settle(&node, &held, Settlement::Ack).await })
+        begin(async move { settle(&node, &held, Settlement::Ack).await }).await
     };
-    tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!settled.is_finished(), "it waits for the shard");
     drop(release);
     assert_eq!(settled.await.unwrap(), [Ok(())]);

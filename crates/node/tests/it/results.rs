@@ -1,6 +1,6 @@
 //! Waiting for results; progress and checkpoints; replies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
@@ -11,6 +11,7 @@ use sluice_engine::query::State;
 use sluice_node::{Awaited, Delivered, Node};
 
 use crate::support::{memory, options, receive, send, sending, settle};
+use crate::waits::{LONG, begin, soon, until_taken_in};
 
 async fn request(node: &Node, options: &SendOptions<'_>) -> MessageId {
     let item = SendItem { payload: b"6*7", options: Some(options), ..SendItem::default() };
@@ -33,9 +34,12 @@ async fn ack(node: &Node, delivered: &[Delivered], result: &[u8]) {
     assert!(node.settle(NamespaceId::DEFAULT, &items).await.unwrap().iter().all(Result::is_ok));
 }
 
-fn waiting(node: &Node, id: MessageId, wait: Duration) -> tokio::task::JoinHandle<Result<Awaited, Error>> {
-    let node = node.clone();
-    tokio::spawn(async move { node.await_result(id, wait).await })
+/// Returns when it waits.
+async fn waiting(node: &Node, id: MessageId) -> tokio::task::JoinHandle<Result<Awaited, Error>> {
+    let asking = node.clone();
+    let waiting = begin(async move { soon(asking.await_result(id, LONG)).await }).await;
+    until_taken_in(node).await;
+    waiting
 }
 
 fn text(awaited: &Awaited) -> String {
@@ -48,16 +52,13 @@ fn text(awaited: &Awaited) -> String {
 async fn those_who_wait_for_a_result_are_woken_by_the_ack() {
     let node = memory();
     let id = request(&node, &kept()).await;
-    let began = Instant::now();
-    let first = waiting(&node, id, Duration::from_secs(60));
-    let second = waiting(&node, id, Duration::from_secs(60));
+    let first = waiting(&node, id).await;
+    let second = waiting(&node, id).await;
     let delivered = receive(&node, "work", 1, 0).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
     ack(&node, &delivered, b"42").await;
     for waiter in [first, second] {
         assert_eq!(text(&waiter.await.unwrap().unwrap()), "text/plain 42");
     }
-    assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(text(&node.await_result(id, Duration::ZERO).await.unwrap()), "text/plain 42");
     assert_eq!(node.message(id, true).await.unwrap().view.state, State::Done);
 }
@@ -69,18 +70,16 @@ async fn a_wait_ends_with_the_time_with_a_death_or_with_the_message() {
     let pending = node.await_result(id, Duration::from_millis(30)).await.unwrap();
     assert!(matches!(pending, Awaited::Pending { state: State::Ready, progress: None }), "{pending:?}");
 
-    let waiter = waiting(&node, id, Duration::from_secs(60));
+    let waiter = waiting(&node, id).await;
     let delivered = receive(&node, "work", 1, 0).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
     settle(&node, &delivered, Settlement::Reject).await;
     let dead = waiter.await.unwrap().unwrap();
     assert!(matches!(dead, Awaited::Dead { reason: Some("rejected"), .. }), "{dead:?}");
 
     // One that nobody keeps is gone with its ack, but who waits hears that it is done.
     let plain = send(&node, "work", &[b"plain"]).await.first;
-    let waiter = waiting(&node, plain, Duration::from_secs(60));
+    let waiter = waiting(&node, plain).await;
     let delivered = receive(&node, "work", 1, 0).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
     ack(&node, &delivered, b"lost").await;
     let done = waiter.await.unwrap().unwrap();
     assert!(matches!(done, Awaited::Done { result: None, done_at_us: None, .. }), "{done:?}");
@@ -88,8 +87,7 @@ async fn a_wait_ends_with_the_time_with_a_death_or_with_the_message() {
     assert!(matches!(gone, Err(Error::MessageNotFound { .. })), "{gone:?}");
 
     let purged = request(&node, &kept()).await;
-    let waiter = waiting(&node, purged, Duration::from_secs(60));
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let waiter = waiting(&node, purged).await;
     node.queue_purge(NamespaceId::DEFAULT, "work").await.unwrap();
     let gone = waiter.await.unwrap();
     assert!(matches!(gone, Err(Error::MessageNotFound { .. })), "{gone:?}");
@@ -99,19 +97,19 @@ async fn a_wait_ends_with_the_time_with_a_death_or_with_the_message() {
 async fn waits_are_bounded_and_a_caller_who_goes_takes_its_wait_along() {
     let node = Node::start(sluice_node::Options { waiting_receives: 3, ..options(None) }).unwrap();
     let id = request(&node, &kept()).await;
-    let waiters: Vec<_> = (0..3).map(|_| waiting(&node, id, Duration::from_secs(60))).collect();
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    let waiters = [waiting(&node, id).await, waiting(&node, id).await, waiting(&node, id).await];
     let refused = node.await_result(id, Duration::from_secs(1)).await;
     assert!(matches!(refused, Err(Error::Overloaded { .. })), "{refused:?}");
-    waiters.iter().for_each(tokio::task::JoinHandle::abort);
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    for waiter in waiters {
+        waiter.abort();
+        assert!(waiter.await.is_err(), "it still waited");
+    }
     let pending = node.await_result(id, Duration::from_millis(1)).await.unwrap();
     assert!(matches!(pending, Awaited::Pending { .. }));
     let too_long = node.await_result(id, Duration::from_secs(61)).await;
     assert!(matches!(too_long, Err(Error::InvalidArgument { .. })), "{too_long:?}");
 
-    let waiter = waiting(&node, id, Duration::from_secs(60));
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    let waiter = waiting(&node, id).await;
     node.drain();
     assert!(matches!(waiter.await.unwrap(), Ok(Awaited::Pending { .. })));
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use sluice_engine::command::{SchedulePut, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{Attach, DETACH_GRACE_MS, SchedulePut, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::{BlobRef, Command, Engine, Error};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::channel::{Channel, DetachedBy, News};
+use sluice_node::shard::consumers::Attaching;
 use sluice_node::shard::request::{Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
 use sluice_node::shard::store::Store;
 use sluice_node::shard::{Parts, Shard, Step};
@@ -182,6 +184,24 @@ impl Rig {
         };
         self.mailbox.push(Request::Pull(Box::new(pull))).unwrap();
         receiver
+    }
+
+    /// A consumer of `jobs` that leases for a second.
+    fn attach(&mut self) -> Arc<Channel> {
+        let channel = Arc::<Channel>::default();
+        let attach = Attach {
+            namespace: NamespaceId::DEFAULT,
+            name: "worker",
+            queues: &["jobs"],
+            credit: 10,
+            lease_ms: 1_000,
+        };
+        let (reply, mut attached) = oneshot::channel();
+        let attaching = Attaching::new(&attach, DETACH_GRACE_MS, Arc::clone(&channel), reply);
+        self.mailbox.push(Request::Attach(Box::new(attaching))).unwrap();
+        self.settle_down();
+        attached.try_recv().unwrap().unwrap();
+        channel
     }
 
     /// A schedule that fires each second, from a second after the shard's time on.
@@ -403,4 +423,18 @@ fn an_epoch_is_not_below_the_journals_count_of_openings() {
         rig.settle_down();
         assert_eq!(rig.shard.engine().epoch(), epoch);
     }
+}
+
+#[test]
+fn a_reader_that_does_not_read_is_detached_before_its_leases_end() {
+    let mut rig = Rig::new(16);
+    let stuck = rig.attach();
+    rig.send(1);
+    let mut again = rig.pull(1, 9 * SECOND_US);
+    rig.pass(SECOND_US * 3 / 4 - 1_000);
+    assert!(again.try_recv().is_err(), "it may still come to read it");
+    rig.pass(2_000);
+    let again = again.try_recv().unwrap().unwrap();
+    assert_eq!((again[0].delivery.attempt, again[0].delivery.deliveries), (1, 2));
+    assert!(matches!(stuck.take(1, 1), Some(News::Detached(DetachedBy::Stalled))));
 }

@@ -348,6 +348,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use sluice_engine::BEHAVIOUR_VERSION;
     use sluice_journal::Batch;
     use sluice_node::shard::request::write_record;
 
@@ -374,7 +375,7 @@ mod tests {
         let mut clients = Generator::new(0, mixes, rng.fork());
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);
-        commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: 1 }))?;
+        commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION }))?;
         commit(&mut history, now_us, Op::Node(NodeOp::Configure(limits.clone())))?;
         for step in 0..2_000u32 {
             now_us += rng.weighted(&[(20, 100), (10, 50_000), (1, 2_000_000)]);

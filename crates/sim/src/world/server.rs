@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
 impl Refusal {
     fn of(error: &OpenError) -> Refusal {
         match error {
-            OpenError::Damaged(_) | OpenError::Newer { .. } => Refusal::Damaged(error.to_string()),
+            OpenError::Damaged(_) | OpenError::Format { .. } => Refusal::Damaged(error.to_string()),
             OpenError::Io { .. } => Refusal::Io(error.to_string()),
             OpenError::Key { .. } => Refusal::Key(error.to_string()),
             _ => Refusal::Other(error.to_string()),

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::support::Server;
+use crate::support::{Server, wait};
 
 #[test]
 fn the_payload_goes_to_stdout_and_the_rest_to_stderr() {
@@ -28,14 +28,12 @@ fn nothing_is_exit_code_3() {
 #[test]
 fn waiting_ends_with_the_message() {
     let server = Server::start();
-    let waiting =
-        server.command(&["receive", "q", "--wait", "20s"]).stdout(std::process::Stdio::piped()).spawn();
-    std::thread::sleep(Duration::from_millis(300));
-    let started = Instant::now();
+    let mut command = server.command(&["receive", "q", "--wait", "60s"]);
+    let mut waiting = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    server.until_metrics_say("sluice_shard_waiting_receives{shard=\"0\"} 1");
     server.ok(&["send", "q", "now"]);
-    let output = waiting.unwrap().wait_with_output().unwrap();
-    assert_eq!(output.stdout, b"now\n");
-    assert!(started.elapsed() < Duration::from_secs(10));
+    wait(&mut waiting);
+    assert_eq!(waiting.wait_with_output().unwrap().stdout, b"now\n");
 }
 
 #[test]

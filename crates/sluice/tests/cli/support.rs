@@ -1,6 +1,7 @@
 //! A server in a temporary directory, and commands that talk to it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -116,6 +117,24 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// A connection without TLS.
+    pub(crate) fn connect(&self) -> std::io::Result<TcpStream> {
+        TcpStream::connect(self.url.trim_start_matches("http://"))
+    }
+
+    /// Waits until its metrics have this line.
+    pub(crate) fn until_metrics_say(&self, line: &str) {
+        until(line, || {
+            let mut stream = self.connect().unwrap();
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                .unwrap();
+            let mut metrics = String::new();
+            stream.read_to_string(&mut metrics).unwrap();
+            metrics.lines().any(|found| found == line)
+        });
+    }
+
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         wait(&mut self.child)
@@ -200,6 +219,17 @@ pub(crate) fn wait(child: &mut Child) -> ExitStatus {
         status.is_some()
     });
     status.unwrap()
+}
+
+/// Reads what a process says on its stderr until this has come; the rest is for whoever has the process.
+pub(crate) fn until_said(child: &mut Child, end: &str) -> String {
+    let stderr = child.stderr.as_mut().unwrap();
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    while !said.ends_with(end.as_bytes()) {
+        assert_eq!(stderr.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&said));
+        said.push(byte[0]);
+    }
+    String::from_utf8(said).unwrap()
 }
 
 /// Waits until this is true.

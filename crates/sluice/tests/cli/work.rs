@@ -1,7 +1,10 @@
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{Done, Server, signal_to, until, wait};
+use crate::support::{Done, PATIENCE, Server, signal_to, until, until_said, wait};
+
+/// What a worker says to the first signal.
+const HEARD: &str = "finishing what runs; once more ends it";
 
 /// Starts a worker with its output kept.
 fn start(server: &Server, args: &[&str]) -> Child {
@@ -62,19 +65,13 @@ fn several_run_at_once_and_each_message_runs_once() {
     let server = Server::start();
     let lines: String = (0..60).map(|n| format!("{n}\n")).collect();
     server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).ok();
-    let started = Instant::now();
-    let out = server.ok(&[
-        "work",
-        "q",
-        "-c",
-        "12",
-        "--until-empty",
-        "--",
-        "sh",
-        "-c",
-        "read -r n; echo $n; sleep 0.3",
-    ]);
-    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+    // None goes on before 12 have begun.
+    let script = "read -r n; touch begun-$n
+        for look in $(seq 200); do
+            [ $(ls | grep -c begun-) -lt 12 ] || exec echo $n
+            sleep 0.05
+        done";
+    let out = server.ok(&["work", "q", "-c", "12", "--until-empty", "--", "sh", "-c", script]);
     let mut seen: Vec<u32> = out.lines().map(|l| l.parse().unwrap()).collect();
     seen.sort_unstable();
     assert_eq!(seen, (0..60).collect::<Vec<_>>());
@@ -108,7 +105,7 @@ fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
         "-c",
         "echo begun >&2; sleep 60; true",
     ]);
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < PATIENCE);
     assert_eq!(dead_error(&server), "timed out after 500ms: begun");
 }
 
@@ -120,8 +117,8 @@ fn a_command_need_not_read_and_may_leave_children() {
     server.ok(&["work", "q", "--until-empty", "--", "true"]);
     server.ok(&["send", "q", "x"]);
     let started = Instant::now();
-    server.ok(&["work", "q", "--until-empty", "--", "sh", "-c", "sleep 8 >/dev/null & exit 0"]);
-    assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
+    server.ok(&["work", "q", "--until-empty", "--", "sh", "-c", "sleep 60 >/dev/null & exit 0"]);
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!(server.one(&["queue", "show", "q"])["totals"]["acked"], 2);
 }
 
@@ -146,7 +143,7 @@ fn the_first_signal_lets_commands_finish() {
         assert_eq!(wait(&mut worker).code(), Some(0));
         let done = Done::of(worker.wait_with_output().unwrap());
         assert_eq!(done.out, "1");
-        assert!(done.err.contains("finishing what runs; once more ends it"), "{}", done.err);
+        assert!(done.err.contains(HEARD), "{}", done.err);
         let queue = server.one(&["queue", "show", "q"]);
         assert_eq!((&queue["counts"]["ready"], &queue["counts"]["leased"]), (&2.into(), &0.into()));
         assert_eq!(queue["totals"]["acked"], 1);
@@ -161,7 +158,7 @@ fn the_second_signal_ends_commands_and_releases() {
     let mut worker = start(&server, &["work", "q", "--prefetch", "1", "--", "sh", "-c", script]);
     until("the command", || server.path("begun").exists());
     signal_to(&worker, "TERM");
-    std::thread::sleep(Duration::from_millis(300));
+    until_said(&mut worker, HEARD);
     assert!(worker.try_wait().unwrap().is_none(), "it waits for the command");
     signal_to(&worker, "TERM");
     assert_eq!(wait(&mut worker).code(), Some(0));
@@ -176,7 +173,7 @@ fn it_goes_on_when_the_server_comes_back() {
     server.feed(&["send", "q", "--lines"], b"1\n2\n3\n4\n5\n6\n").ok();
     let worker =
         start(&server, &["work", "q", "--until-empty", "--lease", "10s", "--", "sh", "-c", "sleep 0.3; cat"]);
-    std::thread::sleep(Duration::from_millis(700));
+    until("the first ack", || server.one(&["queue", "show", "q"])["totals"]["acked"] != 0);
     let server = server.kill_and_restart();
     let done = Done::of(worker.wait_with_output().unwrap());
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -208,7 +205,7 @@ fn what_a_command_leaves_running_does_not_take_its_last_words() {
     let server = Server::start();
     server.ok(&["send", "q", "x", "--max-attempts", "1"]);
     let started = Instant::now();
-    let script = "echo 'no such address' >&2; sleep 20 & exit 7";
+    let script = "echo 'no such address' >&2; sleep 60 & exit 7";
     let output = server.path("err");
     // A file: the pipe of a test would be held open by what is left running, too.
     let status = server
@@ -218,7 +215,7 @@ fn what_a_command_leaves_running_does_not_take_its_last_words() {
         .status()
         .unwrap();
     assert!(status.success());
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!(dead_error(&server), "exit code 7: no such address");
 }
 
@@ -230,17 +227,15 @@ fn a_worker_that_is_cut_off_ends_its_command_when_the_lease_is_over() {
     let mut worker = start(&server, &["work", "q", "--lease", "2s", "--", "sh", "-c", script]);
     until("the command", || server.path("begun").exists());
     server.signal("STOP");
-    let cut = Instant::now();
     until("the command's end", || server.path("trapped").exists());
-    assert!(cut.elapsed() < Duration::from_secs(10), "{:?}", cut.elapsed());
     // First this, or the worker would take the message again.
     signal_to(&worker, "TERM");
-    std::thread::sleep(Duration::from_millis(300));
+    let mut said = until_said(&mut worker, HEARD);
     server.signal("CONT");
     assert_eq!(wait(&mut worker).code(), Some(0));
-    let done = Done::of(worker.wait_with_output().unwrap());
-    assert!(done.err.contains("the lease of"), "{}", done.err);
-    assert!(done.err.contains("ended before it could be extended"), "{}", done.err);
+    said += &Done::of(worker.wait_with_output().unwrap()).err;
+    assert!(said.contains("the lease of"), "{said}");
+    assert!(said.contains("ended before it could be extended"), "{said}");
 }
 
 #[test]

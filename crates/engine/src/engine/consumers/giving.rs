@@ -23,6 +23,8 @@ impl Engine {
                 return;
             }
             self.settle_consequences(budget, out);
+            // A queue in which messages became ready just before is not told again.
+            ready = ready.saturating_sub(1);
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::support::{Client, start};
+use super::support::{Client, start, until};
 
 async fn client() -> Client {
     Client::connect(start(|_| {}).await).await
@@ -258,7 +258,14 @@ async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
             }
         }
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until(async || {
+        let metrics = String::from_utf8_lossy(&client.get_bytes("/metrics").await).into_owned();
+        // Ours.
+        ["sluice_http_connections 1\n", "sluice_http_requests_in_flight 1\n"]
+            .iter()
+            .all(|line| metrics.contains(line))
+    })
+    .await;
     let queues = client.get("/v1/queues?limit=1000").await;
     let audit = client.get("/v1/admin/audit?limit=1000").await.to_string();
     let made = queues["queues"].as_array().unwrap().iter().map(|queue| queue["name"].as_str().unwrap());

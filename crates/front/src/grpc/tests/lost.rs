@@ -1,16 +1,13 @@
 //! Sessions whose connection is lost: what had reached their clients counts as an attempt.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use serde_json::json;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::server_frame::Frame as Told;
 use sluice_proto::v1::*;
-use tokio::time::sleep;
 
 use super::session::{Session, attach};
-use super::support::{Client, start};
+use super::support::{Client, start, until};
 
 /// Gives back at once when it is lost.
 fn ungraced(queue: &str, credit: u32) -> Frame {
@@ -34,14 +31,14 @@ async fn a_message_that_ends_its_workers_comes_to_its_dead_letters() {
     }
     let mut client = Client::connect(address).await;
     let id = String::from_utf8(sent.ids[0].to_vec()).unwrap();
-    for _ in 0..500 {
+    let mut reason = json!(null);
+    until(async || {
         let message = client.call("Messages/Get", json!({"id": id})).await.unwrap();
-        if message["state"] == "dead" {
-            return assert_eq!(message["reason"], "max_attempts");
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    panic!("it is not dead");
+        reason = message["reason"].clone();
+        message["state"] == "dead"
+    })
+    .await;
+    assert_eq!(reason, "max_attempts");
 }
 
 #[tokio::test]

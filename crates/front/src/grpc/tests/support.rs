@@ -22,6 +22,19 @@ use crate::http::{HttpOptions, serve};
 /// How a call ended: its answer, or code and message of its error with all trailers.
 pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;
 
+/// How long a test waits for what has to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns when it is so.
+pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it comes to that");
+}
+
 /// Starts a server with the defaults.
 pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
     start_until(change, std::future::pending()).await
@@ -108,12 +121,17 @@ impl Client {
 
     /// Asks for something over HTTP.
     pub(crate) async fn get(&mut self, path: &str) -> Value {
+        serde_json::from_slice(&self.get_bytes(path).await).unwrap()
+    }
+
+    /// Asks for something over HTTP that is not JSON.
+    pub(crate) async fn get_bytes(&mut self, path: &str) -> Bytes {
         let request = self
             .authorize(Request::get(format!("http://{}{path}", self.address)))
             .body(Full::default())
             .unwrap();
         let response = self.connection.send_request(request).await.unwrap();
-        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+        response.into_body().collect().await.unwrap().to_bytes()
     }
 
     /// Takes a token away, over HTTP.
@@ -168,7 +186,7 @@ impl Frames {
             if let Some(message) = self.deframer.next().unwrap() {
                 return Ok(read(self.output, &message));
             }
-            let frame = tokio::time::timeout(Duration::from_secs(10), self.body.frame()).await.unwrap();
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap();
             match frame.unwrap().unwrap().into_data() {
                 Ok(data) => self.deframer.push(data),
                 Err(trailers) => return Err(trailers.into_trailers().unwrap()),

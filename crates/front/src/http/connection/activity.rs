@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Waker, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 use crate::http::answers::Budget;
 use crate::http::options::HttpOptions;
@@ -191,38 +192,38 @@ mod tests {
         }
     }
 
-    fn sleep(ms: u64) {
-        std::thread::sleep(Duration::from_millis(ms));
+    async fn pass(ms: u64) {
+        tokio::time::advance(Duration::from_millis(ms)).await;
     }
 
-    #[test]
-    fn an_idle_connection_is_closed() {
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed() {
         let activity = Activity::new(0);
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
-        sleep(70);
+        pass(70).await;
         assert_eq!(activity.verdict(&options()), Verdict::Close);
     }
 
-    #[test]
-    fn a_head_that_drips_is_cut() {
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_drips_is_cut() {
         let activity = Activity::new(0);
         activity.bytes_read(b"GET");
-        sleep(25);
+        pass(25).await;
         activity.bytes_read(b" ");
         assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
     }
 
-    #[test]
-    fn a_request_in_flight_keeps_the_connection_unless_its_answer_is_not_read() {
+    #[tokio::test(start_paused = true)]
+    async fn a_request_in_flight_keeps_the_connection_unless_its_answer_is_not_read() {
         let activity = Activity::new(0);
         activity.bytes_read(b"GET");
         activity.request_began();
-        sleep(70);
+        pass(70).await;
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
         activity.wrote::<usize>(&Poll::Pending);
-        sleep(25);
+        pass(25).await;
         activity.wrote::<usize>(&Poll::Pending);
-        sleep(25);
+        pass(25).await;
         assert!(matches!(activity.verdict(&options()), Verdict::Cut(_)));
         activity.wrote(&Poll::Ready(Ok(1)));
         assert!(matches!(activity.verdict(&options()), Verdict::Keep(_)));
