@@ -7,7 +7,7 @@ use sluice_engine::command::{Command, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{BlobRef, Error};
-use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead, read_together};
+use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead, read_together, take_ahead};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::request::{
     Answer, Completion, Given, GivenDetails, Proposal, Pull, PullReply, ReplyTo, Request,
@@ -20,6 +20,8 @@ use crate::workload::{ConsumerOp, Op, Wanted};
 
 /// Answers that may wait for the clients to take them; more than one step can give.
 const COMPLETIONS: usize = 4_096;
+/// Payloads that are read at once.
+const READ_MAX: usize = 100;
 
 type GivenReceiver = tokio::sync::oneshot::Receiver<Result<Vec<Given>, Error>>;
 
@@ -202,9 +204,14 @@ impl World {
             return Ok(());
         }
         let engine = server.shard.engine();
-        // Those who wait for a limit's rate are served after a tick, and on a full disk the tick has to wait, too.
+        // Those who wait for what a tick lets go are served after it. It has to wait only for room on the disk.
         if engine.next_deadline().is_some_and(|due_us| due_us <= engine.time_us()) {
-            return Ok(());
+            let waits_for_room = server.shard.idle_us().is_some_and(|us| us > 0);
+            return if waits_for_room {
+                Ok(())
+            } else {
+                Err("a tick is due, and was not proposed".to_owned())
+            };
         }
         for (tag, wanted) in &self.lanes[self.at].clients.pulls {
             let ready = |name: &str| {
@@ -336,20 +343,33 @@ impl World {
         }
     }
 
-    /// The blob reader reads one payload from the disk.
-    pub(super) fn read_blob(&mut self) -> Checked {
-        if self.lanes[self.at].clients.reads.is_empty() {
+    /// The blob reader reads payloads from the disk: as a server does, several that somebody was given at the same time, or one;
+    /// what was read ahead comes without a read.
+    pub(super) fn read_blobs(&mut self) -> Checked {
+        let waiting = self.lanes[self.at].clients.reads.len();
+        if waiting == 0 {
             return Ok(());
         }
-        let at = self.rng.index(self.lanes[self.at].clients.reads.len());
-        let pending = self.lanes[self.at].clients.reads.swap_remove(at);
-        // As a server does; by itself each blob is read when all is read back.
-        let mut blob = [BlobRead::OnDisk(pending.location.clone())];
-        read_together(&mut blob);
-        let read = match blob {
-            [BlobRead::Cached(bytes)] => Ok(bytes),
-            _ => pending.location.read(),
-        };
+        let first = self.rng.index(waiting);
+        let count = self.rng.weighted(&[(1, 1), (1, 5), (1, READ_MAX)]).min(waiting - first);
+        let pending: Vec<PendingRead> =
+            self.lanes[self.at].clients.reads.drain(first..first + count).collect();
+        let mut blobs: Vec<_> =
+            pending.iter().map(|pending| BlobRead::OnDisk(pending.location.clone())).collect();
+        if !take_ahead(&mut blobs) {
+            read_together(&mut blobs);
+        }
+        for (pending, blob) in pending.into_iter().zip(blobs) {
+            let read = match blob {
+                BlobRead::Cached(bytes) => Ok(bytes),
+                _ => pending.location.read(),
+            };
+            self.has_read(pending, read)?;
+        }
+        Ok(())
+    }
+
+    fn has_read(&mut self, pending: PendingRead, read: Result<Bytes, BlobError>) -> Checked {
         match read {
             Ok(bytes) => self.has_payload(pending.delivery, &bytes),
             // A process may also die between two reads of one blob.

@@ -99,7 +99,7 @@ impl World {
             self.pull_everything();
             self.settle_down()?;
             while !self.lanes[self.at].clients.reads.is_empty() {
-                self.read_blob()?;
+                self.read_blobs()?;
             }
             self.ack_everything()?;
             self.settle_down()?;

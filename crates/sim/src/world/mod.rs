@@ -74,7 +74,7 @@ enum Action {
     Shard,
     Writer,
     Maintenance,
-    ReadBlob,
+    ReadBlobs,
     Moment,
     While,
     Jump,
@@ -211,7 +211,7 @@ impl World {
             (3_000, Action::Shard),
             (2_500, Action::Writer),
             (1_500, Action::Maintenance),
-            (500, Action::ReadBlob),
+            (500, Action::ReadBlobs),
             (1_000, Action::Moment),
             (150, Action::While),
             (20, Action::Compare),
@@ -238,7 +238,7 @@ impl World {
             Action::Shard => return self.shard_steps(),
             Action::Writer => self.writer_steps(),
             Action::Maintenance => self.maintenance_steps(),
-            Action::ReadBlob => return self.read_blob(),
+            Action::ReadBlobs => return self.read_blobs(),
             Action::Moment => self.clock.advance(self.rng.between(1, 20_000)),
             Action::While => {
                 let us =
