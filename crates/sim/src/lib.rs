@@ -32,7 +32,7 @@
 //! - **A newer server** that has left its log behind.
 //! - **A flipped bit** in any file, on the disk and in the cache.
 //! - **Time:** steps of any length, pauses past every lease, a wall clock that jumps.
-//! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait.
+//! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait; watchers that are slow.
 //!
 //! # Two kinds of runs
 //!
@@ -52,6 +52,7 @@
 //!   be read of the state is what the model has.
 //! - A client is answered only what the log says, once, and only after it is there for good. No id and no token is ever
 //!   given twice, through all crashes. Each payload is what was sent. Nobody waits for what is there.
+//! - Who watches events hears of all that the log tells, once and in order, or how much was missed, and why.
 //! - After a crash the log that recovery gives is a prefix of what was proposed, to the record: with `always`, and after a
 //!   mere kill with any durability, everything acknowledged is in it. With `interval` and `os` a power loss (or a sync that
 //!   failed) may take an end, never a piece from the middle, and never the epoch. After an orderly stop nothing is

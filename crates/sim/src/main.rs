@@ -96,12 +96,14 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         failed => format!("{} failed {failed:?}", failed.len()),
     };
     println!(
-        "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} restarts, {} syncs, {} backups, \
-         {} losses in {:.1} s",
+        "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
+         {} restarts, {} syncs, {} backups, {} losses in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
         stats.delivered,
+        stats.heard,
+        stats.gaps,
         stats.restarts,
         stats.syncs,
         stats.backups,

@@ -15,6 +15,7 @@ use sluice_node::shard::request::{
 
 use super::World;
 use super::consumers::Reader;
+use super::watchers::Watchers;
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op, Wanted};
 
@@ -45,6 +46,8 @@ pub(super) struct Clients {
     leaving: Vec<(u64, GivenReceiver)>,
     /// Those that are attached, or about to be.
     pub(super) readers: Vec<Reader>,
+    /// Those that watch events.
+    pub(super) watchers: Watchers,
     /// Whether they read all that comes at once.
     pub(super) reads_all: bool,
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
@@ -67,6 +70,7 @@ impl Clients {
             reads: Vec::new(),
             leaving: Vec::new(),
             readers: Vec::new(),
+            watchers: Watchers::default(),
             reads_all: false,
             ids: BTreeMap::new(),
             replacing: BTreeSet::new(),
@@ -93,6 +97,7 @@ impl Clients {
         self.reads.clear();
         self.leaving.clear();
         self.readers.clear();
+        self.watchers.cut_off();
         while self.completions.pop().is_some() {}
     }
 }
@@ -238,7 +243,8 @@ impl World {
                 }
             }
         }
-        self.readers_look()
+        self.readers_look()?;
+        self.watchers_look()
     }
 
     fn answered(&mut self, tag: u64, answer: &Answer) -> Checked {

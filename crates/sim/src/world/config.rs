@@ -6,6 +6,7 @@ use std::time::Duration;
 use sluice_engine::limits::Limits;
 use sluice_journal::{Durability, Encryption, Options, RootKeys};
 
+use sluice_node::shard::feeds::EventOptions;
 use sluice_node::shard::recover::knows;
 
 use crate::rng::Rng;
@@ -14,6 +15,9 @@ use crate::rng::Rng;
 pub(super) const DIRECTORY: &str = "/data";
 /// Bytes of a disk that is never full.
 pub(super) const ROOMY: usize = 1 << 30;
+
+/// Events of a feed that gives none up in one run.
+pub(super) const WINDOW_ROOMY: usize = 1_000_000;
 
 /// How likely each kind of trouble is, in each 10,000 steps.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +68,8 @@ pub(super) struct Config {
     pub(super) trouble: Trouble,
     /// Whether clients mix all that there is, with narrow limits, and the model is left out.
     pub(super) mixes: bool,
+    /// How much is kept for those who watch.
+    pub(super) events: EventOptions,
     /// Clients ask so often, in each 100 steps.
     pub(super) busy: u64,
 }
@@ -124,6 +130,11 @@ impl Config {
             mailbox: *rng.pick(&[4, 64]),
             trouble,
             mixes,
+            events: EventOptions {
+                window: *rng.pick(&[8, WINDOW_ROOMY]),
+                keep: Duration::from_millis(*rng.pick(&[100, 60_000])),
+                readers: 2,
+            },
             busy: *rng.pick(&[20, 40, 60]),
         }
     }

@@ -12,6 +12,7 @@ use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Committed, Records};
 use sluice_node::Duplicates;
 
+use super::told::ToldLog;
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, Seen, SentBlob, decode};
@@ -109,6 +110,8 @@ pub(super) struct History {
     witnesses: Witnesses,
     /// Whether there is a model among them.
     models: bool,
+    /// What watchers are to hear.
+    told: ToldLog,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
@@ -125,6 +128,7 @@ impl History {
             asked: VecDeque::new(),
             witnesses: Witnesses::new(models),
             models,
+            told: ToldLog::default(),
             applied: 0,
             limits,
             due: BTreeMap::new(),
@@ -135,6 +139,10 @@ impl History {
     /// What clients see of the shard.
     pub(super) fn seen(&self) -> Seen<'_> {
         Seen(&self.witnesses.engine)
+    }
+
+    pub(super) fn told(&self) -> &ToldLog {
+        &self.told
     }
 
     pub(super) fn witnesses(&self) -> &Witnesses {
@@ -268,6 +276,7 @@ impl History {
     fn note(&mut self, index: u64) {
         let Some(entry) = self.entries.get((index - self.base) as usize) else { return };
         let outcome = &self.witnesses.outcome;
+        self.told.note(index, &outcome.events, &self.witnesses.engine);
         if let Some(tag) = entry.tag {
             let due = Due {
                 index,
@@ -307,6 +316,7 @@ impl History {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
             self.witnesses = Witnesses::new(self.models);
+            self.told = ToldLog::default();
             self.applied = self.base;
         }
         while self.applied < next_index {

@@ -14,7 +14,9 @@ mod namespaces;
 mod server;
 mod spy;
 mod start;
+mod told;
 mod trouble;
+mod watchers;
 
 use sluice_node::clock::Clock;
 use sluice_node::shard::Step;
@@ -41,6 +43,10 @@ pub struct Stats {
     pub answers: u64,
     /// Messages given to clients, payload and all.
     pub delivered: u64,
+    /// Events that those who watch were told of.
+    pub heard: u64,
+    /// Gaps that they were told of.
+    pub gaps: u64,
     /// Records committed.
     pub records: u64,
     /// Crashes and stops.
@@ -58,6 +64,8 @@ impl std::ops::AddAssign for Stats {
         self.steps += other.steps;
         self.answers += other.answers;
         self.delivered += other.delivered;
+        self.heard += other.heard;
+        self.gaps += other.gaps;
         self.records += other.records;
         self.restarts += other.restarts;
         self.syncs += other.syncs;
@@ -71,6 +79,7 @@ impl std::ops::AddAssign for Stats {
 enum Action {
     Ask,
     Pull,
+    Watch,
     Shard,
     Writer,
     Maintenance,
@@ -208,6 +217,7 @@ impl World {
         self.rng.weighted(&[
             (busy, Action::Ask),
             (pulls, Action::Pull),
+            (80, Action::Watch),
             (3_000, Action::Shard),
             (2_500, Action::Writer),
             (1_500, Action::Maintenance),
@@ -235,6 +245,7 @@ impl World {
         match action {
             Action::Ask => return self.client_asks(),
             Action::Pull => self.client_pulls(),
+            Action::Watch => self.watch(),
             Action::Shard => return self.shard_steps(),
             Action::Writer => self.writer_steps(),
             Action::Maintenance => self.maintenance_steps(),

@@ -117,7 +117,7 @@ pub(super) fn open(
         log_clock,
         mailbox: mailbox.clone(),
         waiting_max: config.waiting_max,
-        events: Default::default(),
+        events: config.events,
     });
     let term = report.term;
     let server = Server { shard, term, writer, maintenance, mailbox, sights, backups, keyring };

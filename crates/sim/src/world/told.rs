@@ -1,0 +1,82 @@
+//! The events of the log, as a feed has to tell them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sluice_engine::Engine;
+use sluice_engine::event::{Event, EventDetail, EventKind};
+use sluice_engine::id::{MessageId, NamespaceId, QueueId};
+
+/// Record, and how many of its events lie before.
+pub(super) type Place = (u64, u32);
+
+/// What a feed is about: a namespace, or one queue of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct About {
+    pub(super) namespace: NamespaceId,
+    pub(super) queue: Option<Box<str>>,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(super) struct Logged {
+    /// Behind it.
+    place: Place,
+    namespace: NamespaceId,
+    pub(super) kind: EventKind,
+    pub(super) id: Option<MessageId>,
+    pub(super) attempt: u16,
+    pub(super) queue: Arc<str>,
+    /// The queue that it came from.
+    from: Option<Arc<str>>,
+}
+
+/// All events of a log.
+#[derive(Debug, Default)]
+pub(super) struct ToldLog {
+    events: Vec<Logged>,
+    /// Names of queues, also of such as are gone.
+    names: BTreeMap<QueueId, Arc<str>>,
+}
+
+impl ToldLog {
+    /// Takes down the events of one record, which `engine` has just applied.
+    pub(super) fn note(&mut self, index: u64, events: &[Event], engine: &Engine) {
+        for (number, event) in (1..).zip(events) {
+            let queue = match &event.detail {
+                EventDetail::Many { name, .. } => Arc::from(&**name),
+                _ => self.name_of(event.queue, engine),
+            };
+            let from = match event.detail {
+                EventDetail::From(from) => Some(self.name_of(from, engine)),
+                _ => None,
+            };
+            let Event { kind, namespace, id, attempt, .. } = *event;
+            self.events.push(Logged { place: (index, number), namespace, kind, id, attempt, queue, from });
+        }
+    }
+
+    fn name_of(&mut self, queue: QueueId, engine: &Engine) -> Arc<str> {
+        let known = || Arc::from(engine.queue_name(queue).unwrap_or_default());
+        Arc::clone(self.names.entry(queue).or_insert_with(known))
+    }
+
+    /// Those about something between two places, in order.
+    pub(super) fn between<'a>(
+        &'a self,
+        from: Place,
+        to: Place,
+        about: &'a About,
+    ) -> impl Iterator<Item = &'a Logged> {
+        let first = self.events.partition_point(|event| event.place <= from);
+        let here = self.events[first..].iter().take_while(move |event| event.place <= to);
+        here.filter(move |event| event.is_about(about))
+    }
+}
+
+impl Logged {
+    fn is_about(&self, about: &About) -> bool {
+        let of_queue = |name: &str| *self.queue == *name || self.from.as_deref() == Some(name);
+        self.namespace == about.namespace && about.queue.as_deref().is_none_or(of_queue)
+    }
+}
