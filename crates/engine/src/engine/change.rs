@@ -97,6 +97,7 @@ impl Engine {
         };
         self.check_state(slot, id, verb)?;
         if verb == Verb::Retry && self.messages.get(slot).state == Some(State::Dead) {
+            self.settle_failure(slot, out);
             self.admit_redrive(self.messages.get(slot).queue, &[slot])?;
         }
         if let Step::Set(SetFields { deliver: Some(deliver), .. }, _) = step {

@@ -70,7 +70,7 @@ impl Engine {
         match next {
             Consequence::End(id) => self.end_if_over(id, out),
             Consequence::Judge(id) => {
-                if let Some(slot) = self.find_message(id) {
+                if let Some(slot) = self.find_listed(id) {
                     self.judge(slot, out);
                 }
             }
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     fn end_if_over(&mut self, id: MessageId, out: &mut Outcome) {
-        let Some(slot) = self.find_message(id) else { return };
+        let Some(slot) = self.find_listed(id) else { return };
         let message = self.messages.get(slot);
         let time_us = match message.state {
             Some(State::Delayed | State::Blocked) => message.time_us,

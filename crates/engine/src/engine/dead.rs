@@ -37,6 +37,7 @@ impl Engine {
         }
         slots.sort_unstable();
         slots.dedup();
+        slots.iter().for_each(|&slot| self.settle_failure(slot, out));
         self.admit_redrive(queue_slot, &slots)?;
         self.each_dead(queue_slot, namespace, ids, out, Engine::redrive)
     }

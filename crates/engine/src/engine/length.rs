@@ -12,7 +12,6 @@ use super::Engine;
 use super::sweep::Work;
 use crate::command::Deliver;
 use crate::error::Error;
-use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::record::SendRecord;
@@ -165,21 +164,20 @@ impl Engine {
         }
     }
 
-    /// However many are sent at once, they never gain on those that go: it looks at as many messages for each as it takes, and at
-    /// others within the budget.
+    /// Looks at as many messages for each that was sent as it takes to let one go: however many are sent at once, they never gain
+    /// on those that go. What is too long for other reasons goes on in slices.
     pub(super) fn make_room(&mut self, queue_slot: u32, sent: u32, budget: &mut usize, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         // It may be gone since.
         if queue.next_vacant().is_some() || queue.deleted {
             return;
         }
-        let for_sent = LOOKS_PER_MESSAGE * sent as usize;
-        let mut looks = for_sent + SLICE_ITEMS;
+        let mut looks = LOOKS_PER_MESSAGE * (sent as usize + 1);
+        *budget = budget.saturating_sub(looks);
         if !self.trim(queue_slot, &mut looks, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
         }
-        *budget = budget.saturating_sub(SLICE_ITEMS.saturating_sub(looks));
     }
 
     /// Messages have come to a bounded queue: their ages begin.

@@ -11,12 +11,21 @@ use crate::state::consequences::Consequence;
 use crate::state::message::Reason;
 use crate::state::origin::Origin;
 use crate::state::pending_sends::{PendingSend, What};
+use crate::store::NIL;
 
 impl Engine {
     /// Lists what is to be sent.
-    pub(super) fn list_send(&mut self, pending: PendingSend) {
+    pub(super) fn list_send(&mut self, pending: PendingSend) -> u32 {
         let slot = self.pending_sends.insert(pending);
         self.list(Consequence::Send(slot));
+        slot
+    }
+
+    /// Lists what stands for the failure of a dead letter.
+    pub(super) fn list_failure(&mut self, message: u32, failure: PendingSend) {
+        let pending = self.list_send(failure);
+        let flow = self.enter_flow(message);
+        self.flows.slots.get_mut(flow).pending = pending;
     }
 
     /// Takes what stands for a message's failure out of its chain, if anything does. List it when the message has left its place.
@@ -41,25 +50,46 @@ impl Engine {
         Some(PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, what))
     }
 
-    /// Sends what is listed. One that is refused is counted, and a dead letter that is still there has its chain again.
+    /// Sends what is listed.
     pub(super) fn send_pending(&mut self, slot: u32, out: &mut Outcome) {
         let pending = self.pending_sends.remove(slot);
-        let (sent, chain) = match &pending.what {
+        if let Some(message) = self.find_listed(pending.follows)
+            && let Some(flow) = self.flow_of(message)
+            && self.flows.slots.get(flow).pending == slot
+        {
+            self.flows.slots.get_mut(flow).pending = NIL;
+        }
+        self.send_now(&pending, out);
+    }
+
+    /// A dead letter is about to be redriven: what stands for its failure is sent before, if it is still pending, so that the
+    /// message either is over with its chain, or carries it again.
+    pub(super) fn settle_failure(&mut self, slot: u32, out: &mut Outcome) {
+        let Some(flow) = self.flow_of(slot) else { return };
+        let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, NIL);
+        if pending != NIL {
+            let pending = std::mem::replace(self.pending_sends.get_mut(pending), PendingSend::sent());
+            self.send_now(&pending, out);
+        }
+    }
+
+    /// One that is refused is counted, and a dead letter that is still there carries its steps again.
+    fn send_now(&mut self, pending: &PendingSend, out: &mut Outcome) {
+        let sent = match &pending.what {
+            What::Sent => true,
             What::Reply(to) => {
                 let send = OwnSend::plain(to, pending.blob, &pending.correlation_id);
-                (self.send_of_engine(pending.follows.namespace, &send, None, out).is_ok(), None)
+                self.send_of_engine(pending.follows.namespace, &send, None, out).is_ok()
             }
-            What::Failure(chain, origin) => {
-                (self.send_failure(&pending, chain, origin.clone(), out), Some(chain))
-            }
+            What::Failure(chain, origin) => self.send_failure(pending, chain, origin.clone(), out),
         };
         if sent {
             return;
         }
         self.count_lost(pending.from);
         self.release_blob(pending.blob, out);
-        if let Some(chain) = chain
-            && !self.give_back_steps(&pending, chain)
+        if let What::Failure(chain, _) = &pending.what
+            && !self.give_back_steps(pending, chain)
         {
             chain.blobs().for_each(|blob| self.release_blob(blob, out));
         }
@@ -93,7 +123,7 @@ impl Engine {
 
     /// A message whose failure could not be sent carries its steps again, if it is still in the queue that it failed in.
     fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain) -> bool {
-        let Some(slot) = self.find_message(pending.follows) else { return false };
+        let Some(slot) = self.find_listed(pending.follows) else { return false };
         let queue = self.queues.get(self.messages.get(slot).queue).number;
         queue == pending.from && self.restore_steps(slot, chain)
     }

@@ -60,6 +60,7 @@ impl Engine {
                 continue;
             }
             given += 1;
+            self.settle_failure(head, out);
             if self.can_redrive(head) {
                 self.redrive(head, out);
             } else {

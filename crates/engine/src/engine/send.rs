@@ -6,7 +6,7 @@ use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
-use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, QueueId};
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
@@ -120,6 +120,10 @@ impl Engine {
     pub(super) fn admit_use_of_new(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         if !self.limits.auto_create {
             return Err(queue_not_found(name));
+        }
+        let namespace = self.namespaces.get(namespace_slot);
+        if namespace.deleted {
+            return Err(namespace_not_found(NamespaceId(namespace.number)));
         }
         if self.settings_of_new(namespace_slot, name).closed {
             return Err(queue_closed(name));

@@ -176,6 +176,7 @@ impl Engine {
                 return true;
             }
             *budget -= 1;
+            self.settle_failure(head, out);
             if self.can_redrive(head) {
                 self.redrive(head, out);
             } else {

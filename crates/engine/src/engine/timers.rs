@@ -9,9 +9,12 @@ use crate::query::{AttemptEnd, State};
 use crate::state::message::Reason;
 use crate::state::wheel::FIRE_COST;
 
+/// What of a tick's slice is kept for limits, redrives and work, however many timers are due.
+const FOR_OTHERS: usize = SLICE_ITEMS / 4;
+
 impl Engine {
     pub(super) fn tick(&mut self, out: &mut Outcome) {
-        let mut budget = SLICE_ITEMS * FIRE_COST;
+        let mut budget = (SLICE_ITEMS - FOR_OTHERS) * FIRE_COST;
         self.settle_within(&mut budget, out);
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
             self.fire(slot, out);
@@ -23,7 +26,7 @@ impl Engine {
         {
             self.unique.end_lingering(key);
         }
-        let mut budget = budget / FIRE_COST;
+        let mut budget = budget / FIRE_COST + FOR_OTHERS;
         self.fire_limits(&mut budget, out);
         self.fire_redrives(&mut budget, out);
         self.do_work(budget, out);

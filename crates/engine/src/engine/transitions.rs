@@ -123,7 +123,7 @@ impl Engine {
             self.give_up(slot, End::Failed, out);
         }
         if let Some(failure) = failure {
-            self.list_send(failure);
+            self.list_failure(slot, failure);
         }
     }
 

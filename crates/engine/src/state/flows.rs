@@ -52,6 +52,8 @@ pub(crate) struct Flow {
     pub(crate) group: bool,
     /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
     pub(crate) chain: u32,
+    /// The pending send of what stands for its failure, while it is a dead letter; `NIL`: none.
+    pub(crate) pending: u32,
     next_vacant: Option<u32>,
 }
 
@@ -99,6 +101,7 @@ impl PlainSlot for Flow {
             failed: 0,
             group: false,
             chain: NIL,
+            pending: NIL,
             next_vacant: Some(next),
         }
     }
@@ -115,6 +118,7 @@ impl PlainSlot for Flow {
         [self.open, self.done, self.failed].into_iter().for_each(|count| out.u32(count));
         out.bool(self.group);
         out.u32(self.chain);
+        out.u32(self.pending);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
@@ -130,6 +134,7 @@ impl PlainSlot for Flow {
             failed: reader.u32()?,
             group: reader.bool()?,
             chain: reader.u32()?,
+            pending: reader.u32()?,
             next_vacant: None,
         })
     }

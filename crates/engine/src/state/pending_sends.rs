@@ -13,6 +13,8 @@ pub(crate) enum What {
     Reply(Box<str>),
     /// The step for the failure of a message, among all that it carried.
     Failure(Chain, Origin),
+    /// Nothing: it was sent before its turn.
+    Sent,
 }
 
 /// One message that is yet to be sent, or a vacant slot.
@@ -43,10 +45,16 @@ impl PendingSend {
         PendingSend { follows, from, correlation_id: correlation_id.into(), blob, what, next_vacant: None }
     }
 
+    /// One whose turn is still to come, and which has nothing to do then.
+    pub(crate) fn sent() -> PendingSend {
+        let nobody = MessageId { namespace: NamespaceId(0), sequence: 0 };
+        PendingSend::new(nobody, 0, &[], BlobRef::EMPTY, What::Sent)
+    }
+
     /// What it holds.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let of_chain = match &self.what {
-            What::Reply(_) => None,
+            What::Reply(_) | What::Sent => None,
             What::Failure(chain, _) => Some(chain.blobs()),
         };
         std::iter::once(self.blob).chain(of_chain.into_iter().flatten())
@@ -57,11 +65,7 @@ impl PlainSlot for PendingSend {
     const BLOCK: usize = 16;
 
     fn vacant(next: u32) -> Self {
-        let nobody = MessageId { namespace: NamespaceId(0), sequence: 0 };
-        PendingSend {
-            next_vacant: Some(next),
-            ..PendingSend::new(nobody, 0, &[], BlobRef::EMPTY, What::Reply(Box::default()))
-        }
+        PendingSend { next_vacant: Some(next), ..PendingSend::sent() }
     }
 
     fn next_vacant(&self) -> Option<u32> {
@@ -84,6 +88,7 @@ impl PlainSlot for PendingSend {
                 chain.write_used(out);
                 origin.write_used(out);
             }
+            What::Sent => out.u8(2),
         }
     }
 
@@ -95,6 +100,7 @@ impl PlainSlot for PendingSend {
         let what = match reader.u8()? {
             0 => What::Reply(reader.name()?.into()),
             1 => What::Failure(Chain::read_used(reader)?, Origin::read_used(reader)?),
+            2 => What::Sent,
             _ => return None,
         };
         Some(PendingSend::new(follows, from, correlation_id, blob, what))

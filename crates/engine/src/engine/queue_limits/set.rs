@@ -21,6 +21,7 @@ fn limit_of(namespace: &Namespace, name: &str) -> Result<u32, Error> {
 }
 
 impl Engine {
+    /// Nothing changes where the rules are the same: whoever declares them again and again puts nothing off.
     pub(in crate::engine) fn limit_set(
         &mut self,
         namespace: NamespaceId,
@@ -32,6 +33,10 @@ impl Engine {
         let found = self.namespaces.get(namespace_slot).limits.get(name).copied();
         if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
             return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });
+        }
+        if found.is_some_and(|slot| self.queue_limits.slots.get(slot).rules == rules) {
+            out.reply = Reply::Limit { created: false };
+            return Ok(());
         }
         let slot = found.unwrap_or_else(|| {
             let slot = self.queue_limits.slots.insert(Limit::new(namespace_slot, name));

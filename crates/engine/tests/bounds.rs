@@ -1,0 +1,179 @@
+//! One record does no more than a slice of what follows from it, and little for each item that it has.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::Driver;
+use sluice_engine::command::{Attach, Group, QueueItem, Receive, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::id::NamespaceId;
+use sluice_engine::limits::SLICE_ITEMS;
+use sluice_engine::options::SendOptions;
+use sluice_engine::query::State;
+use sluice_engine::settings::{Overflow, QueuePatch};
+use sluice_engine::{BEHAVIOUR_VERSION, Command};
+
+const START_US: u64 = 1_700_000_000_000_000;
+
+fn timed(driver: &mut Driver, command: &Command<'_>) -> Duration {
+    command.check(driver.engine.limits()).unwrap();
+    let begun = Instant::now();
+    driver.apply(START_US, command);
+    assert_eq!(driver.out.error, None);
+    begun.elapsed()
+}
+
+fn driver(patterns: usize) -> Driver {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = Driver::new();
+    driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
+    for n in 0..patterns {
+        // It does not match, and is long in finding out.
+        let pattern = format!("*{}{n:03}b", "a".repeat(60));
+        let command = Command::DefaultsSet { namespace, pattern: &pattern, patch: QueuePatch::default() };
+        timed(&mut driver, &command);
+    }
+    driver
+}
+
+fn one_send(patterns: usize) -> Duration {
+    let mut driver = driver(patterns);
+    let queue = "a".repeat(128);
+    let items = [SendItem::default()];
+    let namespace = NamespaceId::DEFAULT;
+    let send = Send { namespace, queue: &queue, idempotency_key: &[], request_digest: 0, items: &items };
+    timed(&mut driver, &Command::Send(send))
+}
+
+fn one_group(patterns: usize, members: usize) -> Duration {
+    let mut driver = driver(patterns);
+    let names: Vec<String> = (0..members).map(|n| format!("{}{n:05}", "a".repeat(123))).collect();
+    let member = |queue| QueueItem { queue, item: SendItem::default() };
+    let members: Vec<_> = names.iter().map(|name| member(name.as_str())).collect();
+    let callback = member("callback");
+    timed(
+        &mut driver,
+        &Command::Group(Group {
+            namespace: NamespaceId::DEFAULT,
+            idempotency_key: &[],
+            request_digest: 0,
+            members: &members,
+            callback: &callback,
+        }),
+    )
+}
+
+/// Each new queue is asked about all 1,000 patterns, several times.
+#[test]
+#[ignore = "measures"]
+fn sends_to_new_queues_with_many_patterns() {
+    let (none, all) = (one_group(0, 50), one_group(1_000, 50));
+    println!("group of 50: no pattern {none:?}, 1,000 patterns {all:?}");
+    println!("send: no pattern {:?}, 1,000 patterns {:?}", one_send(0), one_send(1_000));
+}
+
+/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a slice: a thousand
+/// members let go of a million messages in one record.
+#[test]
+fn a_group_makes_room_in_slices() {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = driver(0);
+    let items = vec![SendItem::default(); 10_000];
+    let send = Send { namespace, queue: "q", idempotency_key: &[], request_digest: 0, items: &items };
+    for _ in 0..30 {
+        timed(&mut driver, &Command::Send(send.clone()));
+    }
+    let patch = QueuePatch {
+        max_messages: Some(2_000),
+        overflow: Some(Overflow::DeadLetterOldest),
+        ..QueuePatch::default()
+    };
+    timed(&mut driver, &Command::QueueSet { namespace, queue: "q", patch, create: false });
+    let member = |queue| QueueItem { queue, item: SendItem::default() };
+    let members = vec![member("q"); 1_000];
+    let callback = member("callback");
+    let group =
+        Group { namespace, idempotency_key: &[], request_digest: 0, members: &members, callback: &callback };
+    let took = timed(&mut driver, &Command::Group(group));
+    let dead = driver.engine.totals().states[State::Dead as usize];
+    assert!(dead <= (SLICE_ITEMS + 5 * members.len()) as u64, "{dead} at once, in {took:?}");
+}
+
+/// What many consumers have to do with a queue or a namespace that goes is done at once, not in slices.
+#[test]
+#[ignore = "measures"]
+fn consumers_leave_in_slices() {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = driver(0);
+    let names: Vec<String> = (0..64).map(|n| format!("q{n}")).collect();
+    let queues: Vec<&str> = names.iter().map(String::as_str).collect();
+    for queue in &queues {
+        timed(
+            &mut driver,
+            &Command::QueueSet { namespace, queue, patch: QueuePatch::default(), create: true },
+        );
+    }
+    let attach = Attach { namespace, name: "", queues: &queues, credit: 1, lease_ms: 0 };
+    for _ in 0..20_000 {
+        timed(&mut driver, &Command::Attach(attach));
+    }
+    println!(
+        "delete of a queue with 20,000 consumers: {:?}",
+        timed(&mut driver, &Command::QueueDelete { namespace, queue: "q7" })
+    );
+    let create = Command::QueueSet { namespace, queue: "q7", patch: QueuePatch::default(), create: true };
+    println!("creation of it: {:?}", timed(&mut driver, &create));
+    let epoch = Command::Epoch { number: 2, behaviour: BEHAVIOUR_VERSION };
+    println!(
+        "detaching 20,000 consumers of 64 queues (an epoch, or the delete of a namespace): {:?}",
+        timed(&mut driver, &epoch)
+    );
+}
+
+/// As for groups: each reply lists a consequence of its own that makes room.
+#[test]
+fn replies_make_room_in_slices() {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = driver(0);
+    let items = vec![SendItem::default(); 10_000];
+    let send = Send { namespace, queue: "q", idempotency_key: &[], request_digest: 0, items: &items };
+    for _ in 0..30 {
+        timed(&mut driver, &Command::Send(send.clone()));
+    }
+    let patch = QueuePatch {
+        max_messages: Some(2_000),
+        overflow: Some(Overflow::DeadLetterOldest),
+        ..QueuePatch::default()
+    };
+    timed(&mut driver, &Command::QueueSet { namespace, queue: "q", patch, create: false });
+    let options = SendOptions { reply_to: "q", ..SendOptions::default() };
+    let items = vec![SendItem { options: Some(&options), ..SendItem::default() }; 1_000];
+    let send = Send { namespace, queue: "work", idempotency_key: &[], request_digest: 0, items: &items };
+    timed(&mut driver, &Command::Send(send));
+    let receive = Receive {
+        namespace,
+        queues: &[("work", 0)],
+        max_messages: 1_000,
+        max_bytes: 1 << 20,
+        lease_ms: 0,
+        consumer: "",
+    };
+    timed(&mut driver, &Command::Receive(receive));
+    let items: Vec<_> = driver
+        .out
+        .deliveries
+        .iter()
+        .map(|delivery| SettleItem {
+            receipt: delivery.receipt,
+            settlement: Settlement::Ack,
+            error: "",
+            result: None,
+        })
+        .collect();
+    assert_eq!(items.len(), 1_000);
+    let took = timed(&mut driver, &Command::Settle { namespace, items: &items });
+    let dead = driver.engine.totals().states[State::Dead as usize];
+    assert!(dead <= (SLICE_ITEMS + 5 * items.len()) as u64, "{dead} at once, in {took:?}");
+}
