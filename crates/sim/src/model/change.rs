@@ -235,6 +235,7 @@ impl Apply<'_> {
     /// Gone, and counted as cancelled.
     pub(super) fn remove_cancelled(&mut self, id: MessageId) {
         self.total(id, |totals| totals.cancelled += 1);
+        self.fail(id, "cancelled");
         self.remove(id);
     }
 

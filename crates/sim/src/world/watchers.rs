@@ -170,6 +170,10 @@ impl World {
     fn missed_nothing(&self, watcher: &Watcher) -> Checked {
         let lane = &self.lanes[self.at];
         let (Some(server), Some(at)) = (&lane.server, watcher.at) else { return Ok(()) };
+        // One that ends tells nothing more.
+        if server.shard.failure().is_some() {
+            return Ok(());
+        }
         let end = (server.shard.engine().applied_index(), u32::MAX);
         let missed = lane.history.told().between(place(at), end, &watcher.about).next();
         missed.map_or(Ok(()), |missed| {
