@@ -145,7 +145,7 @@ impl Apply<'_> {
         flow
     }
 
-    fn has_ended(&self, id: MessageId) -> Option<bool> {
+    pub(super) fn has_ended(&self, id: MessageId) -> Option<bool> {
         match self.world.messages.get(&id)?.place {
             Place::Done { .. } => Some(true),
             Place::Dead { .. } => Some(false),
