@@ -21,17 +21,16 @@ pub(super) struct Demand {
     surely: bool,
 }
 
-/// What one record has to bring, and what it has brought.
+/// What a record has to bring, and has not brought yet.
 #[derive(Debug, Default)]
 pub(super) struct Demands {
     demands: Vec<Demand>,
-    sent: Vec<(MessageId, QueueId)>,
 }
 
 impl Demands {
-    /// The server has sent a message by itself.
-    pub(super) fn sent_by_engine(&mut self, id: MessageId, queue: QueueId) {
-        self.sent.push((id, queue));
+    /// With what an earlier record has left.
+    pub(super) fn of(demands: Vec<Demand>) -> Demands {
+        Demands { demands }
     }
 
     /// This happens to a message, by the event with this number.
@@ -89,39 +88,36 @@ impl Demands {
 }
 
 impl Lives {
-    /// What the server has sent by itself is what had to follow, each once. What did not come although the server has nothing left
-    /// to do at once was refused, and is counted.
-    pub(super) fn meet(&mut self, record: &Record<'_>, mut demands: Demands) -> Checked {
-        let before = std::mem::take(&mut self.to_come);
-        demands.demands.splice(0..0, before);
-        for (id, queue) in std::mem::take(&mut demands.sent) {
-            let name = record.engine.queue_name(queue).unwrap_or_default();
-            let Some(demand) = demands.take(record, id, name) else {
-                return Err(format!("{id} was sent to {name:?} by nobody, and follows nothing"));
-            };
-            self.carries(demand, id);
+    /// The server has sent a message by itself: it is one that had to follow, and which follows no longer from then on.
+    pub(super) fn follows(
+        &mut self,
+        record: &Record<'_>,
+        demands: &mut Demands,
+        id: MessageId,
+        queue: QueueId,
+    ) -> Result<Life, String> {
+        let name = record.engine.queue_name(queue).unwrap_or_default();
+        let Some(demand) = demands.take(record, id, name) else {
+            return Err(format!("it was sent to {name:?} by nobody, and follows nothing"));
+        };
+        if let Some(before) = self.lives.get_mut(&demand.follows.0) {
+            before.carried = Carried::default();
         }
-        if let Some(missing) = demands.demands.iter().find(|demand| demand.surely) {
+        Ok(Life { carried: demand.carried, correlation_id: demand.correlation_id, ..Life::default() })
+    }
+
+    /// What had to follow has come. What did not although the server has nothing left to do at once was refused, and is counted.
+    pub(super) fn are_met(&mut self, record: &Record<'_>, demands: Demands) -> Checked {
+        self.to_come = demands.demands;
+        if let Some(missing) = self.to_come.iter().find(|demand| demand.surely) {
             return Err(format!("{missing:?} was not sent"));
         }
-        self.to_come = demands.demands;
         if !record.goes_on() {
             for demand in std::mem::take(&mut self.to_come) {
                 self.told.entry(demand.follows.1).or_default().replies_lost += 1;
             }
         }
         Ok(())
-    }
-
-    /// What followed a message no longer follows it.
-    fn carries(&mut self, demand: Demand, id: MessageId) {
-        if let Some(before) = self.lives.get_mut(&demand.follows.0) {
-            before.carried = Carried::default();
-        }
-        if let Some(life) = self.lives.get_mut(&id) {
-            life.carried = demand.carried;
-            life.correlation_id = demand.correlation_id;
-        }
     }
 
     /// Nothing is to come any more to a namespace that is deleted.

@@ -97,7 +97,7 @@ impl Lives {
     ) -> Checked {
         let record = &Record { index, now_us, command, outcome, engine };
         let mut sends = Sends::of(record);
-        let mut demands = Demands::default();
+        let mut demands = Demands::of(std::mem::take(&mut self.to_come));
         self.receipts_hold(record)?;
         self.look_at_settings(record);
         for (number, event) in outcome.events.iter().enumerate() {
@@ -105,7 +105,7 @@ impl Lives {
             told.map_err(|wrong| format!("{event:?}: {wrong}"))?;
         }
         sends.are_all_told()?;
-        self.meet(record, demands)?;
+        self.are_met(record, demands)?;
         self.fires_once(record)?;
         self.forget_namespace(record);
         Ok(())
@@ -122,7 +122,7 @@ impl Lives {
         let Some(id) = event.id else { return self.tell_many(event) };
         self.count(event);
         if event.kind == EventKind::Sent {
-            return self.begin(event.queue, id, sends, demands);
+            return self.begin(record, event.queue, id, sends, demands);
         }
         ensure!(!self.gone.contains(&id), "it is gone");
         let Some(life) = self.lives.get(&id) else { return Err("nobody has sent it".to_owned()) };
@@ -149,16 +149,20 @@ impl Lives {
     }
 
     /// A message comes into being.
-    fn begin(&mut self, queue: QueueId, id: MessageId, sends: &mut Sends, demands: &mut Demands) -> Checked {
+    fn begin(
+        &mut self,
+        record: &Record<'_>,
+        queue: QueueId,
+        id: MessageId,
+        sends: &mut Sends,
+        demands: &mut Demands,
+    ) -> Checked {
         let known = self.lives.contains_key(&id) || self.gone.contains(&id);
         ensure!(!known, "the id was given before");
         self.sent += 1;
         let mut life = match sends.take(id) {
             Some(asked) => asked,
-            None => {
-                demands.sent_by_engine(id, queue);
-                Life::default()
-            }
+            None => self.follows(record, demands, id, queue)?,
         };
         (life.queue, life.number) = (queue, self.sent);
         self.lives.insert(id, life);

@@ -191,6 +191,16 @@ fn a_duplicate_puts_the_first_off_until_its_end_and_the_next_one_brings_it_back(
 }
 
 #[test]
+fn a_duplicate_ends_a_message_that_is_held() {
+    let mut story = Story::begin();
+    let (mut options, late) = (fair(b"", Some(OnDuplicate::Debounce)), Deliver::AfterMs(5_000));
+    (options.hold, options.expires) = (true, Expires::AfterMs(1_000));
+    story.sends("queue", &[(options, Deliver::Now)]);
+    story.sends("queue", &[(fair(b"", Some(OnDuplicate::Debounce)), late)]);
+    assert_eq!(story.counters("queue").died, 1);
+}
+
+#[test]
 fn what_is_over_on_arrival_takes_no_key() {
     let mut story = Story::begin();
     let over =

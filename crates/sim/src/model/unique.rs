@@ -279,7 +279,10 @@ impl Apply<'_> {
     fn put_off(&mut self, id: MessageId, deliver: Deliver) {
         let due_us = self.due_us(deliver);
         match self.world.messages[&id].place {
-            Place::Held { .. } => self.keep_due(id, due_us),
+            Place::Held { .. } => {
+                self.keep_due(id, due_us);
+                self.ends.push(id);
+            }
             Place::Ready { .. } if due_us <= self.now_us => {}
             _ => {
                 self.leaves_lane(id);
