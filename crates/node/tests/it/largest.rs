@@ -280,11 +280,14 @@ fn group(run: &mut Run) {
     run.tick_all();
 }
 
+/// What it is called, and what happens.
+type Story = (&'static str, fn(&mut Run));
+
 /// `cargo test --release -p sluice-node -- --ignored --nocapture largest`
 #[test]
 #[ignore = "a measurement"]
 fn the_largest_apply_where_features_meet() {
-    let stories: [(&str, fn(&mut Run)); 11] = [
+    let stories: [Story; 11] = [
         ("100,000 step aside", step_aside),
         ("100,000 children are cancelled, with steps", children),
         ("100,000 end, with steps and one ordering key", ends_with_steps),
