@@ -151,7 +151,7 @@ impl Engine {
                 self.remove_cancelled(slot, out);
                 return false;
             }
-            Verb::Hold => self.hold(slot, out),
+            Verb::Hold => self.hold(slot, Reason::Hold, out),
             Verb::Approve => {
                 self.tell(slot, EventKind::Approved, out);
                 let due_us = self.due_of_held(slot);
@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// Delayed, ready or blocked to held. What is left of its delay is kept.
-    fn hold(&mut self, slot: u32, out: &mut Outcome) {
+    pub(super) fn hold(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let timed = matches!(message.state, Some(State::Delayed | State::Blocked));
         if timed && message.time_us > self.now_us {
@@ -180,7 +180,7 @@ impl Engine {
         } else {
             self.forget_due(slot);
         }
-        self.make_held(slot, Reason::Hold, out);
+        self.make_held(slot, reason, out);
     }
 
     /// A new message, which is in no state, waits for a person first.

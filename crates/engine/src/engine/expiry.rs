@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Whether a message would end before it may be delivered.
-    fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
+    pub(super) fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
         let due_us = self.due_us(deliver);
         end_us > 0 && due_us > self.now_us && end_us <= due_us
     }

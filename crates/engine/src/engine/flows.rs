@@ -167,7 +167,7 @@ impl Engine {
         let held = message.state == Some(State::Held);
         match (verdict, on_parent_failed) {
             (Verdict::Failed, OnParentFailed::Hold) if blocked => {
-                self.make_held(slot, Reason::ParentFailed, out);
+                self.hold(slot, Reason::ParentFailed, out);
             }
             (Verdict::Failed, OnParentFailed::Cancel) if blocked || held => self.remove_cancelled(slot, out),
             (Verdict::Run, _) if blocked => {

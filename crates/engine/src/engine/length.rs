@@ -134,6 +134,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses a payload for a message that is there which is larger than all that its queue may hold.
+    pub(super) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
+        let queue = self.queues.get(queue_slot);
+        admit_length(&queue.name, &queue.settings, (0, 0), "wait or are leased", (0, bytes))
+    }
+
     /// Refuses what does not fit into a queue without making room.
     pub(super) fn admit_room(&self, queue_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);

@@ -2,7 +2,7 @@
 //!
 //! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
 //! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `unique` for keys that one message has, `expiry` for those that wait too
+//! turn it is, `queue_limits` for how much at a time, `unique` and `unique_plan` for keys that one message has, `expiry` for those that wait too
 //! long, `length` for queues that hold too much, `flows`, `groups` and `chains` for what waits for what, or follows, `schedules` for what is
 //! sent at instants, `consequences` and `pending_sends` for what follows from all that, `timers` and `sweep` for what goes on by
 //! itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
@@ -58,6 +58,7 @@ mod sweep;
 mod timers;
 mod transitions;
 mod unique;
+mod unique_plan;
 
 use std::collections::{BTreeSet, VecDeque};
 

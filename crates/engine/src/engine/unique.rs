@@ -1,7 +1,6 @@
 //! Unique messages: of those of a queue that were sent with the same key, one is there at a time.
 //!
-//! A send of a batch is planned before anything is changed: what each item becomes, a message of its own or a duplicate of
-//! which one, so that what is refused changes nothing. A key is free when its message is done, dead, purged or deleted,
+//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes nothing. A key is free when its message is done, dead, purged or deleted,
 //! or, if the sender chose so, at the end of its window alone; at the end of the window in any case. A purge frees at once,
 //! although the messages are swept later.
 
@@ -17,31 +16,23 @@ use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, read_options, unique_of};
+use crate::record::{SendItemRecord, SendRecord, unique_of};
 use crate::state::flows::End;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 /// Who has a unique key.
 #[derive(Clone, Copy)]
-struct Holder {
-    sequence: u64,
+pub(super) struct Holder {
+    pub(super) sequence: u64,
     /// `NIL`: it is gone, and the window goes on, or it comes with the same batch.
-    slot: u32,
+    pub(super) slot: u32,
     /// How it ended, if it is gone.
-    end: Option<End>,
-}
-
-/// What a send will need.
-#[derive(Default)]
-struct Needs {
-    messages: u64,
-    /// Of new messages, and of payloads that replace smaller ones.
-    bytes: u64,
-    /// Of new messages alone.
-    sent_bytes: u64,
-    /// How the messages ended that are gone and named once more.
-    gone: BTreeMap<u64, End>,
+    pub(super) end: Option<End>,
+    /// What frees the key.
+    pub(super) until: UniqueUntil,
+    /// When it ends, in microseconds since the Unix epoch, if it waits; 0: never.
+    pub(super) ends_us: u64,
 }
 
 impl Engine {
@@ -55,6 +46,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let first = self.next_sequence(namespace_slot);
         let needs = self.plan_unique(found, first, send, out);
+        self.admit_replacements(found, &needs)?;
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
@@ -91,45 +83,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes ids and duplicates into `out`, and changes nothing else.
-    fn plan_unique(&self, found: Option<u32>, first: u64, send: &SendRecord<'_>, out: &mut Outcome) -> Needs {
-        let mut needs = Needs::default();
-        let mut seen = BTreeMap::new();
-        for (n, item) in (0u32..).zip(send.items()) {
-            let options = item.options.and_then(read_options);
-            let unique = options.and_then(|options| options.unique);
-            let earlier = unique.and_then(|unique| {
-                let here = seen.get(unique.key).map(|&sequence| Holder { sequence, slot: NIL, end: None });
-                here.or_else(|| self.holder_of_name(found?, unique.key))
-            });
-            let sequence = earlier.map_or(first + needs.messages, |holder| holder.sequence);
-            out.ids.push(MessageId { namespace: send.namespace, sequence });
-            let bytes = u64::from(item.blob_len);
-            if let Some(holder) = earlier {
-                out.duplicates.push(n);
-                needs.gone.extend(holder.end.map(|end| (holder.sequence, end)));
-                let replaces =
-                    unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload);
-                if replaces {
-                    let freed = if holder.slot == NIL { 0 } else { self.messages.get(holder.slot).blob_len };
-                    needs.bytes += bytes.saturating_sub(u64::from(freed));
-                }
-                continue;
-            }
-            needs.messages += 1;
-            needs.bytes += bytes;
-            needs.sent_bytes += bytes;
-            if let Some(unique) = unique
-                && send.count > 1
-                && !options.is_some_and(|options| self.has_ended(options.expires))
-            {
-                seen.insert(unique.key, sequence);
-            }
-        }
-        needs
-    }
-
-    fn holder_of_name(&self, queue_slot: u32, key: &[u8]) -> Option<Holder> {
+    pub(super) fn holder_of_name(&self, queue_slot: u32, key: &[u8]) -> Option<Holder> {
         self.holder_of(self.unique.find(self.queues.get(queue_slot).number, key)?)
     }
 
@@ -143,12 +97,15 @@ impl Engine {
         if slot == NIL || self.is_stale(slot) {
             let lingers = known.lingers || (slot != NIL && known.until == UniqueUntil::Window);
             let end = if slot == NIL { known.end } else { End::Failed };
-            return lingers.then_some(Holder { sequence: known.first, slot: NIL, end: Some(end) });
+            let holder =
+                Holder { sequence: known.first, slot: NIL, end: Some(end), until: known.until, ends_us: 0 };
+            return lingers.then_some(holder);
         }
         if plant::is(Plant::UniqueWhileLeased) && self.messages.get(slot).state == Some(State::Leased) {
             return None;
         }
-        Some(Holder { sequence: known.first, slot, end: None })
+        let ends_us = if self.messages.get(slot).waits() { self.expires_us(slot) } else { 0 };
+        Some(Holder { sequence: known.first, slot, end: None, until: known.until, ends_us })
     }
 
     /// A new message takes the key that it was sent with, which is free. One that has ended takes none, and names it only for the
@@ -188,6 +145,7 @@ impl Engine {
             let freed = self.messages.get(holder.slot).blob_len;
             let bytes = u64::from(blob.len.saturating_sub(freed));
             self.admit_to_namespace(namespace_slot, 0, bytes)?;
+            self.admit_replacement(queue_slot, u64::from(blob.len))?;
             self.admit_to_bounded(namespace_slot, Some(queue_slot), &[], (0, bytes), std::iter::empty())?;
         }
         self.meet_duplicate(namespace_slot, holder.sequence, item, blob, out);

@@ -145,7 +145,7 @@ impl Apply<'_> {
         flow
     }
 
-    fn has_ended(&self, id: MessageId) -> Option<bool> {
+    pub(super) fn has_ended(&self, id: MessageId) -> Option<bool> {
         match self.world.messages.get(&id)?.place {
             Place::Done { .. } => Some(true),
             Place::Dead { .. } => Some(false),
@@ -231,7 +231,9 @@ impl Apply<'_> {
                 Ok(true)
             }
             (Some(OnParentFailed::Hold), Some(view)) if view.reason == Some("parent_failed") => {
+                let due_us = if let Place::Delayed { until_us } = place { until_us } else { 0 };
                 self.put(id, Place::Held { reason: "parent_failed" });
+                self.keep_due(id, due_us);
                 if let Some(message) = self.world.messages.get_mut(&id) {
                     message.flow.waits = None;
                     message.turn.strays();

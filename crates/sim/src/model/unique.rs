@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, MessageId, QueueId};
-use sluice_engine::options::{Expires, OnDuplicate, SendOptions, UniqueUntil};
+use sluice_engine::options::{DependsMode, Expires, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use sluice_engine::outcome::Reply;
 use sluice_node::Duplicates;
 
@@ -39,6 +39,15 @@ pub(super) struct Planned {
     duplicates: Vec<u32>,
     /// Messages and bytes that are added.
     pub(super) more: (u64, u64),
+}
+
+/// The first message with a key, for those that come after it in a send.
+#[derive(Clone, Copy)]
+struct OfSend {
+    id: MessageId,
+    until: UniqueUntil,
+    /// Its end, if it waits.
+    end: End,
 }
 
 impl Unique {
@@ -98,17 +107,27 @@ impl Apply<'_> {
         let queue = self.world.queue_named(send.namespace, send.queue);
         let mut next = self.next_id(send.namespace)?;
         let mut planned = Planned { ids: Vec::new(), duplicates: Vec::new(), more: (0, 0) };
-        let mut of_send: BTreeMap<&[u8], MessageId> = BTreeMap::new();
+        // `None`: the send itself ends the message that had the key.
+        let mut of_send: BTreeMap<&[u8], Option<OfSend>> = BTreeMap::new();
+        let mut failed = BTreeSet::new();
         for (number, item) in (0..).zip(send.items) {
             let unique = unique_of(item);
             let bytes = u64::from(blob_len(item));
-            let earlier = unique.and_then(|unique| {
-                let here = of_send.get(unique.key).copied();
-                here.or_else(|| self.world.holder(queue?, unique.key))
+            let earlier = unique.and_then(|unique| match of_send.get(unique.key) {
+                Some(here) => *here,
+                None => self.first_of(queue?, unique.key),
             });
-            let Some(earlier) = earlier else {
+            let Some(OfSend { id: earlier, until, end }) = earlier else {
+                let cancelled = self.is_cancelled_with(item, &planned.ids, &failed);
+                if cancelled || self.comes_over(item) {
+                    failed.insert(next);
+                }
                 if let Some(unique) = unique.filter(|_| !self.comes_over(item)) {
-                    of_send.insert(unique.key, next);
+                    let expires = item.options.map_or(Expires::Never, |options| options.expires);
+                    let end = End::of(expires).begun(self.now_us);
+                    let has_it = !cancelled || unique.until == UniqueUntil::Window;
+                    let first = OfSend { id: next, until: unique.until, end };
+                    of_send.insert(unique.key, has_it.then_some(first));
                 }
                 planned.ids.push(next);
                 planned.more = (planned.more.0 + 1, planned.more.1 + bytes);
@@ -117,6 +136,12 @@ impl Apply<'_> {
             };
             planned.ids.push(earlier);
             planned.duplicates.push(number);
+            if let Some(unique) = unique.filter(|unique| unique.on_duplicate == OnDuplicate::Debounce) {
+                let due_us = self.due_us(item.deliver);
+                if until == UniqueUntil::Gone && due_us > self.now_us && end.is_over(due_us) {
+                    of_send.insert(unique.key, None);
+                }
+            }
             if unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
                 // It counts for what it adds, if the first has the key still.
                 let has_it = |message: &&Message| {
@@ -130,6 +155,32 @@ impl Apply<'_> {
             }
         }
         Some(planned)
+    }
+
+    /// The message that has a key already.
+    fn first_of(&self, queue: QueueId, key: &[u8]) -> Option<OfSend> {
+        let id = self.world.holder(queue, key)?;
+        let until = self.world.unique[&(queue, key.to_vec())].until;
+        let waiting = self.world.messages.get(&id).filter(|message| message.waits());
+        Some(OfSend { id, until, end: waiting.map_or(End::default(), |message| message.end) })
+    }
+
+    /// Whether a message of a send is cancelled at once, since its parents have failed, or fail with the send.
+    fn is_cancelled_with(
+        &self,
+        item: &SendItem<'_>,
+        ids: &[MessageId],
+        failed: &BTreeSet<MessageId>,
+    ) -> bool {
+        let Some(depends_on) = item.options.and_then(|options| options.depends_on) else { return false };
+        let places = depends_on.places().map(|place| ids[place as usize]);
+        let has_failed = |id| failed.contains(&id) || self.has_ended(id) == Some(false);
+        let mut parents = depends_on.ids().chain(places).map(has_failed);
+        let hopeless = match depends_on.mode {
+            DependsMode::All => parents.any(|failed| failed),
+            DependsMode::Any => parents.all(|failed| failed),
+        };
+        hopeless && depends_on.on_parent_failed == OnParentFailed::Cancel
     }
 
     /// A send has brought what was planned; returns its first id, and what a repeat gets of duplicates.

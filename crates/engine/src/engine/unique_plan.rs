@@ -1,0 +1,154 @@
+//! What becomes of the items of a batch with unique keys, before anything is changed: a message of its own, or the duplicate of
+//! which one.
+//!
+//! The items count for each other in their order, as if each were sent by itself. What follows from an item comes after all of
+//! them; so a message that will end for the sake of its own batch is told here: it is over on arrival, its parents have failed,
+//! or a duplicate puts it off beyond its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Engine;
+use super::unique::Holder;
+use crate::error::Error;
+use crate::id::MessageId;
+use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
+use crate::outcome::Outcome;
+use crate::query::State;
+use crate::record::{SendRecord, read_options};
+use crate::state::flows::End;
+use crate::store::NIL;
+
+/// What a send will need.
+#[derive(Default)]
+pub(super) struct Needs {
+    pub(super) messages: u64,
+    /// Of new messages, and of payloads that replace smaller ones.
+    pub(super) bytes: u64,
+    /// Of new messages alone.
+    pub(super) sent_bytes: u64,
+    /// The largest payload that replaces another one.
+    replacement: u64,
+    /// How the messages ended that are gone and named once more.
+    pub(super) gone: BTreeMap<u64, End>,
+}
+
+/// What the items so far mean for the next one.
+struct Plan<'a> {
+    needs: Needs,
+    /// Who has a key since this batch; `None`: it was freed.
+    keys: BTreeMap<&'a [u8], Option<Holder>>,
+    /// New messages that fail at once.
+    failed: BTreeSet<u64>,
+}
+
+impl Engine {
+    /// Writes ids and duplicates into `out`, and changes nothing else.
+    pub(super) fn plan_unique(
+        &self,
+        found: Option<u32>,
+        first: u64,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) -> Needs {
+        let mut plan = Plan { needs: Needs::default(), keys: BTreeMap::new(), failed: BTreeSet::new() };
+        for (n, item) in (0u32..).zip(send.items()) {
+            let options = item.options.and_then(read_options).unwrap_or_default();
+            let bytes = u64::from(item.blob_len);
+            let earlier = options.unique.and_then(|unique| match plan.keys.get(unique.key) {
+                Some(here) => *here,
+                None => self.holder_of_name(found?, unique.key),
+            });
+            let sequence = earlier.map_or(first + plan.needs.messages, |holder| holder.sequence);
+            if let Some(holder) = earlier {
+                out.duplicates.push(n);
+                self.plan_duplicate(&mut plan, &options, holder, bytes);
+                if let Some(unique) = &options.unique
+                    && unique.on_duplicate == OnDuplicate::Debounce
+                    && holder.until == UniqueUntil::Gone
+                    && self.comes_too_late(item.deliver, holder.ends_us)
+                {
+                    plan.keys.insert(unique.key, None);
+                }
+            } else {
+                plan.needs.messages += 1;
+                plan.needs.bytes += bytes;
+                plan.needs.sent_bytes += bytes;
+                self.plan_new(&mut plan, &options, send, sequence, out);
+            }
+            out.ids.push(MessageId { namespace: send.namespace, sequence });
+        }
+        plan.needs
+    }
+
+    fn plan_duplicate(&self, plan: &mut Plan<'_>, options: &SendOptions<'_>, holder: Holder, bytes: u64) {
+        plan.needs.gone.extend(holder.end.map(|end| (holder.sequence, end)));
+        if options.unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
+            let freed = if holder.slot == NIL { 0 } else { self.messages.get(holder.slot).blob_len };
+            plan.needs.bytes += bytes.saturating_sub(u64::from(freed));
+            plan.needs.replacement = plan.needs.replacement.max(bytes);
+        }
+    }
+
+    fn plan_new<'a>(
+        &self,
+        plan: &mut Plan<'a>,
+        options: &SendOptions<'a>,
+        send: &SendRecord<'_>,
+        sequence: u64,
+        out: &Outcome,
+    ) {
+        let has_ended = self.has_ended(options.expires);
+        let is_cancelled =
+            || options.depends_on.is_some_and(|on| self.will_be_cancelled(plan, &on, send, out));
+        let fails = has_ended || is_cancelled();
+        if fails {
+            plan.failed.insert(sequence);
+        }
+        let Some(unique) = options.unique.filter(|_| send.count > 1) else { return };
+        let until = unique.until;
+        if !has_ended && (!fails || until == UniqueUntil::Window) {
+            let ends_us = self.end_us(options.expires);
+            plan.keys.insert(unique.key, Some(Holder { sequence, slot: NIL, end: None, until, ends_us }));
+        } else if !has_ended {
+            plan.keys.insert(unique.key, None);
+        }
+    }
+
+    /// Whether a new message is cancelled at once for its parents, which have failed or fail with the batch.
+    fn will_be_cancelled(
+        &self,
+        plan: &Plan<'_>,
+        depends_on: &DependsOn<'_>,
+        send: &SendRecord<'_>,
+        out: &Outcome,
+    ) -> bool {
+        if depends_on.on_parent_failed != OnParentFailed::Cancel {
+            return false;
+        }
+        let places = depends_on.places().filter_map(|place| out.ids.get(place as usize).copied());
+        let mut parents = depends_on.ids().chain(places).map(|id| self.has_failed(plan, send, id));
+        match depends_on.mode {
+            DependsMode::All => parents.any(|failed| failed),
+            DependsMode::Any => parents.all(|failed| failed),
+        }
+    }
+
+    fn has_failed(&self, plan: &Plan<'_>, send: &SendRecord<'_>, id: MessageId) -> bool {
+        if plan.failed.contains(&id.sequence) {
+            return true;
+        }
+        if let Some(end) = plan.needs.gone.get(&id.sequence) {
+            return *end == End::Failed;
+        }
+        let slot = self.message_slot(MessageId { namespace: send.namespace, ..id });
+        slot.is_some_and(|slot| self.messages.get(slot).state == Some(State::Dead))
+    }
+
+    /// Refuses payloads that replace others and would be too large for their queue by themselves.
+    pub(super) fn admit_replacements(&self, found: Option<u32>, needs: &Needs) -> Result<(), Error> {
+        match found {
+            Some(queue) if needs.replacement > 0 => self.admit_replacement(queue, needs.replacement),
+            _ => Ok(()),
+        }
+    }
+}
