@@ -77,12 +77,9 @@ impl Demands {
                 && demand.follows.0.namespace == id.namespace
                 && correlation_id.as_ref().is_none_or(|shown| *shown == demand.correlation_id)
         };
-        let at = self.demands.iter().position(|demand| to_queue(demand) && meets(demand));
-        // It may have ended, or have been forwarded, since.
-        let at = at.or_else(|| {
-            let more = record.outcome.events.iter().filter(|event| event.id == Some(id)).count() > 1;
-            self.demands.iter().position(to_queue).filter(|_| more)
-        });
+        // What it carries may be gone, if more has happened to it since; then the first that may be meant is.
+        let more = record.outcome.events.iter().filter(|event| event.id == Some(id)).count() > 1;
+        let at = self.demands.iter().position(|demand| to_queue(demand) && (more || meets(demand)));
         at.map(|at| self.demands.remove(at))
     }
 }

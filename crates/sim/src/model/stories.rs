@@ -173,21 +173,17 @@ fn a_change_that_would_put_a_message_off_until_its_end_is_refused() {
 }
 
 #[test]
-fn a_duplicate_puts_the_first_off_until_its_end_and_the_next_one_brings_it_back() {
-    let debounced = |delay_ms: u64| {
-        let mut options = fair(b"", Some(OnDuplicate::Debounce));
-        options.expires = Expires::AfterMs(1_000);
-        (options, if delay_ms == 0 { Deliver::Now } else { Deliver::AfterMs(delay_ms) })
+fn a_duplicate_puts_the_first_off_until_its_end_and_the_next_one_is_a_message_of_its_own() {
+    let debounced = |deliver| {
+        let options = fair(b"", Some(OnDuplicate::Debounce));
+        (SendOptions { expires: Expires::AfterMs(1_000), ..options }, deliver)
     };
-    let late = || {
-        let (options, _) = debounced(0);
-        (SendOptions { expires: Expires::Never, ..options }, Deliver::AfterMs(5_000))
-    };
+    let late = || (fair(b"", Some(OnDuplicate::Debounce)), Deliver::AfterMs(5_000));
     let mut story = Story::begin();
-    story.sends("queue", &[debounced(10), late(), debounced(0)]);
-    assert_eq!(story.counters("queue").died, 0);
-    story.sends("queue", &[debounced(0), late(), late()]);
-    assert_eq!(story.counters("queue").died, 1);
+    story.sends("queue", &[debounced(Deliver::AfterMs(10)), late(), debounced(Deliver::Now)]);
+    assert_eq!((story.counters("queue").sent, story.counters("queue").died), (2, 1));
+    story.sends("queue", &[debounced(Deliver::Now), late(), late()]);
+    assert_eq!((story.counters("queue").sent, story.counters("queue").died), (3, 2));
 }
 
 #[test]

@@ -135,7 +135,9 @@ impl World {
     fn recovered(&mut self, recovered: Recovered) -> Checked {
         let next = recovered.next_index;
         self.trace(|| format!("  shard {} recovered to @{next}: {}", self.at, recovered.report));
-        if self.lost.as_ref().is_some_and(|lost| lost.directory == Some(shard_dir(self.at as u32))) {
+        let lost = self.lost.as_ref().is_some_and(|lost| lost.directory == Some(shard_dir(self.at as u32)));
+        // The new one may have records already, if an earlier try to start came so far.
+        if lost && next == 1 {
             self.begin_anew()?;
         }
         let always = self.config.always();
