@@ -74,10 +74,8 @@ fn sends_to_new_queues_with_many_patterns() {
     println!("send: no pattern {:?}, 1,000 patterns {:?}", one_send(0), one_send(1_000));
 }
 
-/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a slice: a thousand
-/// members let go of a million messages in one record.
-#[test]
-fn a_group_makes_room_in_slices() {
+/// 300,000 messages in a queue that is to hold 2,000 from now on.
+fn queue_that_is_too_long() -> Driver {
     let namespace = NamespaceId::DEFAULT;
     let mut driver = driver(0);
     let items = vec![SendItem::default(); 10_000];
@@ -91,6 +89,15 @@ fn a_group_makes_room_in_slices() {
         ..QueuePatch::default()
     };
     timed(&mut driver, &Command::QueueSet { namespace, queue: "q", patch, create: false });
+    driver
+}
+
+/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a slice: a thousand
+/// members let go of a million messages in one record.
+#[test]
+fn a_group_makes_room_in_slices() {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = queue_that_is_too_long();
     let member = |queue| QueueItem { queue, item: SendItem::default() };
     let members = vec![member("q"); 1_000];
     let callback = member("callback");
@@ -136,18 +143,7 @@ fn consumers_leave_in_slices() {
 #[test]
 fn replies_make_room_in_slices() {
     let namespace = NamespaceId::DEFAULT;
-    let mut driver = driver(0);
-    let items = vec![SendItem::default(); 10_000];
-    let send = Send { namespace, queue: "q", idempotency_key: &[], request_digest: 0, items: &items };
-    for _ in 0..30 {
-        timed(&mut driver, &Command::Send(send.clone()));
-    }
-    let patch = QueuePatch {
-        max_messages: Some(2_000),
-        overflow: Some(Overflow::DeadLetterOldest),
-        ..QueuePatch::default()
-    };
-    timed(&mut driver, &Command::QueueSet { namespace, queue: "q", patch, create: false });
+    let mut driver = queue_that_is_too_long();
     let options = SendOptions { reply_to: "q", ..SendOptions::default() };
     let items = vec![SendItem { options: Some(&options), ..SendItem::default() }; 1_000];
     let send = Send { namespace, queue: "work", idempotency_key: &[], request_digest: 0, items: &items };
