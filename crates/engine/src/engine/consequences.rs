@@ -88,7 +88,7 @@ impl Engine {
                 self.queue_limits.keys.slots.get_mut(key).touched = false;
                 self.look_at_timed(Timed::Key(key), budget, out);
             }
-            Consequence::Trim { queue, sent } => self.make_room(queue, sent, budget, out),
+            Consequence::Trim(queue) => self.make_room(queue, budget, out),
         }
         true
     }
@@ -132,7 +132,9 @@ impl Engine {
         let limit_keys = self.queue_limits.keys.slots.iter();
         let limit_keys = limit_keys.map(|(slot, key)| (Consequence::LimitKey(slot), key.touched));
         let sends = self.pending_sends.iter().map(|(slot, _)| (Consequence::Send(slot), true));
-        let mut all = marked.chain(keys).chain(limits).chain(limit_keys).chain(sends);
+        let trims = self.queues.iter().filter(|(_, queue)| queue.trim.owed > 0);
+        let trims = trims.map(|(slot, _)| (Consequence::Trim(slot), true));
+        let mut all = marked.chain(keys).chain(limits).chain(limit_keys).chain(sends).chain(trims);
         match all.find(|(consequence, mark)| listed(*consequence) != *mark) {
             Some((consequence, mark)) => {
                 Err(format!("{consequence:?} is marked {mark}, and listed otherwise"))

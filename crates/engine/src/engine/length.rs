@@ -12,6 +12,7 @@ use super::Engine;
 use super::sweep::Work;
 use crate::command::Deliver;
 use crate::error::Error;
+use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::record::SendRecord;
@@ -20,7 +21,6 @@ use crate::state::consequences::Consequence;
 use crate::state::message::{Message, Reason, SIBLINGS, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
-use crate::store::slab::Slot as _;
 
 /// Looks that it takes at most, on average, to find and let go one message that waits.
 const LOOKS_PER_MESSAGE: usize = 5;
@@ -165,25 +165,30 @@ impl Engine {
 
     /// A queue that was sent so many messages makes room for them, if it is too long.
     pub(super) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
-        if self.makes_room(queue_slot) {
-            self.list(Consequence::Trim { queue: queue_slot, sent });
-        }
-    }
-
-    /// Looks at as many messages for each that was sent as it takes to let one go: however many are sent at once, they never gain
-    /// on those that go. What is too long for other reasons goes on in slices.
-    pub(super) fn make_room(&mut self, queue_slot: u32, sent: u32, budget: &mut usize, out: &mut Outcome) {
-        let queue = self.queues.get(queue_slot);
-        // It may be gone since.
-        if queue.next_vacant().is_some() || queue.deleted {
+        if !self.makes_room(queue_slot) {
             return;
         }
-        let mut looks = LOOKS_PER_MESSAGE * (sent as usize + 1);
-        *budget = budget.saturating_sub(looks);
+        let trim = &mut self.queues.get_mut(queue_slot).trim;
+        if trim.owed == 0 {
+            self.consequences.push_back(Consequence::Trim(queue_slot));
+        }
+        trim.owed += sent.max(1);
+    }
+
+    /// Looks at as many messages for each that was sent as it takes to let one go, and a slice beside: however many are sent at
+    /// once, they never gain on those that go.
+    pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+        let sent = std::mem::take(&mut self.queues.get_mut(queue_slot).trim.owed) as usize;
+        // The queue may be gone since, or be another one.
+        if sent == 0 || self.queues.get(queue_slot).deleted {
+            return;
+        }
+        let mut looks = LOOKS_PER_MESSAGE * sent + SLICE_ITEMS;
         if !self.trim(queue_slot, &mut looks, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
         }
+        *budget = budget.saturating_sub(SLICE_ITEMS.saturating_sub(looks));
     }
 
     /// Messages have come to a bounded queue: their ages begin.

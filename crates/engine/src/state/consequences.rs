@@ -25,8 +25,8 @@ pub(crate) enum Consequence {
     Limit(u32),
     /// Messages that wait for a limit key, by slot, go on if it has room.
     LimitKey(u32),
-    /// A queue, by slot, that was sent so many messages makes room for them.
-    Trim { queue: u32, sent: u32 },
+    /// A queue, by slot, makes room for what it was sent.
+    Trim(u32),
 }
 
 /// All that is still to be done.
@@ -44,7 +44,7 @@ pub(crate) fn write_consequences(consequences: &Consequences, out: &mut Vec<u8>)
             Consequence::Send(pending) => (4, [pending.into(), 0]),
             Consequence::Limit(limit) => (5, [limit.into(), 0]),
             Consequence::LimitKey(key) => (6, [key.into(), 0]),
-            Consequence::Trim { queue, sent } => (7, [queue.into(), sent.into()]),
+            Consequence::Trim(queue) => (7, [queue.into(), 0]),
         };
         out.u8(kind);
         words.into_iter().for_each(|word| out.u64(word));
@@ -67,7 +67,7 @@ pub(crate) fn read_consequences(reader: &mut Reader<'_>) -> Option<Consequences>
             4 => Consequence::Send(slot),
             5 => Consequence::Limit(slot),
             6 => Consequence::LimitKey(slot),
-            7 => Consequence::Trim { queue: slot, sent: u32::try_from(second).ok()? },
+            7 => Consequence::Trim(slot),
             _ => return None,
         });
     }

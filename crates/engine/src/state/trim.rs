@@ -20,11 +20,13 @@ pub(crate) struct Trim {
     pub(crate) returned: BTreeSet<u64>,
     /// Whether making the queue as short as it may be goes on as sliced work.
     pub(crate) running: bool,
+    /// How many messages were sent since making room for them was listed among the consequences; 0: it is not listed.
+    pub(crate) owed: u32,
 }
 
 impl Default for Trim {
     fn default() -> Self {
-        Trim { passed: NIL, arrived_from: 0, returned: BTreeSet::new(), running: false }
+        Trim { passed: NIL, arrived_from: 0, returned: BTreeSet::new(), running: false, owed: 0 }
     }
 }
 
@@ -39,6 +41,7 @@ impl Trim {
         out.u32(self.passed);
         out.u64(self.arrived_from);
         out.bool(self.running);
+        out.u32(self.owed);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Trim> {
@@ -46,6 +49,7 @@ impl Trim {
             passed: reader.u32()?,
             arrived_from: reader.u64()?,
             running: reader.bool()?,
+            owed: reader.u32()?,
             ..Trim::default()
         })
     }
