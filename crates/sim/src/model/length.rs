@@ -72,7 +72,8 @@ impl Apply<'_> {
             self.leaves_lane(oldest);
             self.die(oldest, "overflow");
         }
-        self.note_length(queue);
+        // Room is made when the record is done: who waits by then may go, too.
+        self.world.queues.get_mut(&queue).into_iter().for_each(|queue| queue.makes_room = true);
     }
 
     /// The message that goes next to make room, if the engine let it go.
