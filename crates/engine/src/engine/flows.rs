@@ -175,6 +175,7 @@ impl Engine {
                 self.leave(slot);
                 self.admit(slot, time_us, out);
             }
+            _ if held => self.claim_ordering(slot),
             _ => {}
         }
     }

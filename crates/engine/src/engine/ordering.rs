@@ -48,11 +48,13 @@ impl Engine {
         }
     }
 
-    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free.
+    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free. One that waits for
+    /// its parents does not: they may need it.
     pub(super) fn claim_ordering(&mut self, slot: u32) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
-        let key = options.ordering;
-        if key != NIL && self.nobody_has(key) {
+        let (key, flow) = (options.ordering, options.flow);
+        let waits = flow != NIL && self.flows.slots.get(flow).waiting;
+        if key != NIL && !waits && self.nobody_has(key) {
             self.ordering.slots.get_mut(key).active = slot;
         }
     }
