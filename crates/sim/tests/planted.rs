@@ -8,7 +8,7 @@ const SEEDS_MAX: u64 = 1_000;
 /// Seeds that are run without a bug; CI runs more of them, by the binary.
 const SEEDS_CLEAN: u64 = 200;
 /// Seeds that once found a fault of the engine or of the model.
-const SEEDS_ONCE_FAILED: [u64; 15] = [
+const SEEDS_ONCE_FAILED: [u64; 16] = [
     700356,
     2001882,
     3001161,
@@ -16,6 +16,7 @@ const SEEDS_ONCE_FAILED: [u64; 15] = [
     3005536,
     3005586,
     4000070,
+    95000532,
     555001487,
     555010683,
     555011800,
