@@ -1,6 +1,7 @@
 //! The contents of one file: what processes read, and what a power loss would leave of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::rng::Rng;
 
@@ -31,11 +32,26 @@ pub(super) struct File {
     lost: BTreeSet<usize>,
     /// Bytes that take room; beyond them the file is a hole.
     allocated: usize,
+    /// Bytes that were changed behind everybody's back and not written since, by their offset.
+    damage: BTreeMap<usize, Damage>,
+}
+
+/// A byte that was changed behind everybody's back.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    /// The value that was written.
+    was: u8,
+    /// Whether the platter has the changed value, too.
+    on_platter: bool,
 }
 
 impl File {
     pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         let end = at + bytes.len();
+        let overwritten: Vec<usize> = self.damage.range(at..end).map(|(at, _)| *at).collect();
+        for at in overwritten {
+            self.mend(at);
+        }
         if self.cache.len() < end {
             self.cache.resize(end, 0);
         }
@@ -78,8 +94,7 @@ impl File {
     pub(super) fn sync(&mut self) {
         self.platter.resize(self.cache.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {
-            let range = self.range(sector);
-            self.platter[range.clone()].copy_from_slice(&self.cache[range]);
+            self.put_on_platter(self.range(sector));
         }
     }
 
@@ -89,8 +104,7 @@ impl File {
             if rng.chance(1, 2) {
                 self.lost.insert(sector);
             } else if self.platter.len() >= self.range(sector).end {
-                let range = self.range(sector);
-                self.platter[range.clone()].copy_from_slice(&self.cache[range]);
+                self.put_on_platter(self.range(sector));
             } else {
                 self.lost.insert(sector);
             }
@@ -107,16 +121,30 @@ impl File {
         for sector in std::mem::take(&mut self.lost) {
             let range = self.range(sector);
             let old = self.platter.get(range.clone()).map_or(vec![0; range.len()], <[u8]>::to_vec);
-            self.cache[range].copy_from_slice(&old);
+            self.cache[range.clone()].copy_from_slice(&old);
+            self.damage.retain(|at, damage| damage.on_platter || !range.contains(at));
         }
     }
 
-    /// Changes a byte behind everybody's back, on the platter and in the cache, where it has the value expected.
-    pub(super) fn replace(&mut self, at: usize, expected: u8, by: u8) {
-        for bytes in [&mut self.cache, &mut self.platter] {
-            if let Some(byte) = bytes.get_mut(at).filter(|byte| **byte == expected) {
-                *byte = by;
-            }
+    /// Changes a byte behind everybody's back: in the cache, and on the platter where that has the same value.
+    pub(super) fn damage(&mut self, at: usize, by: u8) {
+        let Some(byte) = self.cache.get_mut(at) else { return };
+        let was = std::mem::replace(byte, by);
+        let on_platter = self.platter.get(at) == Some(&was);
+        if on_platter {
+            self.platter[at] = by;
+        }
+        self.damage.entry(at).or_insert(Damage { was, on_platter });
+    }
+
+    /// Takes damage back, unless the byte was written since.
+    pub(super) fn mend(&mut self, at: usize) {
+        let Some(damage) = self.damage.remove(&at) else { return };
+        if let Some(byte) = self.cache.get_mut(at) {
+            *byte = damage.was;
+        }
+        if let Some(byte) = self.platter.get_mut(at).filter(|_| damage.on_platter) {
+            *byte = damage.was;
         }
     }
 
@@ -133,6 +161,7 @@ impl File {
         self.lost.clear();
         self.allocated = self.platter.len().next_multiple_of(SECTOR);
         self.cache.clone_from(&self.platter);
+        self.damage.retain(|_, damage| damage.on_platter);
     }
 
     /// The size that the file has afterwards: the old one, the new one, or one between.
@@ -149,7 +178,7 @@ impl File {
         }
     }
 
-    fn write_back(&mut self, range: std::ops::Range<usize>, writeback: Writeback, rng: &mut Rng) {
+    fn write_back(&mut self, range: Range<usize>, writeback: Writeback, rng: &mut Rng) {
         let range = match writeback {
             Writeback::Nothing => return,
             Writeback::Everything => range,
@@ -162,11 +191,18 @@ impl File {
         };
         let end = range.end.min(self.cache.len());
         if range.start < end {
-            self.platter[range.start..end].copy_from_slice(&self.cache[range.start..end]);
+            self.put_on_platter(range.start..end);
         }
     }
 
-    fn range(&self, sector: usize) -> std::ops::Range<usize> {
+    fn put_on_platter(&mut self, range: Range<usize>) {
+        self.platter[range.clone()].copy_from_slice(&self.cache[range.clone()]);
+        for (_, damage) in self.damage.range_mut(range) {
+            damage.on_platter = true;
+        }
+    }
+
+    fn range(&self, sector: usize) -> Range<usize> {
         let start = (sector * SECTOR).min(self.cache.len());
         start..((sector + 1) * SECTOR).min(self.cache.len())
     }
@@ -198,6 +234,22 @@ mod tests {
         file.sync();
         file.lose_power(Writeback::Everything, &mut rng);
         assert!(file.cache.contains(&0), "but lost");
+    }
+
+    #[test]
+    fn damage_is_mended_but_not_what_was_written_over_it() {
+        let mut file = File::default();
+        file.write(0, &[0, 0]);
+        file.sync();
+        file.damage(0, 128);
+        file.damage(1, 128);
+        assert_eq!(file.cache, [128, 128]);
+        file.write(0, &[128]);
+        file.mend(0);
+        file.mend(1);
+        assert_eq!(file.cache, [128, 0]);
+        file.lose_power(Writeback::Nothing, &mut Rng::new(0));
+        assert_eq!(file.cache, [0, 0], "the platter is mended, too");
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Store {
         if let Some(file) = newest.map(|(_, inode)| inode).and_then(|inode| self.files.get_mut(&inode))
             && let Some(last) = file.cache.iter().rposition(|&byte| byte != 0)
         {
-            file.replace(last, file.cache[last], 0);
+            file.damage(last, 0);
         }
     }
 
@@ -219,14 +219,14 @@ impl Store {
         let offset = self.rng.index(used);
         let was = file.cache[offset];
         let flip = Flip { path, inode, offset, was, is: was ^ (1 << self.rng.below(8)) };
-        self.files.get_mut(&inode)?.replace(offset, was, flip.is);
+        self.files.get_mut(&inode)?.damage(offset, flip.is);
         Some(flip)
     }
 
     /// Takes the damage back where it is still there.
     pub(super) fn unflip(&mut self, flip: &Flip) {
         if let Some(file) = self.files.get_mut(&flip.inode) {
-            file.replace(flip.offset, flip.is, flip.was);
+            file.mend(flip.offset);
         }
     }
 
