@@ -1,6 +1,7 @@
 //! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data differs between
 //! machines; the log carries them. A firing counts only at the instant that the schedule waits for, so each instant fires
-//! once, however often it is proposed.
+//! once, however often it is proposed. An instant before the last one that fired is passed over: a schedule that is
+//! resumed may wait for such, which was to come when the resuming was proposed.
 
 use std::ops::Bound;
 
@@ -122,10 +123,11 @@ impl Engine {
             return Ok(());
         }
         let again = plant::is(Plant::FireTwice) && schedule.fired % 8 == 3;
+        let has_fired = fire.instant_us <= schedule.last_at_us && !plant::is(Plant::FireTwice);
         if !again {
             self.schedules.change(slot, |schedule| schedule.next_at_us = fire.next_at_us);
         }
-        if fire.send {
+        if fire.send && !has_fired {
             self.fire_schedule(slot, fire.instant_us, out);
         }
         Ok(())

@@ -246,11 +246,8 @@ impl Lives {
         dead && (!by_person || record.engine.message(id).is_ok_and(|view| view.state != State::Dead))
     }
 
-    /// Of one instant of a schedule comes one message, unless a person lets it go on from an instant that has passed meanwhile.
+    /// Of one instant of a schedule comes one message.
     fn fires_once(&mut self, record: &Record<'_>) -> Checked {
-        if let Command::SchedulePause { paused: false, next_at_us, .. } = record.command {
-            self.fired.retain(|(_, instant_us)| instant_us < next_at_us);
-        }
         let Command::ScheduleFire(fire) = record.command else { return Ok(()) };
         let fires = record.sends_one();
         let news = !fires || self.fired.insert((fire.number, fire.instant_us));

@@ -170,8 +170,9 @@ impl Apply<'_> {
             "{fire:?} at {} is not what {schedule:?} wants",
             self.now_us
         );
-        let sent =
-            if fire.send { Some(self.send_scheduled(&key, &schedule, fire.instant_us)?) } else { None };
+        // Resumed late, it may wait for an instant that has fired.
+        let sends = fire.send && schedule.last_us.is_none_or(|last_us| fire.instant_us > last_us);
+        let sent = if sends { Some(self.send_scheduled(&key, &schedule, fire.instant_us)?) } else { None };
         let now_us = self.now_us;
         let Some(schedule) = self.world.schedules.get_mut(&key) else { return Ok(()) };
         schedule.next_us = fire.next_at_us;
