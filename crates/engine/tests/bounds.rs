@@ -92,8 +92,8 @@ fn queue_that_is_too_long() -> Driver {
     driver
 }
 
-/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a slice: a thousand
-/// members let go of a million messages in one record.
+/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a
+/// slice: a thousand members let go of a million messages in one record.
 #[test]
 fn a_group_makes_room_in_slices() {
     let namespace = NamespaceId::DEFAULT;

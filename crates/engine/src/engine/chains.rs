@@ -3,8 +3,8 @@
 //!
 //! Decided here:
 //!
-//! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of the acked message,
-//!   unless that stays for a while.
+//! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of
+//!   the acked message, unless that stays for a while.
 //! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message that was acked
 //!   is a dead letter then, with the rest of its chain, and goes on from there when it is redriven.
 //! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes its chain along.
@@ -80,8 +80,8 @@ impl Engine {
         chain.blobs().for_each(|blob| self.release_blob(blob, out));
     }
 
-    /// A message is acked: the next step of its chain, if there is one, with its place. The message has left its state, and its
-    /// place counts as free unless it stays for a while.
+    /// A message is acked: the next step of its chain, if there is one, with its place. The message has left
+    /// its state, and its place counts as free unless it stays for a while.
     ///
     /// # Errors
     /// The step is refused; the chain stays with the message.
@@ -154,8 +154,8 @@ impl Engine {
         }
     }
 
-    /// Takes what follows a message, for its end and for its failure, if `wanted` says so of it. Its own headers stay: it may be
-    /// redriven.
+    /// Takes what follows a message, for its end and for its failure, if `wanted` says so of it. Its own
+    /// headers stay: it may be redriven.
     pub(super) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
         let slot = self.flows.slots.get(flow).chain;
         if slot == NIL || !wanted(self.flows.chains.get(slot)) {

@@ -1,8 +1,8 @@
 //! The one loop in which consequences are done.
 //!
-//! A transition changes one message and lists what follows from it; it never calls the consequence of another. At the end of
-//! each record the loop takes the consequences in order, up to a budget. What is left is part of the state, and goes on with the
-//! next record, or with a tick that is due at once.
+//! A transition changes one message and lists what follows from it; it never calls the consequence of
+//! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left
+//! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
 use super::Engine;
 use crate::event::Watched;
@@ -17,8 +17,8 @@ use crate::state::limit::Timed;
 const TURN: usize = 64;
 /// What a pending send costs, in messages that are merely changed.
 const SEND_COST: usize = 8;
-/// What one consequence costs on average, with all that follows from it: a record may do as much for each that it lists, so that
-/// what is left never grows for ever.
+/// What one consequence costs on average, with all that follows from it: a record may do as much for each
+/// that it lists, so that what is left never grows for ever.
 const COST_PER_CONSEQUENCE: usize = 2 * SEND_COST;
 
 impl Engine {
@@ -93,7 +93,8 @@ impl Engine {
         true
     }
 
-    /// A message that waits, and may be delivered from `time_us` on, ends if it is over by then, as a consequence.
+    /// A message that waits, and may be delivered from `time_us` on, ends if it is over by then, as a
+    /// consequence.
     pub(super) fn check_end(&mut self, slot: u32, time_us: u64) {
         if self.is_over(slot, time_us) {
             self.list_end(slot);

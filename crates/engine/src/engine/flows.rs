@@ -4,8 +4,8 @@
 //! limit. A parent's first end counts: a dead letter that is redriven and then done changes nothing for those that were
 //! told of its death, while whoever is sent after the redrive waits for its second end.
 //!
-//! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its own children in turn,
-//! in the same way.
+//! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
+//! own children in turn, in the same way.
 
 use super::Engine;
 use crate::error::Error;

@@ -1,10 +1,11 @@
 //! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
 //!
-//! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead letters, as many as it
-//! takes, as a consequence of the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
-//! is refused in any case. What comes otherwise, moved, redriven or as a dead letter of another queue, needs room
-//! and makes none: it would often be the oldest itself. So does a step of a chain: what follows the failure of the oldest must
-//! not be the end of the next one.
+//! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead
+//! letters, as many as it takes, as a consequence of the send and in slices. A leased message counts, and
+//! never makes room: what does not fit beside the leased ones is refused in any case. What comes otherwise,
+//! moved, redriven or as a dead letter of another queue, needs room and makes none: it would often be the
+//! oldest itself. So does a step of a chain: what follows the failure of the oldest must not be the end of
+//! the next one.
 
 use std::ops::Range;
 
@@ -155,7 +156,8 @@ impl Engine {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
 
-    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room, as a consequence.
+    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room, as a
+    /// consequence.
     #[cold]
     pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
         let sent = sequences.end - sequences.start;
@@ -175,8 +177,8 @@ impl Engine {
         trim.owed += sent.max(1);
     }
 
-    /// Looks at as many messages for each that was sent as it takes to let one go, and a slice beside: however many are sent at
-    /// once, they never gain on those that go.
+    /// Looks at as many messages for each that was sent as it takes to let one go, and a slice beside:
+    /// however many are sent at once, they never gain on those that go.
     pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         let sent = std::mem::take(&mut self.queues.get_mut(queue_slot).trim.owed) as usize;
         // The queue may be gone since, or be another one.

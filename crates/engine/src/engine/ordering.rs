@@ -2,9 +2,9 @@
 //!
 //! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
 //!
-//! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it up when it
-//! leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes meanwhile waits behind it. A
-//! purge voids all that wait for a key at once, by their generation.
+//! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it
+//! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
+//! meanwhile waits behind it. A purge voids all that wait for a key at once, by their generation.
 
 use super::Engine;
 use crate::outcome::Outcome;
@@ -48,8 +48,8 @@ impl Engine {
         }
     }
 
-    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free. One that waits for
-    /// its parents does not: they may need it.
+    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free. One
+    /// that waits for its parents does not: they may need it.
     pub(super) fn claim_ordering(&mut self, slot: u32) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let (key, flow) = (options.ordering, options.flow);

@@ -1,4 +1,5 @@
-//! What is sent after the end of a message that nothing holds back: the reply to an ack, and the step for a failure.
+//! What is sent after the end of a message that nothing holds back: the reply to an ack, and the step for a
+//! failure.
 //!
 //! The message has ended and left its place before, so that what follows it may have that place.
 
@@ -28,7 +29,8 @@ impl Engine {
         self.flows.slots.get_mut(flow).pending = pending;
     }
 
-    /// Takes what stands for a message's failure out of its chain, if anything does. List it when the message has left its place.
+    /// Takes what stands for a message's failure out of its chain, if anything does. List it when the message
+    /// has left its place.
     #[inline]
     pub(super) fn take_failure(&mut self, slot: u32, reason: Reason) -> Option<PendingSend> {
         let flow = self.flow_of(slot)?;
@@ -62,8 +64,8 @@ impl Engine {
         self.send_now(&pending, out);
     }
 
-    /// A dead letter is about to be redriven: what stands for its failure is sent before, if it is still pending, so that the
-    /// message either is over with its chain, or carries it again.
+    /// A dead letter is about to be redriven: what stands for its failure is sent before, if it is still
+    /// pending, so that the message either is over with its chain, or carries it again.
     pub(super) fn settle_failure(&mut self, slot: u32, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, NIL);
@@ -121,7 +123,8 @@ impl Engine {
         }
     }
 
-    /// A message whose failure could not be sent carries its steps again, if it is still in the queue that it failed in.
+    /// A message whose failure could not be sent carries its steps again, if it is still in the queue that it
+    /// failed in.
     fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain) -> bool {
         let Some(slot) = self.find_listed(pending.follows) else { return false };
         let queue = self.queues.get(self.messages.get(slot).queue).number;

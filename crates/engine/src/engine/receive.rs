@@ -113,7 +113,8 @@ impl Engine {
         }
     }
 
-    /// What was taken, ended or put back may let others go on: those are taken too, as far as they are asked for.
+    /// What was taken, ended or put back may let others go on: those are taken too, as far as they are asked
+    /// for.
     #[cold]
     fn take_what_follows(
         &mut self,

@@ -82,7 +82,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The first of `count` new ids, all of which belong to a send from here on, and its queue, which is made if it is missing.
+    /// The first of `count` new ids, all of which belong to a send from here on, and its queue, which is made
+    /// if it is missing.
     #[inline(always)]
     pub(super) fn reserve(
         &mut self,

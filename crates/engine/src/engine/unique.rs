@@ -1,8 +1,9 @@
 //! Unique messages: of those of a queue that were sent with the same key, one is there at a time.
 //!
-//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes nothing. A key is free when its message is done, dead, purged or deleted,
-//! or, if the sender chose so, at the end of its window alone; at the end of the window in any case. A purge frees at once,
-//! although the messages are swept later.
+//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes
+//! nothing. A key is free when its message is done, dead, purged or deleted, or, if the sender chose so, at
+//! the end of its window alone; at the end of the window in any case. A purge frees at once, although the
+//! messages are swept later.
 
 use std::collections::BTreeMap;
 
@@ -108,8 +109,8 @@ impl Engine {
         Some(Holder { sequence: known.first, slot, end: None, until: known.until, ends_us })
     }
 
-    /// A new message takes the key that it was sent with, which is free. One that has ended takes none, and names it only for the
-    /// case that it is redriven.
+    /// A new message takes the key that it was sent with, which is free. One that has ended takes none, and
+    /// names it only for the case that it is redriven.
     pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
         let Some(unique) = &options.unique else { return (NIL, 0) };
         let message = self.messages.get(slot);

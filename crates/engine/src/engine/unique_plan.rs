@@ -1,9 +1,9 @@
-//! What becomes of the items of a batch with unique keys, before anything is changed: a message of its own, or the duplicate of
-//! which one.
+//! What becomes of the items of a batch with unique keys, before anything is changed: a message of its own,
+//! or the duplicate of which one.
 //!
-//! The items count for each other in their order, as if each were sent by itself. What follows from an item comes after all of
-//! them; so a message that will end for the sake of its own batch is told here: it is over on arrival, its parents have failed,
-//! or a duplicate puts it off beyond its end.
+//! The items count for each other in their order, as if each were sent by itself. What follows from an item
+//! comes after all of them; so a message that will end for the sake of its own batch is told here: it is over
+//! on arrival, its parents have failed, or a duplicate puts it off beyond its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 

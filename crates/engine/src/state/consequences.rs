@@ -1,7 +1,8 @@
 //! Consequences: what follows from a transition and is still to be done, in order.
 //!
-//! A consequence names what it concerns, and looks again at whether it still holds when its turn comes. What lies in a slot that
-//! may be given to something else is listed at most once, by a flag of its own that keeps the slot.
+//! A consequence names what it concerns, and looks again at whether it still holds when its turn comes. What
+//! lies in a slot that may be given to something else is listed at most once, by a flag of its own that keeps
+//! the slot.
 
 use std::collections::VecDeque;
 

@@ -262,7 +262,8 @@ pub(crate) struct Flows {
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
     pub(crate) chains: AllChains,
-    /// How the messages ended that are gone and that the send being applied names once more by their unique keys.
+    /// How the messages ended that are gone and that the send being applied names once more by their unique
+    /// keys.
     pub(crate) gone: BTreeMap<u64, End>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,

@@ -21,7 +21,8 @@ pub(crate) struct OrderingKey {
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
     pub(crate) active: u32,
-    /// The queue's waiting generation of those that wait now. Those of earlier ones were purged, and are yet to be swept.
+    /// The queue's waiting generation of those that wait now. Those of earlier ones were purged, and are yet
+    /// to be swept.
     generation: u32,
     /// Those of this generation that wait for it, in the order of sending, but for those in `returned`.
     waiting: List<PLACE>,
@@ -190,7 +191,8 @@ impl OrderingKeys {
         slot
     }
 
-    /// One message fewer has it; the last one takes the key with it, unless it is listed among the consequences.
+    /// One message fewer has it; the last one takes the key with it, unless it is listed among the
+    /// consequences.
     pub(crate) fn leave(&mut self, slot: u32) {
         let key = self.slots.get_mut(slot);
         key.messages -= 1;

@@ -88,7 +88,8 @@ impl Record<'_> {
         matches!(self.outcome.reply, Reply::Sent { duplicate: false, .. })
     }
 
-    /// What an item of a send is to be; `ids` are those of the send's items, if they do not follow each other.
+    /// What an item of a send is to be; `ids` are those of the send's items, if they do not follow each
+    /// other.
     fn life_of(&self, first: MessageId, ids: &[MessageId], item: &SendItem<'_>) -> Life {
         let options = item.options.copied().unwrap_or_default();
         let place = |place: u32| ids.get(place as usize).copied().unwrap_or(nth(first, place.into()));

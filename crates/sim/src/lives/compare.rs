@@ -16,8 +16,8 @@ const PAGE: usize = 50;
 const QUEUES_MAX: usize = 1_000;
 
 impl Lives {
-    /// Whether what is listed and counted is what was told: every message that has not ended is there, in such a state, and nothing
-    /// else is.
+    /// Whether what is listed and counted is what was told: every message that has not ended is there, in
+    /// such a state, and nothing else is.
     ///
     /// # Errors
     /// What is not.
@@ -64,8 +64,8 @@ impl Lives {
         self.told.get(&queue.id).copied().unwrap_or_default()
     }
 
-    /// What did not come of all that was to follow messages of a namespace. Of several that were to go to the same queue with the
-    /// same correlation id it is not known which one did come.
+    /// What did not come of all that was to follow messages of a namespace. Of several that were to go to the
+    /// same queue with the same correlation id it is not known which one did come.
     fn compare_lost(&self, queues: &[QueueView]) -> Checked {
         if !self.to_come.is_empty() {
             return Ok(());

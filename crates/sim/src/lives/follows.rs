@@ -85,7 +85,8 @@ impl Demands {
 }
 
 impl Lives {
-    /// The server has sent a message by itself: it is one that had to follow, and which follows no longer from then on.
+    /// The server has sent a message by itself: it is one that had to follow, and which follows no longer
+    /// from then on.
     pub(super) fn follows(
         &mut self,
         record: &Record<'_>,
@@ -103,7 +104,8 @@ impl Lives {
         Ok(Life { carried: demand.carried, correlation_id: demand.correlation_id, ..Life::default() })
     }
 
-    /// What had to follow has come. What did not although the server has nothing left to do at once was refused, and is counted.
+    /// What had to follow has come. What did not although the server has nothing left to do at once was
+    /// refused, and is counted.
     pub(super) fn are_met(&mut self, record: &Record<'_>, demands: Demands) -> Checked {
         self.to_come = demands.demands;
         if let Some(missing) = self.to_come.iter().find(|demand| demand.surely) {

@@ -1,18 +1,24 @@
-//! The lives of messages, as whoever sends, receives, settles and watches sees them: a second witness beside the
-//! [model](crate::model), that knows no rule of the engine. From each record it takes what was asked, what was answered, what
-//! was delivered and which events were told, and demands of them what must be true of any queue server:
+//! The lives of messages, as whoever sends, receives, settles and watches sees them: a second witness beside
+//! the [model](crate::model), that knows no rule of the engine. From each record it takes what was asked,
+//! what was answered, what was delivered and which events were told, and demands of them what must be true of
+//! any queue server:
 //!
-//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled, dropped or dead; a dead
-//!   letter may come back; what has ended is never heard of again. No id and no token is given twice;
-//! - nobody has a message that another one holds; a settlement is answered well to its holder alone, and ends the lease;
-//! - attempts and deliveries count on by one; nothing is delivered before its time, after its end, or before its parents ended;
-//! - of the messages of an ordering key one is held at a time, and they begin in the order of sending where nobody had a say;
-//! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members of its group;
+//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled,
+//!   dropped or dead; a dead letter may come back; what has ended is never heard of again. No id and no token
+//!   is given twice;
+//! - nobody has a message that another one holds; a settlement is answered well to its holder alone, and ends
+//!   the lease;
+//! - attempts and deliveries count on by one; nothing is delivered before its time, after its end, or before
+//!   its parents ended;
+//! - of the messages of an ordering key one is held at a time, and they begin in the order of sending where
+//!   nobody had a say;
+//! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members
+//!   of its group;
 //! - no schedule fires twice at an instant;
 //! - what is counted is what was told, and what is listed is what is there.
 //!
-//! How fast things follow each other, which of several consequences comes first, and what is left to a later slice, is not its
-//! concern: for that the rules of the engine may change as they like.
+//! How fast things follow each other, which of several consequences comes first, and what is left to a later
+//! slice, is not its concern: for that the rules of the engine may change as they like.
 
 mod answers;
 mod compare;
@@ -181,7 +187,8 @@ impl Lives {
         life.deliver(record.now_us, delivery)
     }
 
-    /// Whether a message that waits for others is delivered only when so many of them have ended as are needed in any case.
+    /// Whether a message that waits for others is delivered only when so many of them have ended as are
+    /// needed in any case.
     fn keeps_parents(&self, id: MessageId) -> Checked {
         let life = &self.lives[&id];
         let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains_key(parent)).collect();
@@ -238,15 +245,16 @@ impl Lives {
         }
     }
 
-    /// Whether a message that moves goes on in the queue for dead letters of another one. A person may also move it, dead or not:
-    /// then the state tells.
+    /// Whether a message that moves goes on in the queue for dead letters of another one. A person may also
+    /// move it, dead or not: then the state tells.
     fn is_forwarded(&self, record: &Record<'_>, id: MessageId) -> bool {
         let dead = self.lives.get(&id).is_some_and(|life| life.stage == Stage::Dead);
         let by_person = matches!(record.command, Command::Change(_));
         dead && (!by_person || record.engine.message(id).is_ok_and(|view| view.state != State::Dead))
     }
 
-    /// Of one instant of a schedule comes one message, unless a person lets it go on from an instant that has passed meanwhile.
+    /// Of one instant of a schedule comes one message, unless a person lets it go on from an instant that has
+    /// passed meanwhile.
     fn fires_once(&mut self, record: &Record<'_>) -> Checked {
         if let Command::SchedulePause { paused: false, next_at_us, .. } = record.command {
             self.fired.retain(|(_, instant_us)| instant_us < next_at_us);
@@ -276,7 +284,8 @@ impl Record<'_> {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
     }
 
-    /// Whether this event tells that a message is done: one whose next step was refused dies at once, and is not.
+    /// Whether this event tells that a message is done: one whose next step was refused dies at once, and is
+    /// not.
     fn is_done(&self, number: usize, id: MessageId) -> bool {
         let mut rest = self.outcome.events[number..].iter().filter(|event| event.id == Some(id));
         let acked = rest.next().is_some_and(|event| event.kind == EventKind::Acked);

@@ -9,7 +9,8 @@ use super::{Lives, Record, ensure};
 use crate::model::Checked;
 
 impl Lives {
-    /// A message is delivered: no other one with its ordering key is held, and none that was sent before it has not begun.
+    /// A message is delivered: no other one with its ordering key is held, and none that was sent before it
+    /// has not begun.
     pub(super) fn keeps_order(&self, record: &Record<'_>, id: MessageId) -> Checked {
         let life = &self.lives[&id];
         if life.ordering.is_empty() {

@@ -80,7 +80,8 @@ struct Apply<'a> {
     lost: u64,
     /// Lanes that keep their place although their first message may have come in this record.
     kept_lanes: BTreeSet<LaneKey>,
-    /// Queues to which something has come as a consequence: when, among what else became ready in this record, is not followed.
+    /// Queues to which something has come as a consequence: when, among what else became ready in this
+    /// record, is not followed.
     blurred: BTreeSet<QueueId>,
     /// Messages that end in this record if they are over.
     ends: Vec<MessageId>,
@@ -217,7 +218,8 @@ impl Apply<'_> {
         Line { step: self.world.step, place: u64::MAX / 2 + self.place }
     }
 
-    /// What became ready in this record stands in no certain order where a part of it has come as a consequence.
+    /// What became ready in this record stands in no certain order where a part of it has come as a
+    /// consequence.
     fn blur(&mut self) {
         let step = self.world.step;
         for queue in std::mem::take(&mut self.blurred) {

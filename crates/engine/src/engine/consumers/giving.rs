@@ -10,7 +10,8 @@ use crate::settings::Placement;
 use crate::state::consumers::Turn;
 
 impl Engine {
-    /// Gives what is ready to those that have credit, as much as one record may, and does what follows from that within `budget`.
+    /// Gives what is ready to those that have credit, as much as one record may, and does what follows from
+    /// that within `budget`.
     #[cold]
     pub(in crate::engine) fn deliver_all(&mut self, budget: &mut usize, out: &mut Outcome) {
         let mut deliveries = SLICE_ITEMS.saturating_sub(out.pushed.len());
