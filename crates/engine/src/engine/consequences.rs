@@ -13,8 +13,8 @@ use crate::query::State;
 use crate::state::consequences::Consequence;
 use crate::state::limit::Timed;
 
-/// What a consequence may use at a time before the next has its turn.
-const TURN: usize = 64;
+/// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
+pub(super) const TURN: usize = 64;
 /// What a pending send costs, in messages that are merely changed.
 const SEND_COST: usize = 8;
 /// What one consequence costs on average, with all that follows from it: a record may do as much for each

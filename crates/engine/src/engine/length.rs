@@ -170,11 +170,12 @@ impl Engine {
         if !self.makes_room(queue_slot) {
             return;
         }
-        let trim = &mut self.queues.get_mut(queue_slot).trim;
-        if trim.owed == 0 {
-            self.consequences.push_back(Consequence::Trim(queue_slot));
+        let owed = &mut self.queues.get_mut(queue_slot).trim.owed;
+        let is_new = *owed == 0;
+        *owed += sent.max(1);
+        if is_new {
+            self.list(Consequence::Trim(queue_slot));
         }
-        trim.owed += sent.max(1);
     }
 
     /// Looks at as many messages for each that was sent as it takes to let one go, and a slice beside:

@@ -37,20 +37,10 @@ use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::outcome::{Delivery, Outcome};
 use sluice_engine::query::{Counters, State};
 
-use crate::model::Checked;
+use crate::model::{Checked, ensure};
 use answers::Sends;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
-
-/// Breaks off with a sentence unless the condition holds.
-macro_rules! ensure {
-    ($condition:expr, $($message:tt)*) => {
-        if !$condition {
-            return Err(format!($($message)*));
-        }
-    };
-}
-use ensure;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]

@@ -47,7 +47,7 @@ use state::{Line, Message, Place, World};
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
 
-/// Breaks off with a sentence unless the condition holds.
+/// Returns `Err` with a formatted sentence unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -55,7 +55,7 @@ macro_rules! ensure {
         }
     };
 }
-use ensure;
+pub(crate) use ensure;
 
 /// The model of one shard.
 #[derive(Clone, Debug)]
