@@ -1,5 +1,5 @@
-//! Of a batch, a message that is cancelled at once for its parents has no unique key: who comes after it is
-//! no duplicate.
+//! Unique keys within a batch: a message that is cancelled at once for its parents has none, so that the next
+//! one with its key is no duplicate.
 
 #![allow(clippy::unwrap_used)]
 

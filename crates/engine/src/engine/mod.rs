@@ -120,11 +120,11 @@ pub struct Engine {
     wheel: Wheel,
     tokens: Tokens,
     idempotency: Idempotency,
-    /// What follows from the records so far and is still to be done.
+    /// Consequences of the records so far that are still to be done, in order.
     consequences: Consequences,
-    /// How many of these earlier records left to the one being applied.
+    /// How many consequences were left when the record being applied began.
     backlog: usize,
-    /// What of the budget for consequences the record being applied has used.
+    /// Budget for consequences that the record being applied has used, in messages that are changed.
     spent: usize,
     pending_sends: PendingSends,
     /// Work that is done in slices.

@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Out of the queue for good, without being done; what stands for its failure in its chain is sent.
+    /// Like [`Engine::remove`], for a message that has failed: lists the step for its failure.
     pub(super) fn remove_failed(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         let failure = self.take_failure(slot, reason);
         self.remove(slot, End::Failed, out);
