@@ -350,7 +350,7 @@ pub enum Deliver {
 }
 
 impl Deliver {
-    /// The field of every API that says it.
+    /// The field by which the APIs give it: `delay_ms` or `deliver_at_ms`.
     pub(crate) fn field(self) -> &'static str {
         match self {
             Deliver::Now | Deliver::AfterMs(_) => "delay_ms",

@@ -8,8 +8,8 @@ use crate::query::State;
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
-    /// Why the command as a whole was refused. What else is filled then, but for its blobs in `released`, follows from earlier
-    /// records.
+    /// Why the command as a whole was refused. `released` has its blobs then; whatever else is filled comes
+    /// from consequences of earlier records.
     pub error: Option<Error>,
     /// What the command as a whole gave.
     pub reply: Reply,

@@ -65,7 +65,7 @@ fn one_group(patterns: usize, members: usize) -> Duration {
     )
 }
 
-/// Each new queue is asked about all 1,000 patterns, several times.
+/// Measures a send and a group to new queues, whose names are compared with 1,000 patterns.
 #[test]
 #[ignore = "measures"]
 fn sends_to_new_queues_with_many_patterns() {
@@ -74,7 +74,7 @@ fn sends_to_new_queues_with_many_patterns() {
     println!("send: no pattern {:?}, 1,000 patterns {:?}", one_send(0), one_send(1_000));
 }
 
-/// 300,000 messages in a queue that is to hold 2,000 from now on.
+/// A queue of 300,000 messages that may hold 2,000 from now on.
 fn queue_that_is_too_long() -> Driver {
     let namespace = NamespaceId::DEFAULT;
     let mut driver = driver(0);
@@ -92,8 +92,8 @@ fn queue_that_is_too_long() -> Driver {
     driver
 }
 
-/// Each member of a group lists a consequence of its own that makes room, each of which may let go of a slice: a thousand
-/// members let go of a million messages in one record.
+/// A group of 1,000 members for one queue that is too long lets go of a slice, and of five messages for each
+/// member, in its record.
 #[test]
 fn a_group_makes_room_in_slices() {
     let namespace = NamespaceId::DEFAULT;
@@ -108,7 +108,8 @@ fn a_group_makes_room_in_slices() {
     assert!(dead <= (SLICE_ITEMS + 5 * members.len()) as u64, "{dead} at once, in {took:?}");
 }
 
-/// What many consumers have to do with a queue or a namespace that goes is done at once, not in slices.
+/// Measures deleting and making a queue of 20,000 consumers, and detaching all of them: each is done at once,
+/// not in slices.
 #[test]
 #[ignore = "measures"]
 fn consumers_leave_in_slices() {
@@ -139,7 +140,7 @@ fn consumers_leave_in_slices() {
     );
 }
 
-/// As for groups: each reply lists a consequence of its own that makes room.
+/// As for a group: 1,000 replies go to one queue that is too long.
 #[test]
 fn replies_make_room_in_slices() {
     let namespace = NamespaceId::DEFAULT;

@@ -39,9 +39,11 @@ fn lease(driver: &mut Driver, now_us: u64, namespace: NamespaceId, queue: &str, 
     assert_eq!(driver.out.deliveries.len(), messages as usize);
 }
 
-/// Leases end in a namespace that is being swept, of messages that are over by then: their end is listed by id, is not found
-/// in a deleted namespace, and each has a timer that is due at once and fires again and again. So ticks never come to their
-/// work, nor to ends, limits and redrives of the whole shard. Returns whether the namespace was swept within 20,000 ticks.
+/// Deletes a namespace of 2,000 queues with leased messages that are over when their leases end, and ticks
+/// every `tick_us`. Returns whether nothing is left to do within 20,000 ticks.
+///
+/// The messages have to end although their namespace is deleted. Else their timers are due in each tick,
+/// which comes to no other work of the shard.
 fn sweep_with_ends(messages: u32, tick_us: u64) -> bool {
     let mut driver = driver();
     let create = Command::NamespaceCreate { number: None, name: "n", shard: 0, quotas: Quotas::default() };
@@ -76,7 +78,8 @@ fn sweep_with_ends(messages: u32, tick_us: u64) -> bool {
     }
     let totals = driver.engine.totals();
     println!(
-        "{messages} message(s), {tick_us} us a tick: {ticks} ticks, {} s; leased {}, delayed {}, ready {}, dead {}",
+        "{messages} message(s), {tick_us} us a tick: {ticks} ticks, {} s; \
+         leased {}, delayed {}, ready {}, dead {}",
         (now_us - START_US) / 1_000_000,
         totals.states[State::Leased as usize],
         totals.states[State::Delayed as usize],
@@ -86,20 +89,20 @@ fn sweep_with_ends(messages: u32, tick_us: u64) -> bool {
     ticks < 20_000
 }
 
-/// With many messages it needs nothing but that ticks take their time.
+/// Many messages, and ticks at odd times.
 #[test]
 fn messages_that_are_over_in_a_deleted_namespace_do_not_stop_the_shard() {
     assert!(sweep_with_ends(10_000, 301));
 }
 
-/// With one it needs a time that is a whole millisecond: then the timer is due in the same tick.
+/// One message, and ticks at whole milliseconds: then its timer is due in the tick that sets it.
 #[test]
 fn a_message_that_is_over_in_a_deleted_namespace_does_not_stop_the_shard() {
     assert!(sweep_with_ends(1, 1_000));
 }
 
-/// Who sets a limit again, to the same as before, begins the look through all its keys anew: the later ones never have their
-/// turn as long as this goes on.
+/// A limit that is set to the same rules does not begin the look through its keys anew: the later keys have
+/// their turn, too.
 #[test]
 fn a_limit_that_is_set_again_and_again_still_lets_all_keys_go_on() {
     let namespace = NamespaceId::DEFAULT;

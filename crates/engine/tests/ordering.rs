@@ -87,7 +87,7 @@ fn tick_all(driver: &mut Driver, now_us: u64) {
     driver.engine.recount().unwrap();
 }
 
-/// The same comes of the same log.
+/// Checks that a replay of the log gives the same state.
 fn check_replay(driver: &Driver) {
     let (mut replayed, mut out) = (Engine::new(), Outcome::default());
     for record in &driver.log {

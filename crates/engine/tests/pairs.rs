@@ -55,7 +55,8 @@ const SHOWN: [(&str, &[(&str, &str)]); 17] = [
         "fair",
         &[(
             "pairs_fair",
-            "limit unique expiry delay hold purge redrive move chain depends_on group result reply credit sticky schedule",
+            "limit unique expiry delay hold purge redrive move chain depends_on group result reply credit \
+             sticky schedule",
         )],
     ),
     (
@@ -63,7 +64,8 @@ const SHOWN: [(&str, &[(&str, &str)]); 17] = [
         &[
             (
                 "pairs_limit",
-                "unique expiry delay hold purge redrive move chain depends_on group result reply credit schedule",
+                "unique expiry delay hold purge redrive move chain depends_on group result reply credit \
+                 schedule",
             ),
             ("sticky_limit_key", "sticky"),
         ],

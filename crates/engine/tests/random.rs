@@ -259,8 +259,8 @@ fn run(seed: u64, steps: usize) {
     run.replay();
 }
 
-/// Runs seeds, and tells which one fails: those of always, the one that is asked for, or new ones for as long
-/// as is asked for.
+/// Runs seeds, and prints the one that fails: that of `SLUICE_RANDOM_SEED`, new ones for
+/// `SLUICE_RANDOM_SECONDS`, or else those of `always`.
 fn each_seed(always: std::ops::RangeInclusive<u64>, run: impl Fn(u64)) {
     let asked = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
     let tell = |seed| {

@@ -1,4 +1,5 @@
-//! Of a batch, a message that is cancelled at once for its parents has no unique key: who comes after it is no duplicate.
+//! Unique keys within a batch: a message that is cancelled at once for its parents has none, so that the next
+//! one with its key is no duplicate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +14,8 @@ use sluice_engine::{BEHAVIOUR_VERSION, Command};
 
 const START_US: u64 = 1_700_000_000_000_000;
 
-/// Sends a parent that is over, a child of it, and a message with the child's unique key; returns which are duplicates, and what
-/// is ready.
+/// Sends a parent that is over, a child of it, and a message with the child's unique key; returns which are
+/// duplicates, and what is ready.
 fn send(until: UniqueUntil, on_parent_failed: OnParentFailed) -> (Vec<u32>, u64) {
     let mut driver = Driver::new();
     driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });

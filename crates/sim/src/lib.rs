@@ -32,19 +32,21 @@
 //! - **A newer server** that has left its log behind.
 //! - **A flipped bit** in any file, on the disk and in the cache.
 //! - **Time:** steps of any length, pauses past every lease, a wall clock that jumps.
-//! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait; watchers that are slow.
+//! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait; watchers that
+//!   are slow.
 //!
 //! # Two kinds of runs
 //!
-//! In one half of the runs each has some of the features, so that the [`model`] can predict what becomes of each message. In the
-//! other half everything comes together, with limits of a few messages: chains and dead-letter queues, ends, keys, changes by
-//! people, consumers. There the model is left out, and the [`lives`] of messages alone are followed, as in all runs: what
-//! must be true whatever comes first.
+//! In one half of the runs each has some of the features, so that the [`model`] can predict what becomes of
+//! each message. In the other half everything comes together, with limits of a few messages: chains and
+//! dead-letter queues, ends, keys, changes by people, consumers. There the model is left out, and the
+//! [`lives`] of messages alone are followed, as in all runs: what must be true whatever comes first.
 //!
 //! # What must be true
 //!
-//! - Each message begins once and ends once, nobody has what another one holds, attempts count on, keys are kept in order, each
-//!   step of a chain is sent once, and what is counted and listed is what was told: see [`lives`].
+//! - Each message begins once and ends once, nobody has what another one holds, attempts count on, keys are
+//!   kept in order, each step of a chain is sent once, and what is counted and listed is what was told: see
+//!   [`lives`].
 //! - After every record the [`model`], which is written independently and naively, agrees with the outcome: who got
 //!   which message in which order and in whose turn, attempts, deadlines, dead letters and where they go, refusals, ids and
 //!   tokens that only grow; each instant of a schedule fires once, none too early, and what was missed as was wanted. A second
@@ -84,8 +86,9 @@
 //!
 //! # Map
 //!
-//! [`run`] one seed, [`many`] many, [`world`] the scheduler, crashes and what clients may get, [`model`] the rules, [`lives`]
-//! what holds without them, [`workload`] what clients ask, [`disk`] and [`clock`] the floor, [`rng`] chance, [`plant`] bugs.
+//! [`run`] one seed, [`many`] many, [`world`] the scheduler, crashes and what clients may get, [`model`] the
+//! rules, [`lives`] what holds without them, [`workload`] what clients ask, [`disk`] and [`clock`] the floor,
+//! [`rng`] chance, [`plant`] bugs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

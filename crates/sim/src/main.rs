@@ -11,7 +11,8 @@ use sluice_sim::run::{Run, STEPS};
 const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
-usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going] [--steps N] [--plant NAME]
+usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going]
+                  [--steps N] [--plant NAME]
        sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME]
        sluice-sim --list-plants
 

@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use crate::run::{Failure, Run, run};
 use crate::world::Stats;
 
-/// Which seeds, and how long.
+/// Runs of many seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Many {
     /// The first seed, and what else all runs have in common.
     pub like: Run,
     /// How many seeds at most.
     pub seeds: u64,
-    /// No run is begun after that time.
+    /// Time after which no run is begun; `None`: no end.
     pub time: Option<Duration>,
-    /// Runs at the same time.
+    /// Runs at the same time; 0 is as 1.
     pub jobs: usize,
     /// Whether to go on after a failure.
     pub keep_going: bool,
 }
 
-/// What many runs came to.
+/// Results of many runs.
 #[derive(Clone, Default, Debug)]
 pub struct Sum {
     /// Seeds run to the end, or to their failure.
     pub seeds: u64,
-    /// Those without a failure, together.
+    /// Sums of those without a failure.
     pub stats: Stats,
     /// The seeds that failed, in the order of failing.
     pub failed: Vec<u64>,
@@ -41,7 +41,8 @@ struct Shared {
     sum: Mutex<Sum>,
 }
 
-/// Runs them; each failure is told as soon as it is seen.
+/// Runs seeds until all are done, time is over, or, unless `keep_going`, one fails; `tell` gets each failure as
+/// soon as it is seen.
 pub fn run_many(many: &Many, tell: impl Fn(&Failure) + Sync) -> Sum {
     let shared = Shared { begun: AtomicU64::new(0), ends: AtomicBool::new(false), sum: Mutex::default() };
     let until = many.time.map(|time| Instant::now() + time);

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Returns when it is so.
+/// Waits until the condition holds; panics if it does not hold soon.
 pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
     let looking = async {
         while !is_so() {

@@ -3,8 +3,8 @@
 //!
 //! Decided here:
 //!
-//! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of the acked message,
-//!   unless that stays for a while.
+//! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of
+//!   the acked message, unless that stays for a while.
 //! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message that was acked
 //!   is a dead letter then, with the rest of its chain, and goes on from there when it is redriven.
 //! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes its chain along.
@@ -23,7 +23,7 @@ use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, 
 use crate::state::chains::Chain;
 use crate::store::NIL;
 
-/// The step that follows an ack, and is sure of its place.
+/// The next step of a chain: admitted, with an id and a place, and not yet sent.
 pub(super) struct NextStep {
     /// All that the acked message carried.
     chain: Chain,
@@ -80,11 +80,12 @@ impl Engine {
         chain.blobs().for_each(|blob| self.release_blob(blob, out));
     }
 
-    /// A message is acked: the next step of its chain, if there is one, with its place. The message has left its state, and its
-    /// place counts as free unless it stays for a while.
+    /// Admits the next step of an acked message's chain; `None`: it has none. The message leaves its state,
+    /// and its place counts as free for the step unless it `stays` for a while. `result`: the payload of a
+    /// step without one of its own.
     ///
     /// # Errors
-    /// The step is refused; the chain stays with the message.
+    /// Why the step is refused. The message keeps its chain, and is in no state.
     #[cold]
     pub(super) fn take_next_step(
         &mut self,
@@ -136,7 +137,7 @@ impl Engine {
         Ok((admitted, blob))
     }
 
-    /// Sends the step that an acked message has left its place to.
+    /// Sends an admitted step; the acked message has left its place before.
     #[cold]
     pub(super) fn send_next_step(&mut self, next: NextStep, out: &mut Outcome) {
         let NextStep { chain, blob, correlation_id, admitted } = next;
@@ -145,7 +146,7 @@ impl Engine {
         self.place_own(admitted, &send, Some(Beside { chain: rest, origin: None }), out);
     }
 
-    /// The correlation id of what follows a message: its own, or else its id.
+    /// The correlation id of a message's reply and of the steps that follow it: its own, or its id as text.
     pub(super) fn correlation_id_of(&self, slot: u32) -> Box<[u8]> {
         let asked = self.extras.results(self.messages.get(slot).extras);
         match asked.map(|asked| &*asked.correlation_id) {
@@ -154,8 +155,8 @@ impl Engine {
         }
     }
 
-    /// Takes what follows a message, for its end and for its failure, if `wanted` says so of it. Its own headers stay: it may be
-    /// redriven.
+    /// Takes the steps out of a flow's chain; `None`: there is no chain, or it is not `wanted`. The message's
+    /// own headers stay, for a redrive.
     pub(super) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
         let slot = self.flows.slots.get(flow).chain;
         if slot == NIL || !wanted(self.flows.chains.get(slot)) {
@@ -169,7 +170,8 @@ impl Engine {
         Some(taken)
     }
 
-    /// A message carries again what was taken; false if it carries other steps by now.
+    /// Gives a message back the steps that [`Engine::take_steps`] took; false, and nothing is changed, if it
+    /// carries other steps by now.
     pub(super) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
         let flow = self.enter_flow(slot);
         let known = self.flows.slots.get(flow).chain;

@@ -194,12 +194,12 @@ impl Engine {
         self.check_end(slot, due_us);
     }
 
-    /// When a held message may be ready at the earliest.
+    /// Time before which a held message must not be delivered, in microseconds since the Unix epoch; 0: none.
     pub(super) fn due_of_held(&self, slot: u32) -> u64 {
         self.extras.changed(self.messages.get(slot).extras).map_or(0, |changed| changed.due_us)
     }
 
-    /// A message that is not held has no time that it was held with.
+    /// Clears what [`Engine::due_of_held`] gives: the message is held no longer, or without a delay.
     pub(super) fn forget_due(&mut self, slot: u32) {
         if self.due_of_held(slot) > 0
             && let Some(changed) = self.extras.changed_slot(self.messages.get(slot).extras)

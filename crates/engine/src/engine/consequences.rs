@@ -1,8 +1,8 @@
 //! The one loop in which consequences are done.
 //!
-//! A transition changes one message and lists what follows from it; it never calls the consequence of another. At the end of
-//! each record the loop takes the consequences in order, up to a budget. What is left is part of the state, and goes on with the
-//! next record, or with a tick that is due at once.
+//! A transition changes one message and lists what follows from it; it never calls the consequence of
+//! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left
+//! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
 use super::Engine;
 use crate::event::Watched;
@@ -13,21 +13,22 @@ use crate::query::State;
 use crate::state::consequences::Consequence;
 use crate::state::limit::Timed;
 
-/// What a consequence may use at a time before the next has its turn.
-const TURN: usize = 64;
-/// What a pending send costs, in messages that are merely changed.
+/// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
+pub(super) const TURN: usize = 64;
+/// Cost of a pending send, in messages that are merely changed.
 const SEND_COST: usize = 8;
-/// What one consequence costs on average, with all that follows from it: a record may do as much for each that it lists, so that
-/// what is left never grows for ever.
+/// Average cost of a consequence with all that follows from it, in messages that are merely changed. A record
+/// has this budget for each that it lists, so that what is left does not grow without end.
 const COST_PER_CONSEQUENCE: usize = 2 * SEND_COST;
 
 impl Engine {
-    /// Lists a consequence.
+    /// Appends a consequence to those that are still to be done.
     pub(super) fn list(&mut self, consequence: Consequence) {
         self.consequences.push_back(consequence);
     }
 
-    /// At the end of a record: does what follows from it, and from what follows, and tells those who watch.
+    /// Ends a record: does consequences within its budget, delivers to consumers with credit, and tells
+    /// events of deliveries.
     #[inline(never)]
     pub(super) fn follow_up(&mut self, out: &mut Outcome) {
         let new = self.consequences.len().saturating_sub(self.backlog);
@@ -41,7 +42,8 @@ impl Engine {
         }
     }
 
-    /// Does consequences, and what follows from them, until none or nothing of the budget is left.
+    /// Does consequences in order, with those that they list, until none is left or `budget` is used up.
+    /// `budget` counts messages that are changed.
     #[inline]
     pub(super) fn settle_consequences(&mut self, budget: &mut usize, out: &mut Outcome) {
         if !self.consequences.is_empty() {
@@ -65,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// Does one; false when the budget was used up before, and it has to have another turn.
+    /// Does one consequence; false if `budget` was used up before it was done, and it has to be listed again.
     fn settle_consequence(&mut self, next: Consequence, budget: &mut usize, out: &mut Outcome) -> bool {
         match next {
             Consequence::End(id) => self.end_if_over(id, out),
@@ -93,14 +95,14 @@ impl Engine {
         true
     }
 
-    /// A message that waits, and may be delivered from `time_us` on, ends if it is over by then, as a consequence.
+    /// Lists the end of a message that waits and may be delivered from `time_us` on, if it is over by then.
     pub(super) fn check_end(&mut self, slot: u32, time_us: u64) {
         if self.is_over(slot, time_us) {
             self.list_end(slot);
         }
     }
 
-    /// A message that is over ends, as a consequence.
+    /// Lists the end of a message that is over.
     #[cold]
     pub(super) fn list_end(&mut self, slot: u32) {
         let id = self.id_of_slot(slot);
@@ -121,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Compares the marks of what is listed with the list.
+    /// Checks that what is marked as listed is listed, and that what is not marked is not.
     pub(super) fn recount_consequences(&self) -> Result<(), String> {
         let listed = |consequence| self.consequences.contains(&consequence);
         let marked =

@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    /// Whether a message that is sent now with this end is over at once.
+    /// Whether a message that is sent now with this end is over on arrival.
     pub(super) fn has_ended(&self, expires: Expires) -> bool {
         let end_us = self.end_us(expires);
         end_us > 0 && end_us <= self.now_us
@@ -52,13 +52,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a message would end before it may be delivered.
+    /// Whether `deliver` puts a message off until its end or beyond. `end_us`: microseconds since the Unix
+    /// epoch; 0: no end.
     pub(super) fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
         let due_us = self.due_us(deliver);
         end_us > 0 && due_us > self.now_us && end_us <= due_us
     }
 
-    /// Refuses a time for a message that waits which comes after its end.
+    /// Refuses a new time of delivery for a waiting message that is at its end or beyond.
     pub(super) fn admit_new_time(&self, slot: u32, deliver: Deliver) -> Result<(), Error> {
         let end_us = self.expires_us(slot);
         if !self.comes_too_late(deliver, end_us) {
@@ -95,7 +96,7 @@ impl Engine {
         if expiry == NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
     }
 
-    /// A message that waits ends.
+    /// Ends a waiting message as its queue says: as a dead letter, or dropped.
     pub(super) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let expiry = self.expiry.slots.get(self.expiry(slot));
@@ -130,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// The same for one that may stand in a line of ready ones.
+    /// Like [`Engine::end_waiting`], for a message that may be ready: tells of those behind it.
     pub(super) fn end_waiting_in_line(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue, ready) = (message.queue, message.state == Some(State::Ready));

@@ -4,8 +4,8 @@
 //! limit. A parent's first end counts: a dead letter that is redriven and then done changes nothing for those that were
 //! told of its death, while whoever is sent after the redrive waits for its second end.
 //!
-//! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its own children in turn,
-//! in the same way.
+//! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
+//! own children in turn, in the same way.
 
 use super::Engine;
 use crate::error::Error;
@@ -69,7 +69,7 @@ impl Engine {
         self.list_judgement(slot);
     }
 
-    /// A message that has just got its parents goes on as their ends say.
+    /// Lists the judgement of a message that has just got its parents.
     pub(super) fn list_judgement(&mut self, slot: u32) {
         let id = self.id_of_slot(slot);
         self.list(Consequence::Judge(id));
@@ -102,7 +102,7 @@ impl Engine {
         self.end_in_flows(flow, End::Failed);
     }
 
-    /// A message has ended: its children are told, unless they were.
+    /// Notes how a message has ended, and lists telling its children, unless an end was noted before.
     pub(super) fn end_in_flows(&mut self, flow: u32, end: End) {
         let slot = self.flows.slots.get(flow).parent;
         if slot == NIL || self.flows.parents.get(slot).end.is_some() {

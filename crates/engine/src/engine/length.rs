@@ -1,10 +1,11 @@
 //! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
 //!
-//! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead letters, as many as it
-//! takes, as a consequence of the send and in slices. A leased message counts, and never makes room: what does not fit beside the leased ones
-//! is refused in any case. What comes otherwise, moved, redriven or as a dead letter of another queue, needs room
-//! and makes none: it would often be the oldest itself. So does a step of a chain: what follows the failure of the oldest must
-//! not be the end of the next one.
+//! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead
+//! letters, as many as it takes, as a consequence of the send and in slices. A leased message counts, and
+//! never makes room: what does not fit beside the leased ones is refused in any case. What comes otherwise,
+//! moved, redriven or as a dead letter of another queue, needs room and makes none: it would often be the
+//! oldest itself. So does a step of a chain: what follows the failure of the oldest must not be the end of
+//! the next one.
 
 use std::ops::Range;
 
@@ -134,7 +135,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses a payload for a message that is there which is larger than all that its queue may hold.
+    /// Refuses a payload of `bytes` that replaces another one and is by itself larger than all that the queue
+    /// may hold.
     pub(super) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         admit_length(&queue.name, &queue.settings, (0, 0), "wait or are leased", (0, bytes))
@@ -155,7 +157,7 @@ impl Engine {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
 
-    /// Messages were sent to a bounded queue: their ages begin, and the oldest of all make room, as a consequence.
+    /// Begins the ages of messages that were sent to a bounded queue, and lists making room for them.
     #[cold]
     pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
         let sent = sequences.end - sequences.start;
@@ -163,20 +165,21 @@ impl Engine {
         self.list_trim(queue_slot, sent as u32);
     }
 
-    /// A queue that was sent so many messages makes room for them, if it is too long.
+    /// Lists making room for `sent` messages, if the queue is too long.
     pub(super) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
         if !self.makes_room(queue_slot) {
             return;
         }
-        let trim = &mut self.queues.get_mut(queue_slot).trim;
-        if trim.owed == 0 {
-            self.consequences.push_back(Consequence::Trim(queue_slot));
+        let owed = &mut self.queues.get_mut(queue_slot).trim.owed;
+        let is_new = *owed == 0;
+        *owed += sent.max(1);
+        if is_new {
+            self.list(Consequence::Trim(queue_slot));
         }
-        trim.owed += sent.max(1);
     }
 
-    /// Looks at as many messages for each that was sent as it takes to let one go, and a slice beside: however many are sent at
-    /// once, they never gain on those that go.
+    /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent
+    /// and a slice beside, so that sends never outrun it; what is left is listed as work.
     pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         let sent = std::mem::take(&mut self.queues.get_mut(queue_slot).trim.owed) as usize;
         // The queue may be gone since, or be another one.

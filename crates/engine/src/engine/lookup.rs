@@ -106,7 +106,7 @@ impl Engine {
         (!self.is_stale(slot)).then_some(slot)
     }
 
-    /// Slot of a message that a consequence names: as long as it is not swept, also in a deleted namespace.
+    /// Slot of a message that a consequence names, also in a deleted namespace; `None`: it is gone or stale.
     pub(super) fn find_listed(&self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.namespace_numbers.get(u64::from(id.namespace.0))?;
         let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;

@@ -1,13 +1,14 @@
 //! The engine: its state, and the door through which records come in.
 //!
-//! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues` and `namespaces` for what holds
-//! them, `consumers` for who gets them, `transitions` for how a message goes from one state into another, `ordering` for what may hold it up, `fair` for whose
-//! turn it is, `queue_limits` for how much at a time, `unique` and `unique_plan` for keys that one message has, `expiry` for those that wait too
-//! long, `length` for queues that hold too much, `flows`, `groups` and `chains` for what waits for what, or follows, `schedules` for what is
-//! sent at instants, `consequences` and `pending_sends` for what follows from all that, `timers` and `sweep` for what goes on by
-//! itself, `lookup` from names to slots, `read`, `flow_view` and `damage` for
-//! those who look, `events` for those who watch, `snapshot` and `restore`, and `recount`
-//! for tests.
+//! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues`
+//! and `namespaces` for what holds them, `consumers` for who gets them, `transitions` for how a message goes
+//! from one state into another, `ordering` for what may hold it up, `fair` for whose turn it is,
+//! `queue_limits` for how much at a time, `unique` and `unique_plan` for keys that one message has, `expiry`
+//! for those that wait too long, `length` for queues that hold too much, `flows`, `groups` and `chains` for
+//! what waits for what, or follows, `schedules` for what is sent at instants, `consequences` and
+//! `pending_sends` for what follows from all that, `timers` and `sweep` for what goes on by itself, `lookup`
+//! from names to slots, `read`, `flow_view` and `damage` for those who look, `events` for those who watch,
+//! `snapshot` and `restore`, and `recount` for tests.
 //!
 //! Decided here:
 //!
@@ -119,11 +120,11 @@ pub struct Engine {
     wheel: Wheel,
     tokens: Tokens,
     idempotency: Idempotency,
-    /// What follows from the records so far and is still to be done.
+    /// Consequences of the records so far that are still to be done, in order.
     consequences: Consequences,
-    /// How many of these earlier records left to the one being applied.
+    /// How many consequences were left when the record being applied began.
     backlog: usize,
-    /// What of the budget for consequences the record being applied has used.
+    /// Budget for consequences that the record being applied has used, in messages that are changed.
     spent: usize,
     pending_sends: PendingSends,
     /// Work that is done in slices.
@@ -280,8 +281,8 @@ impl Engine {
         Ok(())
     }
 
-    /// When a `Tick` is due, in microseconds; a time that is past while consequences or work in slices are left. `None`: nothing
-    /// waits.
+    /// When a `Tick` is due, in microseconds; a time that is past while consequences or work in slices are
+    /// left. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
         if !self.work.is_empty() || !self.consequences.is_empty() {
             return Some(self.now_us);

@@ -2,9 +2,9 @@
 //!
 //! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
 //!
-//! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it up when it
-//! leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes meanwhile waits behind it. A
-//! purge voids all that wait for a key at once, by their generation.
+//! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it
+//! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
+//! meanwhile waits behind it. A purge voids all that wait for a key at once, by their generation.
 
 use super::Engine;
 use crate::outcome::Outcome;
@@ -39,7 +39,7 @@ impl Engine {
         (known.active == NIL || self.is_stale(known.active)) && known.is_free()
     }
 
-    /// Those that wait for a key are those that came since the last purge.
+    /// Takes those that waited for a key before the latest purge of its queue off its list.
     fn refresh_ordering(&mut self, key: u32) {
         let known = self.ordering.slots.get(key);
         let generation = self.queues.get(known.queue).waiting_generation;
@@ -48,8 +48,8 @@ impl Engine {
         }
     }
 
-    /// A message that is about to be held, or moved while it is, blocks its ordering key if that is free. One that waits for
-    /// its parents does not: they may need it.
+    /// Makes a message that is held, or about to be, the active one of its ordering key, if that is free. One
+    /// that waits for its parents does not take the key: they may need it.
     pub(super) fn claim_ordering(&mut self, slot: u32) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let (key, flow) = (options.ordering, options.flow);
@@ -65,7 +65,8 @@ impl Engine {
         queue.settings.ordering_retry == OrderingRetry::StepAside
     }
 
-    /// A message is gone or dead, or steps aside: if it was the active one of its key, the next goes on.
+    /// Frees the ordering key of a message that is gone or dead, or steps aside, if it was the active one;
+    /// lists the activation of the next one.
     pub(super) fn free_ordering(&mut self, slot: u32, key: u32) {
         if self.ordering.slots.get(key).active != slot {
             return;
@@ -80,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Lets the next message of a key that is listed go on; false when the budget was used up before.
+    /// Does [`Consequence::Activate`]; false if `budget` was used up before.
     pub(super) fn activate_listed(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         let done = self.activate_next(key, budget, out);
         if done {
@@ -89,7 +90,8 @@ impl Engine {
         done
     }
 
-    /// Passes those that are over, which end, and those that step aside.
+    /// Lets the next message of a key go on, behind those that end and those that step aside. False if
+    /// `budget` was used up before.
     fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             self.refresh_ordering(key);

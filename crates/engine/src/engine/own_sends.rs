@@ -64,23 +64,23 @@ impl<'a> OwnSend<'a> {
     }
 }
 
-/// Where a message that the engine sends belongs, when nothing refuses it.
+/// One message of the engine's own that was admitted: where it belongs, and its id.
 #[derive(Clone, Copy)]
 pub(super) struct Admitted {
     namespace_slot: u32,
-    /// `None`: the queue is to be made.
+    /// Slot of the queue; `None`: it is to be made.
     found: Option<u32>,
     room: Room,
     bounded: bool,
     sequence: u64,
 }
 
-/// How a message comes by its room in a queue of bounded length.
+/// What happens when the queue of a message is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
-    /// As a caller's does, by what its queue says.
+    /// What the queue's `overflow` says, as for a caller's send.
     ByQueue,
-    /// It needs room, and makes none.
+    /// It is refused: it makes no room.
     Needed,
 }
 
@@ -114,7 +114,10 @@ impl Engine {
         self.admit_expiry(send.item.deliver, options.expires)
     }
 
-    /// Gives one message its id, if nothing refuses it; of the shard's messages it needs so many places.
+    /// Admits one message, and reserves its id. `places`: how many more messages the shard will hold, 0 or 1.
+    ///
+    /// # Errors
+    /// The limit, quota or queue that refuses it. Nothing is changed.
     pub(super) fn admit_own(
         &mut self,
         namespace_slot: u32,
@@ -143,7 +146,7 @@ impl Engine {
         Ok(Admitted { namespace_slot, found, room, bounded, sequence })
     }
 
-    /// Sends a message that nothing refuses.
+    /// Sends a message that [`Engine::admit_own`] has admitted.
     pub(super) fn place_own(
         &mut self,
         admitted: Admitted,

@@ -1,4 +1,5 @@
-//! What is sent after the end of a message that nothing holds back: the reply to an ack, and the step for a failure.
+//! Sends that follow the end of a message and cannot prevent it: the reply to an ack, and the step for a
+//! failure.
 //!
 //! The message has ended and left its place before, so that what follows it may have that place.
 
@@ -10,25 +11,26 @@ use crate::state::chains::Chain;
 use crate::state::consequences::Consequence;
 use crate::state::message::Reason;
 use crate::state::origin::Origin;
-use crate::state::pending_sends::{PendingSend, What};
+use crate::state::pending_sends::{PendingKind, PendingSend};
 use crate::store::NIL;
 
 impl Engine {
-    /// Lists what is to be sent.
+    /// Lists a pending send; returns its slot.
     pub(super) fn list_send(&mut self, pending: PendingSend) -> u32 {
         let slot = self.pending_sends.insert(pending);
         self.list(Consequence::Send(slot));
         slot
     }
 
-    /// Lists what stands for the failure of a dead letter.
+    /// Lists the step for the failure of a dead letter, whose flow keeps the slot.
     pub(super) fn list_failure(&mut self, message: u32, failure: PendingSend) {
         let pending = self.list_send(failure);
         let flow = self.enter_flow(message);
         self.flows.slots.get_mut(flow).pending = pending;
     }
 
-    /// Takes what stands for a message's failure out of its chain, if anything does. List it when the message has left its place.
+    /// Takes the step for a message's failure out of its chain; `None`: it has none. List it when the message
+    /// has left its place.
     #[inline]
     pub(super) fn take_failure(&mut self, slot: u32, reason: Reason) -> Option<PendingSend> {
         let flow = self.flow_of(slot)?;
@@ -46,11 +48,11 @@ impl Engine {
         let blob = if own_payload { BlobRef::EMPTY } else { content };
         self.share_blob(blob);
         let correlation_id = self.correlation_id_of(slot);
-        let what = What::Failure(chain, origin);
-        Some(PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, what))
+        let kind = PendingKind::Failure(chain, origin);
+        Some(PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, kind))
     }
 
-    /// Sends what is listed.
+    /// Does [`Consequence::Send`].
     pub(super) fn send_pending(&mut self, slot: u32, out: &mut Outcome) {
         let pending = self.pending_sends.remove(slot);
         if let Some(message) = self.find_listed(pending.follows)
@@ -62,8 +64,8 @@ impl Engine {
         self.send_now(&pending, out);
     }
 
-    /// A dead letter is about to be redriven: what stands for its failure is sent before, if it is still pending, so that the
-    /// message either is over with its chain, or carries it again.
+    /// Sends the step for a dead letter's failure, if it is still pending. Call it before a redrive: then the
+    /// chain is over, or, if the step was refused, the message carries it again.
     pub(super) fn settle_failure(&mut self, slot: u32, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, NIL);
@@ -73,22 +75,23 @@ impl Engine {
         }
     }
 
-    /// One that is refused is counted, and a dead letter that is still there carries its steps again.
+    /// Sends a message. One that is refused counts as a lost reply, and a dead letter that is still there
+    /// gets its steps back.
     fn send_now(&mut self, pending: &PendingSend, out: &mut Outcome) {
-        let sent = match &pending.what {
-            What::Sent => true,
-            What::Reply(to) => {
+        let sent = match &pending.kind {
+            PendingKind::Sent => true,
+            PendingKind::Reply(to) => {
                 let send = OwnSend::plain(to, pending.blob, &pending.correlation_id);
                 self.send_of_engine(pending.follows.namespace, &send, None, out).is_ok()
             }
-            What::Failure(chain, origin) => self.send_failure(pending, chain, origin.clone(), out),
+            PendingKind::Failure(chain, origin) => self.send_failure(pending, chain, origin.clone(), out),
         };
         if sent {
             return;
         }
         self.count_lost(pending.from);
         self.release_blob(pending.blob, out);
-        if let What::Failure(chain, _) = &pending.what
+        if let PendingKind::Failure(chain, _) = &pending.kind
             && !self.give_back_steps(pending, chain)
         {
             chain.blobs().for_each(|blob| self.release_blob(blob, out));
@@ -121,7 +124,8 @@ impl Engine {
         }
     }
 
-    /// A message whose failure could not be sent carries its steps again, if it is still in the queue that it failed in.
+    /// Gives a message back the steps of which that for its failure was refused. False if it is gone, in
+    /// another queue than it failed in, or carries other steps.
     fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain) -> bool {
         let Some(slot) = self.find_listed(pending.follows) else { return false };
         let queue = self.queues.get(self.messages.get(slot).queue).number;

@@ -71,7 +71,8 @@ impl Engine {
         Ok(self.make_queue(namespace_slot, name))
     }
 
-    /// A new queue that nothing refuses, with the settings that its namespace has for such names.
+    /// Makes a queue that was admitted, with the settings that its namespace has for such names; returns its
+    /// slot.
     pub(super) fn make_queue(&mut self, namespace_slot: u32, name: &str) -> u32 {
         let number = self.next_queue;
         self.next_queue += 1;

@@ -86,10 +86,7 @@ impl Engine {
             ends: SLICE_ITEMS,
             bounces: SLICE_ITEMS,
         };
-        let mut taken = self.take_from_queues(namespace_slot, receive, &mut budget, out);
-        if taken.is_ok() && !self.consequences.is_empty() {
-            taken = self.take_what_follows(namespace_slot, receive, &mut budget, out);
-        }
+        let taken = self.take_from_queues(namespace_slot, receive, &mut budget, out);
         if !receive.consumer.is_empty()
             && let Ok(name) = std::str::from_utf8(receive.consumer)
         {
@@ -98,6 +95,8 @@ impl Engine {
         taken
     }
 
+    /// Leases what is ready, and what becomes ready as a consequence, until the receive has what it asks for,
+    /// nothing is left, or a slice of consequences is done.
     #[inline(always)]
     fn take_from_queues(
         &mut self,
@@ -106,28 +105,18 @@ impl Engine {
         budget: &mut Budget,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        if receive.by_weight {
-            self.receive_by_weight(namespace_slot, receive, budget, out)
-        } else {
-            self.receive_in_order(namespace_slot, receive, budget, out)
-        }
-    }
-
-    /// What was taken, ended or put back may let others go on: those are taken too, as far as they are asked for.
-    #[cold]
-    fn take_what_follows(
-        &mut self,
-        namespace_slot: u32,
-        receive: &ReceiveRecord<'_>,
-        budget: &mut Budget,
-        out: &mut Outcome,
-    ) -> Result<(), Error> {
         let mut left = SLICE_ITEMS;
-        while budget.messages > 0 && !self.consequences.is_empty() && left > 0 {
+        loop {
+            if receive.by_weight {
+                self.receive_by_weight(namespace_slot, receive, budget, out)?;
+            } else {
+                self.receive_in_order(namespace_slot, receive, budget, out)?;
+            }
+            if self.consequences.is_empty() || budget.messages == 0 || left == 0 {
+                return Ok(());
+            }
             self.settle_consequences(&mut left, out);
-            self.take_from_queues(namespace_slot, receive, budget, out)?;
         }
-        Ok(())
     }
 
     #[inline(always)]

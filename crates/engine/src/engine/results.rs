@@ -14,7 +14,7 @@ use crate::outcome::{Ended, Outcome};
 use crate::query::State;
 use crate::state::flows::End;
 use crate::state::message::Reason;
-use crate::state::pending_sends::{PendingSend, What};
+use crate::state::pending_sends::{PendingKind, PendingSend};
 use crate::store::NIL;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
@@ -94,7 +94,7 @@ impl Engine {
         let from = self.queues.get(self.messages.get(slot).queue).number;
         let correlation_id = self.correlation_id_of(slot);
         let blob = result.unwrap_or(BlobRef::EMPTY);
-        PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, What::Reply(to))
+        PendingSend::new(self.id_of_slot(slot), from, &correlation_id, blob, PendingKind::Reply(to))
     }
 
     /// Leased to done, for `ttl_ms` and then as the queue says.

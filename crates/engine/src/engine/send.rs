@@ -82,7 +82,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The first of `count` new ids, all of which belong to a send from here on, and its queue, which is made if it is missing.
+    /// Reserves `count` ids for a send, and makes its queue unless it is `found`; returns the first sequence
+    /// number and the queue's slot.
     #[inline(always)]
     pub(super) fn reserve(
         &mut self,
@@ -110,13 +111,13 @@ impl Engine {
         Ok((first, self.make_queue(namespace_slot, &name)))
     }
 
-    /// Refuses a queue that cannot be made by being used.
+    /// Refuses a queue that must not be made by its first use.
     pub(super) fn admit_new_queue(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         self.admit_use_of_new(namespace_slot, name)?;
         self.admit_queues(namespace_slot, 1)
     }
 
-    /// The same but for how many queues there may be.
+    /// Like [`Engine::admit_new_queue`], whatever the number of queues.
     pub(super) fn admit_use_of_new(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         if !self.limits.auto_create {
             return Err(queue_not_found(name));
@@ -315,13 +316,13 @@ impl Engine {
         Ok(())
     }
 
-    /// The sequence number that is given next.
+    /// The sequence number that [`Engine::reserve_sequences`] gives next.
     pub(super) fn next_sequence(&self, namespace_slot: u32) -> u64 {
         let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
         self.namespaces.get(namespace_slot).last_sequence.max(epoch_begin) + 1
     }
 
-    /// The first of `count` new sequence numbers, which are given to nobody else from here on.
+    /// Reserves `count` sequence numbers; returns the first.
     #[inline(always)]
     pub(super) fn reserve_sequences(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);

@@ -1,14 +1,12 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
 use super::Engine;
+use super::consequences::TURN;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::state::message::SIBLINGS;
 use crate::store::NIL;
-
-/// Messages or queues that one kind of work handles before the next has its turn.
-const TURN: usize = 64;
 
 /// Something that still has work to be done, by slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

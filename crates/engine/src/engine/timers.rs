@@ -9,7 +9,7 @@ use crate::query::{AttemptEnd, State};
 use crate::state::message::Reason;
 use crate::state::wheel::FIRE_COST;
 
-/// What of a tick's slice is kept for limits, redrives and work, however many timers are due.
+/// Part of a tick's slice that limits, redrives and work have, however many timers are due.
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;
 
 impl Engine {
@@ -32,7 +32,8 @@ impl Engine {
         self.do_work(budget, out);
     }
 
-    /// Does what follows, within what is left of the tick's budget for timers.
+    /// Does consequences within `budget`, the rest of the tick's budget for timers: [`FIRE_COST`] for each
+    /// message that is changed.
     #[inline]
     pub(super) fn settle_within(&mut self, budget: &mut usize, out: &mut Outcome) {
         if !self.consequences.is_empty() {

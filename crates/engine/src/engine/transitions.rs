@@ -26,9 +26,9 @@ impl Engine {
         self.admit(slot, time_us, out);
     }
 
-    /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time (`time_us`, 0: at once).
-    /// Whatever holds it up calls this again for it, after [`Engine::leave`], when it lets it go. One that is over by then ends
-    /// as a consequence.
+    /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time
+    /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`Engine::leave`], when
+    /// it lets it go. One that is over by then ends as a consequence.
     #[inline]
     pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         if self.messages.get(slot).extras == NIL {
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Out of the queue for good, without being done; what stands for its failure in its chain is sent.
+    /// Like [`Engine::remove`], for a message that has failed: lists the step for its failure.
     pub(super) fn remove_failed(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         let failure = self.take_failure(slot, reason);
         self.remove(slot, End::Failed, out);

@@ -1,8 +1,9 @@
 //! Unique messages: of those of a queue that were sent with the same key, one is there at a time.
 //!
-//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes nothing. A key is free when its message is done, dead, purged or deleted,
-//! or, if the sender chose so, at the end of its window alone; at the end of the window in any case. A purge frees at once,
-//! although the messages are swept later.
+//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes
+//! nothing. A key is free when its message is done, dead, purged or deleted, or, if the sender chose so, at
+//! the end of its window alone; at the end of the window in any case. A purge frees at once, although the
+//! messages are swept later.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ use crate::store::NIL;
 #[derive(Clone, Copy)]
 pub(super) struct Holder {
     pub(super) sequence: u64,
-    /// `NIL`: it is gone, and the window goes on, or it comes with the same batch.
+    /// Slot of the message; `NIL`: it is gone while the window goes on, or comes with the same batch.
     pub(super) slot: u32,
     /// How it ended, if it is gone.
     pub(super) end: Option<End>,
@@ -108,8 +109,9 @@ impl Engine {
         Some(Holder { sequence: known.first, slot, end: None, until: known.until, ends_us })
     }
 
-    /// A new message takes the key that it was sent with, which is free. One that has ended takes none, and names it only for the
-    /// case that it is redriven.
+    /// Enters the unique key of a new message, which takes it; returns the key's slot, and the end of its
+    /// window in microseconds since the Unix epoch. A message that is over on arrival takes the key only when
+    /// it is redriven.
     pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
         let Some(unique) = &options.unique else { return (NIL, 0) };
         let message = self.messages.get(slot);

@@ -1,9 +1,9 @@
-//! What becomes of the items of a batch with unique keys, before anything is changed: a message of its own, or the duplicate of
-//! which one.
+//! The plan of a send with unique keys: which items are new messages, and which are duplicates of which. It
+//! is made before anything is changed.
 //!
-//! The items count for each other in their order, as if each were sent by itself. What follows from an item comes after all of
-//! them; so a message that will end for the sake of its own batch is told here: it is over on arrival, its parents have failed,
-//! or a duplicate puts it off beyond its end.
+//! The items count for each other in their order, as if each were sent by itself. But consequences are done
+//! after all items. So the plan finds out which messages will end because of their own batch: they are over
+//! on arrival, their parents have failed, or a duplicate puts them off until their end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,31 +18,32 @@ use crate::record::{SendRecord, read_options};
 use crate::state::flows::End;
 use crate::store::NIL;
 
-/// What a send will need.
+/// What a planned send needs.
 #[derive(Default)]
 pub(super) struct Needs {
     pub(super) messages: u64,
-    /// Of new messages, and of payloads that replace smaller ones.
+    /// Bytes of new messages, and bytes by which payloads are larger than those that they replace.
     pub(super) bytes: u64,
-    /// Of new messages alone.
+    /// Bytes of new messages alone.
     pub(super) sent_bytes: u64,
-    /// The largest payload that replaces another one.
+    /// Bytes of the largest payload that replaces another one; 0: none does.
     replacement: u64,
-    /// How the messages ended that are gone and named once more.
+    /// How messages ended that are gone and have duplicates in the send, by sequence number.
     pub(super) gone: BTreeMap<u64, End>,
 }
 
-/// What the items so far mean for the next one.
+/// The plan of the items so far.
 struct Plan<'a> {
     needs: Needs,
-    /// Who has a key since this batch; `None`: it was freed.
+    /// Holders of unique keys after the items so far, where these matter; `None`: the key is free.
     keys: BTreeMap<&'a [u8], Option<Holder>>,
-    /// New messages that fail at once.
+    /// Sequence numbers of new messages that are over on arrival or cancelled.
     failed: BTreeSet<u64>,
 }
 
 impl Engine {
-    /// Writes ids and duplicates into `out`, and changes nothing else.
+    /// Plans a send to a queue (`found`, if it is there) whose new messages have the sequence numbers from
+    /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
     pub(super) fn plan_unique(
         &self,
         found: Option<u32>,

@@ -1,4 +1,5 @@
-//! What another version of this program has written is told before any of it is applied.
+//! Checks whether this program can apply a record, before any is applied: another version may have written
+//! it.
 
 use std::cmp::Ordering;
 
@@ -9,7 +10,7 @@ use crate::error::Error;
 /// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.
 ///
 /// # Errors
-/// What is not known, in words: another version has written the record.
+/// A sentence that names the kind, layout or behaviour version which is not known.
 pub fn check_known(body: &[u8]) -> Result<(), String> {
     match kind_of(body).map_err(in_words)? {
         Kind::Rare => match decode::rare(body).map_err(in_words)? {

@@ -48,7 +48,7 @@ const fn layout(kind: u8) -> u8 {
     }
 }
 
-/// What a body of this kind begins with.
+/// The first two bytes of a body of this kind: the kind, and the version of its layout.
 #[inline(always)]
 const fn first_bytes(kind: u8) -> [u8; 2] {
     [kind, layout(kind)]

@@ -89,7 +89,7 @@ impl Chain {
         Chain { steps, on_failure, headers: Box::default(), ..*self }
     }
 
-    /// Puts back what was taken out; false if there are other steps by now.
+    /// Puts back steps that were taken out; false, and nothing is changed, if there are others by now.
     pub(crate) fn give_back_steps(&mut self, taken: &Chain) -> bool {
         if !self.steps.is_empty() || !self.on_failure.is_empty() {
             return false;

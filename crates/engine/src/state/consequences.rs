@@ -1,14 +1,16 @@
 //! Consequences: what follows from a transition and is still to be done, in order.
 //!
-//! A consequence names what it concerns, and looks again at whether it still holds when its turn comes. What lies in a slot that
-//! may be given to something else is listed at most once, by a flag of its own that keeps the slot.
+//! A consequence names what it concerns, and looks again at whether it still holds when its turn comes. What
+//! lies in a slot that may be given to something else is listed at most once, by a flag of its own that keeps
+//! the slot. A queue's slot is not kept: `Trim` of another queue in it finds nothing to do, or what that
+//! queue has listed.
 
 use std::collections::VecDeque;
 
 use crate::id::{MessageId, NamespaceId};
 use crate::wire::{Put, Reader};
 
-/// One step that follows from a transition.
+/// One thing that follows from a transition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Consequence {
     /// A message that waits past its end ends.
@@ -29,10 +31,10 @@ pub(crate) enum Consequence {
     Trim(u32),
 }
 
-/// All that is still to be done.
+/// Consequences that are still to be done, in order.
 pub(crate) type Consequences = VecDeque<Consequence>;
 
-/// Appends them, first things first.
+/// Appends consequences to a snapshot, in order.
 pub(crate) fn write_consequences(consequences: &Consequences, out: &mut Vec<u8>) {
     out.u32(consequences.len() as u32);
     for consequence in consequences {

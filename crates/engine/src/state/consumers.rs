@@ -70,8 +70,8 @@ pub(crate) struct Consumer {
     pub(crate) holds: List<PLACE>,
     /// Messages that wait for its credit, since it has their keys.
     pub(crate) parked: List<PLACE>,
-    /// The next of these that is looked at, from the last to the first, for being parked in a queue that is not sticky any more;
-    /// `NIL`: none is.
+    /// The next of these to be looked at since a queue is no longer sticky, from the last to the first;
+    /// `NIL`: none.
     pub(crate) unpark_cursor: u32,
     next_vacant: Option<u32>,
 }

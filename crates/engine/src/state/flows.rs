@@ -27,7 +27,7 @@ impl End {
         }
     }
 
-    /// The end with this byte.
+    /// The end that [`End::byte`] gives this byte for; the outer `None`: there is none.
     pub(crate) fn of_byte(byte: u8) -> Option<Option<End>> {
         [None, Some(End::Done), Some(End::Failed)].get(usize::from(byte)).copied()
     }
@@ -52,7 +52,7 @@ pub(crate) struct Flow {
     pub(crate) group: bool,
     /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
     pub(crate) chain: u32,
-    /// The pending send of what stands for its failure, while it is a dead letter; `NIL`: none.
+    /// Slot of the pending send of the step for its failure; `NIL`: none.
     pub(crate) pending: u32,
     next_vacant: Option<u32>,
 }
@@ -262,7 +262,7 @@ pub(crate) struct Flows {
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
     pub(crate) chains: AllChains,
-    /// How the messages ended that are gone and that the send being applied names once more by their unique keys.
+    /// How messages ended that are gone and have duplicates in the send being applied, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,
@@ -292,7 +292,7 @@ impl Flows {
         parent
     }
 
-    /// A parent that is gone already, and how it ended.
+    /// Enters a parent that is gone already; returns its slot.
     pub(crate) fn enter_gone(&mut self, sequence: u64) -> u32 {
         // What was looked for before and is not here went without being done.
         let end = Some(self.gone.get(&sequence).copied().unwrap_or(End::Failed));

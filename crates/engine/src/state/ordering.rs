@@ -21,7 +21,8 @@ pub(crate) struct OrderingKey {
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
     pub(crate) active: u32,
-    /// The queue's waiting generation of those that wait now. Those of earlier ones were purged, and are yet to be swept.
+    /// Waiting generation of the queue to which `waiting` belongs. Messages of earlier ones were purged, and
+    /// are yet to be swept.
     generation: u32,
     /// Those of this generation that wait for it, in the order of sending, but for those in `returned`.
     waiting: List<PLACE>,
@@ -105,12 +106,13 @@ impl OrderingKey {
         self.messages
     }
 
-    /// Whether this is the generation of those that wait.
+    /// Whether `waiting` belongs to this generation.
     pub(crate) fn is_of(&self, generation: u32) -> bool {
         self.generation == generation
     }
 
-    /// After a purge nobody waits: those that did are found by their queue alone.
+    /// Begins an empty list if this is another generation: messages of the one before were purged, and are
+    /// swept by way of their queue.
     pub(crate) fn refresh(&mut self, generation: u32) {
         if self.generation != generation {
             self.generation = generation;
@@ -123,7 +125,7 @@ impl OrderingKey {
         self.waiting.is_empty() && self.first_returned().is_none()
     }
 
-    /// One more of its generation waits, at its place in the order of sending.
+    /// Enters a message of its generation that waits, at its place in the order of sending.
     pub(crate) fn wait(&mut self, messages: &mut Messages, slot: u32) {
         let sequence = messages.get(slot).sequence;
         let last = self.waiting.tail;
@@ -134,7 +136,7 @@ impl OrderingKey {
         }
     }
 
-    /// One, of whichever generation, waits no more.
+    /// Takes out a message, of whichever generation, that waits no longer.
     pub(crate) fn stop_waiting(&mut self, messages: &mut Messages, slot: u32) {
         let message = messages.get(slot);
         let (generation, sequence) = (message.generation, message.sequence);
@@ -190,14 +192,15 @@ impl OrderingKeys {
         slot
     }
 
-    /// One message fewer has it; the last one takes the key with it, unless it is listed among the consequences.
+    /// One message fewer has it; the last one takes the key with it, unless it is listed among the
+    /// consequences.
     pub(crate) fn leave(&mut self, slot: u32) {
         let key = self.slots.get_mut(slot);
         key.messages -= 1;
         self.forget_unused(slot);
     }
 
-    /// It is listed among the consequences no more.
+    /// Marks a key as no longer listed among the consequences; without messages it goes.
     pub(crate) fn end_work(&mut self, slot: u32) {
         self.slots.get_mut(slot).working = false;
         self.forget_unused(slot);

@@ -6,9 +6,9 @@ use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 
-/// What is to be sent.
+/// What a pending send is.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum PendingKind {
     /// The result of a message, to a queue by name.
     Reply(Box<str>),
     /// The step for the failure of a message, among all that it carried.
@@ -27,7 +27,7 @@ pub(crate) struct PendingSend {
     pub(crate) correlation_id: Box<[u8]>,
     /// The payload, unless the step has one of its own; held by the pending send.
     pub(crate) blob: BlobRef,
-    pub(crate) what: What,
+    pub(crate) kind: PendingKind,
     next_vacant: Option<u32>,
 }
 
@@ -40,22 +40,22 @@ impl PendingSend {
         from: u32,
         correlation_id: &[u8],
         blob: BlobRef,
-        what: What,
+        kind: PendingKind,
     ) -> PendingSend {
-        PendingSend { follows, from, correlation_id: correlation_id.into(), blob, what, next_vacant: None }
+        PendingSend { follows, from, correlation_id: correlation_id.into(), blob, kind, next_vacant: None }
     }
 
-    /// One whose turn is still to come, and which has nothing to do then.
+    /// A pending send that was sent before its turn, and is still listed.
     pub(crate) fn sent() -> PendingSend {
         let nobody = MessageId { namespace: NamespaceId(0), sequence: 0 };
-        PendingSend::new(nobody, 0, &[], BlobRef::EMPTY, What::Sent)
+        PendingSend::new(nobody, 0, &[], BlobRef::EMPTY, PendingKind::Sent)
     }
 
-    /// What it holds.
+    /// Blobs that it holds.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
-        let of_chain = match &self.what {
-            What::Reply(_) | What::Sent => None,
-            What::Failure(chain, _) => Some(chain.blobs()),
+        let of_chain = match &self.kind {
+            PendingKind::Reply(_) | PendingKind::Sent => None,
+            PendingKind::Failure(chain, _) => Some(chain.blobs()),
         };
         std::iter::once(self.blob).chain(of_chain.into_iter().flatten())
     }
@@ -78,17 +78,17 @@ impl PlainSlot for PendingSend {
         out.u32(self.from);
         out.bytes16(&self.correlation_id);
         out.blob(self.blob);
-        match &self.what {
-            What::Reply(to) => {
+        match &self.kind {
+            PendingKind::Reply(to) => {
                 out.u8(0);
                 out.name(to);
             }
-            What::Failure(chain, origin) => {
+            PendingKind::Failure(chain, origin) => {
                 out.u8(1);
                 chain.write_used(out);
                 origin.write_used(out);
             }
-            What::Sent => out.u8(2),
+            PendingKind::Sent => out.u8(2),
         }
     }
 
@@ -97,12 +97,12 @@ impl PlainSlot for PendingSend {
         let from = reader.u32()?;
         let correlation_id = reader.bytes16()?;
         let blob = reader.blob()?;
-        let what = match reader.u8()? {
-            0 => What::Reply(reader.name()?.into()),
-            1 => What::Failure(Chain::read_used(reader)?, Origin::read_used(reader)?),
-            2 => What::Sent,
+        let kind = match reader.u8()? {
+            0 => PendingKind::Reply(reader.name()?.into()),
+            1 => PendingKind::Failure(Chain::read_used(reader)?, Origin::read_used(reader)?),
+            2 => PendingKind::Sent,
             _ => return None,
         };
-        Some(PendingSend::new(follows, from, correlation_id, blob, what))
+        Some(PendingSend::new(follows, from, correlation_id, blob, kind))
     }
 }

@@ -20,7 +20,8 @@ pub(crate) struct Trim {
     pub(crate) returned: BTreeSet<u64>,
     /// Whether making the queue as short as it may be goes on as sliced work.
     pub(crate) running: bool,
-    /// How many messages were sent since making room for them was listed among the consequences; 0: it is not listed.
+    /// How many messages were sent since making room for them was listed among the consequences; 0: it is not
+    /// listed.
     pub(crate) owed: u32,
 }
 

@@ -182,8 +182,8 @@ impl UniqueKeys {
         (key.until, key.ends_us) = (until, ends_us);
     }
 
-    /// The message that had a key has ended. If the key counts to the end of its window it lingers; of more than `most` that
-    /// do, one that would end next is free before its time.
+    /// The message that had a key has ended. If the key counts to the end of its window it lingers; of more
+    /// than `most` that do, one that would end next is free before its time.
     pub(crate) fn give_back(&mut self, slot: u32, end: End, now_us: u64, most: u32) {
         let key = self.slots.get_mut(slot);
         (key.holder, key.end) = (NIL, end);

@@ -65,7 +65,10 @@ impl Directory {
         (slot != NIL).then_some(slot)
     }
 
-    /// Enters a number that is not in the directory; panics if it is.
+    /// Enters a number.
+    ///
+    /// # Panics
+    /// The number is in the directory.
     #[inline]
     pub(crate) fn insert(&mut self, number: u64, slot: u32) {
         let key = number / PAGE;
@@ -172,7 +175,7 @@ impl Directory {
     }
 }
 
-/// Two things with one number are worse than a stop.
+/// Ends the process: two messages with one number would be worse.
 #[cold]
 #[inline(never)]
 fn given_twice(number: u64) -> ! {

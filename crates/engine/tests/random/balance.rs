@@ -7,7 +7,8 @@ use sluice_engine::Engine;
 use sluice_engine::id::QueueId;
 use sluice_engine::query::{Counters, QueueView, State};
 
-/// What has come must be here or have gone. `refused`: acked, and dead letters nevertheless.
+/// Checks that what has come to a queue is there or has left it. `refused`: messages that were acked and are
+/// dead letters, since their next step was refused.
 fn check_balance(what: &str, counters: &Counters, refused: u64) {
     let here: u64 = counters.states.iter().sum();
     // One that is finished was acked, and is here still.

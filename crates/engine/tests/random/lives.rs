@@ -17,14 +17,15 @@ pub(super) struct Lives {
     here: BTreeMap<MessageId, bool>,
     /// Those that have had an end, some of which are here still, dead or finished.
     ended: BTreeSet<MessageId>,
-    /// Ever gone with many others.
+    /// Messages that were told to be gone with many others, and are still in `here`.
     swept: u64,
-    /// Acked, and dead letters nevertheless, since their next step was refused.
+    /// Messages that were acked and became dead letters, since their next step was refused, by number of the
+    /// queue.
     pub(super) refused: BTreeMap<u32, u64>,
 }
 
 impl Lives {
-    /// Takes in what one record has told.
+    /// Follows the events of one record.
     pub(super) fn follow(&mut self, events: &[Event]) {
         events.iter().for_each(|event| self.follow_one(event));
         let many = |event: &Event| match event.detail {
@@ -65,7 +66,8 @@ impl Lives {
         self.ended.contains(&id) || engine.message(id).is_err()
     }
 
-    /// Those that should be here are, but for those that are gone with many others, and as many as these are.
+    /// Checks that all messages that have not ended are in the engine, except for as many as were told to be
+    /// gone with many others.
     pub(super) fn check(&mut self, engine: &Engine) {
         let gone: Vec<(MessageId, bool)> = self
             .here

@@ -22,7 +22,7 @@ impl Run {
         }
     }
 
-    /// More messages than one slice takes, gone again in the middle of whatever they bring about.
+    /// Sends more messages than a slice, and purges or deletes them while their consequences are being done.
     fn storm(&mut self) {
         let namespace = self.numbers.pick(&self.namespaces.clone());
         let queue = self.queue();
@@ -88,7 +88,8 @@ impl Run {
         self.apply(&Command::NamespaceSet { namespace, quotas: Quotas { messages, ..view.quotas } });
     }
 
-    /// Held with a delay, dead, redriven, held again and approved: the delay is of no account any more.
+    /// Holds a message with a delay, lets it die, redrives, holds and approves it: then the delay no longer
+    /// counts.
     fn outlive_delay(&mut self) {
         if self.deliveries.in_order {
             return;

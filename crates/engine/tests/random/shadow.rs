@@ -10,13 +10,13 @@ const RECORDS: u32 = 60;
 #[derive(Default)]
 pub(super) struct Shadow {
     engine: Option<Engine>,
-    /// Records that it will still answer.
+    /// Records that are still to be compared.
     left: u32,
     out: Outcome,
 }
 
 impl Shadow {
-    /// Begins anew with what the engine is now, whatever it is in the middle of.
+    /// Restores a second engine from a snapshot of this one, unless one is being followed.
     pub(super) fn begin(&mut self, engine: &mut Engine) {
         if self.left > 0 {
             return;
@@ -32,7 +32,7 @@ impl Shadow {
         (self.engine, self.left) = (Some(restored), RECORDS);
     }
 
-    /// Applies the latest record.
+    /// Applies the latest record to the second engine, and compares the outcomes.
     pub(super) fn follow(&mut self, driver: &Driver) {
         let Some(engine) = self.engine.as_mut().filter(|_| self.left > 0) else { return };
         let record = driver.log.last().unwrap();

@@ -21,7 +21,8 @@ async fn hang_up_on(asking: &Asking, token: &str, method: &str, path: &str, afte
     bare.0.set_zero_linger().unwrap();
 }
 
-/// Returns when the server has nothing to do for anybody else, nor goes on with what somebody asked for who is gone.
+/// Returns when the server has nothing to do for anybody else, nor goes on with what somebody asked for who
+/// is gone.
 async fn until_all_is_done(asking: &Asking) {
     until(async || {
         let metrics = asking.call(&asking.admin, "GET", "/metrics", "").await;

@@ -9,12 +9,12 @@ use crate::support::Server;
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What comes of it, which has to come soon.
+/// The output of a future; panics if it does not come soon.
 pub(crate) async fn soon<T>(coming: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, coming).await.expect("it comes")
 }
 
-/// Returns when it is so.
+/// Waits until the condition holds; panics if it does not hold soon.
 pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     soon(async {
         while !is_so().await {

@@ -14,12 +14,12 @@ pub const LONG_MS: u64 = 60_000;
 /// A wait that has to end early.
 pub const LONG: Duration = Duration::from_millis(LONG_MS);
 
-/// What comes of it, which has to come soon.
+/// The output of a future; panics if it does not come soon.
 pub async fn soon<T>(coming: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, coming).await.expect("it comes")
 }
 
-/// Returns when it is so.
+/// Waits until the condition holds; panics if it does not hold soon.
 pub async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     soon(async {
         while !is_so().await {
@@ -42,7 +42,7 @@ pub async fn until_taken_in(node: &Node) {
     node.metrics().await;
 }
 
-/// Begins it: what it first asks of a shard comes before whatever is asked later.
+/// Polls a future once and spawns it: what it first asks of a shard comes before whatever is asked later.
 pub async fn begin<T: Send + 'static>(asking: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     let mut asking = Box::pin(asking);
     match poll_fn(|waker| Poll::Ready(asking.as_mut().poll(waker))).await {

@@ -111,7 +111,7 @@ impl File {
         }
     }
 
-    /// Whether a sync has failed, and what it was to write reads well still.
+    /// Whether a sync has failed, and what it did not write is still read from the cache.
     pub(super) fn may_lose(&self) -> bool {
         !self.lost.is_empty()
     }

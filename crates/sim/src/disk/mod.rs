@@ -84,7 +84,8 @@ impl SimDisk {
         self.store().is_halted()
     }
 
-    /// Whether a sync has failed, so that what was to be written reads well and may be lost without a loss of power.
+    /// Whether a sync has failed of some file, and what it did not write is still read from the cache: it may
+    /// be lost without a loss of power.
     pub fn may_lose(&self) -> bool {
         self.store().may_lose()
     }

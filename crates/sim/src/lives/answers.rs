@@ -1,4 +1,4 @@
-//! What clients were answered: ids of what they sent, and whether what they settled was theirs.
+//! Checks of what clients are answered: ids of what they send, and whether their receipts are good.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::life::{Carried, Life};
 use super::{Lives, Record, ensure};
 use crate::model::Checked;
 
-/// Messages that a record was answered to bring, and was not yet told of.
+/// Messages that the answer to a record names as sent, and that no event has told of yet.
 #[derive(Debug, Default)]
 pub(super) struct Sends(BTreeMap<MessageId, Life>);
 
@@ -64,7 +64,7 @@ impl Sends {
         self.0.remove(&id)
     }
 
-    /// All that was answered has come into being.
+    /// Checks that events have told of all messages that the answer names.
     pub(super) fn are_all_told(&self) -> Checked {
         let missing = self.0.keys().next();
         ensure!(missing.is_none(), "a send was answered with {missing:?}, which was not told of as sent");
@@ -83,12 +83,13 @@ fn carried(options: &SendOptions<'_>) -> Carried {
 }
 
 impl Record<'_> {
-    /// Whether it was answered that one new message was sent.
+    /// Whether the answer names new messages as sent.
     pub(super) fn sends_one(&self) -> bool {
         matches!(self.outcome.reply, Reply::Sent { duplicate: false, .. })
     }
 
-    /// What an item of a send is to be; `ids` are those of the send's items, if they do not follow each other.
+    /// The life that an item of a send begins with. `ids`: those of all items, or none if they follow each
+    /// other from `first` on.
     fn life_of(&self, first: MessageId, ids: &[MessageId], item: &SendItem<'_>) -> Life {
         let options = item.options.copied().unwrap_or_default();
         let place = |place: u32| ids.get(place as usize).copied().unwrap_or(nth(first, place.into()));
@@ -120,7 +121,7 @@ impl Record<'_> {
 }
 
 impl Lives {
-    /// What is answered well to a receipt is so to the one who holds the message.
+    /// Checks that each receipt which was good is that of the message's holder.
     pub(super) fn receipts_hold(&mut self, record: &Record<'_>) -> Checked {
         let results = &record.outcome.results;
         let good = |number: &usize| results.get(*number).is_some_and(Result::is_ok);
@@ -146,7 +147,7 @@ impl Lives {
         self.settled_once(record, &receipts)
     }
 
-    /// One receipt settles once.
+    /// Checks that each receipt settles once, and that an event tells of it.
     fn settled_once(&self, record: &Record<'_>, receipts: &[Receipt]) -> Checked {
         if !matches!(record.command, Command::Settle { .. }) {
             return Ok(());

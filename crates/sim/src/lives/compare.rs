@@ -1,4 +1,4 @@
-//! Laying what was told beside what can be read.
+//! Comparison of what was told with what the engine lists and counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use crate::model::Checked;
 
 /// Messages of one page of the listing.
 const PAGE: usize = 50;
-/// Queues of a namespace that are looked at: all.
+/// Queues of one listing: more than a namespace has.
 const QUEUES_MAX: usize = 1_000;
 
 impl Lives {
-    /// Whether what is listed and counted is what was told: every message that has not ended is there, in such a state, and nothing
-    /// else is.
+    /// Checks that the engine lists and counts what was told: each message that has not ended, in a state
+    /// that fits, and nothing else.
     ///
     /// # Errors
-    /// What is not.
+    /// A sentence with the first difference.
     pub fn compare(&self, engine: &Engine) -> Checked {
         let mut here: BTreeSet<MessageId> = BTreeSet::new();
         for namespace in engine.namespaces() {
@@ -64,8 +64,8 @@ impl Lives {
         self.told.get(&queue.id).copied().unwrap_or_default()
     }
 
-    /// What did not come of all that was to follow messages of a namespace. Of several that were to go to the same queue with the
-    /// same correlation id it is not known which one did come.
+    /// Checks the number of lost replies of a namespace, as a sum over its queues: of several that were to go
+    /// to the same queue with the same correlation id it is not known which one came.
     fn compare_lost(&self, queues: &[QueueView]) -> Checked {
         if !self.to_come.is_empty() {
             return Ok(());

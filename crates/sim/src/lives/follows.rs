@@ -1,4 +1,4 @@
-//! What the server sends by itself: steps of chains, replies, and what follows a failure; each once.
+//! What the server sends by itself: steps of chains, replies, and steps for failures; each once.
 
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
@@ -7,40 +7,40 @@ use super::life::{Carried, Life};
 use super::{Lives, Record};
 use crate::model::Checked;
 
-/// A message that is to be sent.
+/// A message that the server has to send.
 #[derive(Clone, Debug)]
 pub(super) struct Demand {
-    /// What it follows, and the queue of that.
+    /// The message that it follows, and that message's queue.
     follows: (MessageId, QueueId),
-    /// Where it is to go, and with which correlation id.
+    /// Name of its queue; its correlation id.
     queue: String,
     correlation_id: Vec<u8>,
-    /// What follows it in turn.
+    /// The chain that it carries.
     carried: Carried,
-    /// Whether it must come; others may be refused, which is counted.
-    surely: bool,
+    /// Whether it must come with the record; others may be refused, which counts as a lost reply.
+    required: bool,
 }
 
-/// What a record has to bring, and has not brought yet.
+/// Sends that have to follow and have not come yet, in order.
 #[derive(Debug, Default)]
 pub(super) struct Demands {
     demands: Vec<Demand>,
 }
 
 impl Demands {
-    /// With what an earlier record has left.
+    /// Those that earlier records have left.
     pub(super) fn of(demands: Vec<Demand>) -> Demands {
         Demands { demands }
     }
 
-    /// This happens to a message, by the event with this number.
+    /// Adds what has to follow the event with this number, which is about a message.
     pub(super) fn note(&mut self, record: &Record<'_>, number: usize, life: &Life, id: MessageId) {
-        let demand = |queue: &String, carried: Carried, surely: bool| Demand {
+        let demand = |queue: &String, carried: Carried, required: bool| Demand {
             follows: (id, life.queue),
             queue: queue.clone(),
             correlation_id: life.correlation_id_of(id),
             carried,
-            surely,
+            required,
         };
         let Event { kind, detail, .. } = &record.outcome.events[number];
         match kind {
@@ -63,7 +63,7 @@ impl Demands {
         }
     }
 
-    /// The demand that a message meets, and is the only one to meet from now on.
+    /// Takes out the demand that a new message meets; `None`: it meets none.
     fn take(&mut self, record: &Record<'_>, id: MessageId, queue: &str) -> Option<Demand> {
         let shown = record.engine.flow_view(id).ok();
         let correlation_id = record.engine.message(id).ok().map(|view| view.correlation_id.to_vec());
@@ -85,7 +85,11 @@ impl Demands {
 }
 
 impl Lives {
-    /// The server has sent a message by itself: it is one that had to follow, and which follows no longer from then on.
+    /// The life of a message that the server has sent by itself. The message before it carries no chain from
+    /// then on.
+    ///
+    /// # Errors
+    /// The message follows nothing.
     pub(super) fn follows(
         &mut self,
         record: &Record<'_>,
@@ -103,10 +107,14 @@ impl Lives {
         Ok(Life { carried: demand.carried, correlation_id: demand.correlation_id, ..Life::default() })
     }
 
-    /// What had to follow has come. What did not although the server has nothing left to do at once was refused, and is counted.
+    /// Ends a record: keeps what is still to come. What has not come although the server has nothing left to
+    /// do at once was refused, and counts as a lost reply.
+    ///
+    /// # Errors
+    /// Something that must come with the record has not come.
     pub(super) fn are_met(&mut self, record: &Record<'_>, demands: Demands) -> Checked {
         self.to_come = demands.demands;
-        if let Some(missing) = self.to_come.iter().find(|demand| demand.surely) {
+        if let Some(missing) = self.to_come.iter().find(|demand| demand.required) {
             return Err(format!("{missing:?} was not sent"));
         }
         if !record.goes_on() {
@@ -117,7 +125,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Nothing is to come any more to a namespace that is deleted.
+    /// Drops what was to come to a deleted namespace.
     pub(super) fn forget_demands(&mut self, namespace: NamespaceId) {
         self.to_come.retain(|demand| demand.follows.0.namespace != namespace);
     }

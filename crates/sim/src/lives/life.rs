@@ -1,4 +1,4 @@
-//! One message, as far as it was told.
+//! The life of one message, as events tell it.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use sluice_engine::outcome::Delivery;
 use super::{Record, ensure};
 use crate::model::Checked;
 
-/// Where it is.
+/// Where a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// It waits, for whatever: a consumer, its time, a person, others.
+    /// For a consumer, its time, a person or other messages.
     Waits,
     Leased {
         token: u64,
         until_us: u64,
-        /// Whether its lease may have another end by now.
+        /// Whether the lease may have another end than `until_us` by now.
         changed: bool,
     },
     Dead,
-    /// By this record; kept, or gone.
+    /// By the record with this index; it is kept, or gone.
     Acked {
         index: u64,
     },
@@ -34,28 +34,28 @@ impl Stage {
     }
 }
 
-/// What follows a message.
+/// The chain of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Carried {
     /// Queues of the steps of its chain.
     pub(super) steps: Vec<String>,
-    /// Queue of what follows a failure.
+    /// Queue of the step for its failure.
     pub(super) on_failure: Option<String>,
 }
 
-/// See the module.
+/// The life of one message.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) queue: QueueId,
-    /// Its place among all that were sent.
+    /// Its place in the order of sending, from 1 on.
     pub(super) number: u64,
     pub(super) stage: Stage,
     /// Attempts that count, and deliveries.
     pub(super) attempts: u16,
     pub(super) deliveries: u16,
-    /// Not to be delivered before; 0: at once.
+    /// Time before which it must not be delivered, in microseconds since the Unix epoch; 0: none.
     pub(super) due_us: u64,
-    /// Not to be delivered from then on, by its sender's will; 0: never.
+    /// Its end as its sender gave it, in microseconds since the Unix epoch; 0: none.
     pub(super) end_us: u64,
     pub(super) ordering: Vec<u8>,
     /// Whether it may have lost its place in the order of sending.
@@ -63,16 +63,16 @@ pub(super) struct Life {
     /// Messages that have to end first: all, or one.
     pub(super) parents: Vec<MessageId>,
     pub(super) one_parent_is_enough: bool,
-    /// Whether it is held when one of them fails: for a person, who may let it go all the same.
+    /// Whether it is held when one of them fails; a person may then approve it.
     pub(super) held_on_failure: bool,
     pub(super) carried: Carried,
     pub(super) reply_to: Option<String>,
-    /// As its sender says; may be empty.
+    /// As its sender gave it; may be empty.
     pub(super) correlation_id: Vec<u8>,
 }
 
 impl Default for Life {
-    /// One that its sender says nothing of.
+    /// A message that was sent without options.
     fn default() -> Life {
         Life {
             queue: QueueId(0),
@@ -104,19 +104,19 @@ impl Life {
         matches!(self.stage, Stage::Leased { token, .. } if token == of)
     }
 
-    /// What a reply to it, or a step that follows it, has as its correlation id; `id` is its own.
+    /// The correlation id of a reply to it, or of a step that follows it; `id` is its own id.
     pub(super) fn correlation_id_of(&self, id: MessageId) -> Vec<u8> {
         if self.correlation_id.is_empty() { id.to_text().into() } else { self.correlation_id.clone() }
     }
 
-    /// Its lease may end at another time than was told.
+    /// Marks the end of its lease as possibly changed.
     pub(super) fn changes_lease(&mut self) {
         if let Stage::Leased { changed, .. } = &mut self.stage {
             *changed = true;
         }
     }
 
-    /// A person lets it go, perhaps after a parent has failed.
+    /// Follows an approval: after the failure of a parent it waits for none any more.
     pub(super) fn goes_on_without(&mut self, ended: &BTreeMap<MessageId, bool>) {
         let failed = |parent| ended.get(parent) == Some(&false);
         if self.held_on_failure && self.parents.iter().any(failed) {
@@ -138,7 +138,7 @@ impl Life {
         Ok(())
     }
 
-    /// Something happened to it, other than that it was sent or delivered.
+    /// Follows an event other than `Sent` and `Delivered`; `forwarded`: it went to a dead-letter queue.
     pub(super) fn tell(&mut self, record: &Record<'_>, event: &Event, forwarded: bool) -> Checked {
         match event.kind {
             EventKind::Acked => {
@@ -199,7 +199,7 @@ impl Life {
         Ok(())
     }
 
-    /// From the dead letters, to its own queue or to that for dead letters: it begins anew.
+    /// Lets it begin anew: it was redriven, or went to a dead-letter queue.
     fn comes_back(&mut self) {
         self.stage = Stage::Waits;
         (self.attempts, self.deliveries) = (0, 0);
@@ -220,7 +220,7 @@ impl Life {
         Ok(())
     }
 
-    /// A person or a duplicate has changed it, or it waits for a person.
+    /// Follows `Held`, `Approved`, `Retried` and `Changed`.
     fn is_changed(&mut self, event: &Event) -> Checked {
         let damaged = event.detail == EventDetail::Why("payload_damaged");
         let over = matches!(self.stage, Stage::Acked { .. }) || (self.stage == Stage::Dead && !damaged);

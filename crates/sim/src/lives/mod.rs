@@ -1,18 +1,22 @@
-//! The lives of messages, as whoever sends, receives, settles and watches sees them: a second witness beside the
-//! [model](crate::model), that knows no rule of the engine. From each record it takes what was asked, what was answered, what
-//! was delivered and which events were told, and demands of them what must be true of any queue server:
+//! The lives of messages, as clients and watchers see them. The [model](crate::model) predicts outcomes by
+//! the rules of the engine; this knows no such rule. It takes what each record asked, answered, delivered and
+//! told in events, and checks what must be true of any queue server:
 //!
-//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled, dropped or dead; a dead
-//!   letter may come back; what has ended is never heard of again. No id and no token is given twice;
-//! - nobody has a message that another one holds; a settlement is answered well to its holder alone, and ends the lease;
-//! - attempts and deliveries count on by one; nothing is delivered before its time, after its end, or before its parents ended;
-//! - of the messages of an ordering key one is held at a time, and they begin in the order of sending where nobody had a say;
-//! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members of its group;
+//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled,
+//!   dropped or dead; a dead letter may come back; no event is about a message that is gone. No id and no
+//!   token is given twice;
+//! - nobody has a message that another one holds; only its holder can settle it, which ends the lease;
+//! - attempts and deliveries grow by one with each delivery; nothing is delivered before its time, after its
+//!   end, or before its parents ended;
+//! - of the messages of an ordering key one is leased at a time, and first deliveries are in the order of
+//!   sending, unless a message was changed, held or tried before;
+//! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members
+//!   of its group;
 //! - no schedule fires twice at an instant;
-//! - what is counted is what was told, and what is listed is what is there.
+//! - counters equal the events, and listings show the messages that have not ended.
 //!
-//! How fast things follow each other, which of several consequences comes first, and what is left to a later slice, is not its
-//! concern: for that the rules of the engine may change as they like.
+//! It does not check how soon things follow each other, which of several consequences comes first, and what
+//! is left to a later slice.
 
 mod answers;
 mod compare;
@@ -31,49 +35,40 @@ use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::outcome::{Delivery, Outcome};
 use sluice_engine::query::{Counters, State};
 
-use crate::model::Checked;
+use crate::model::{Checked, ensure};
 use answers::Sends;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
 
-/// Breaks off with a sentence unless the condition holds.
-macro_rules! ensure {
-    ($condition:expr, $($message:tt)*) => {
-        if !$condition {
-            return Err(format!($($message)*));
-        }
-    };
-}
-use ensure;
-
-/// See the module.
+/// The lives of the messages of one shard, up to some record.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
     lives: BTreeMap<MessageId, Life>,
     /// Messages that are gone.
     gone: BTreeSet<MessageId>,
-    /// Messages that have ever ended, and whether they were done, the first time.
+    /// Messages that have ended at least once; true: they were done the first time.
     ended: BTreeMap<MessageId, bool>,
-    /// What was told of each queue, as far as totals go; of what was to follow, what did not come.
+    /// Totals of each queue as events tell them; as `replies_lost`, the sends that had to follow and did not
+    /// come.
     told: BTreeMap<QueueId, Counters>,
-    /// What is to follow, and may come in a later slice of the same work.
+    /// Sends that have to follow, and may come in a later slice.
     to_come: Vec<Demand>,
     last_token: u64,
-    /// Schedules, by number, and instants at which they fired.
+    /// Numbers of schedules, and instants at which they fired, in microseconds since the Unix epoch.
     fired: BTreeSet<(u64, u64)>,
     /// Namespaces in which some queue ever let messages step aside.
     steps_aside: BTreeSet<NamespaceId>,
-    /// Messages that came into being so far.
+    /// Number of messages sent so far.
     sent: u64,
 }
 
-/// One record.
+/// One record that was applied, and what came of it.
 struct Record<'a> {
     index: u64,
     now_us: u64,
     command: &'a Command<'a>,
     outcome: &'a Outcome,
-    /// It has just applied the record.
+    /// The engine that has just applied it.
     engine: &'a Engine,
 }
 
@@ -86,7 +81,7 @@ impl Lives {
     /// Follows one record, which `engine` has just applied.
     ///
     /// # Errors
-    /// What must be true and is not.
+    /// A sentence that says what must be true and is not.
     pub fn follow(
         &mut self,
         now_us: u64,
@@ -148,7 +143,7 @@ impl Lives {
         Ok(())
     }
 
-    /// A message comes into being.
+    /// Enters a message that an event tells of as sent.
     fn begin(
         &mut self,
         record: &Record<'_>,
@@ -181,7 +176,7 @@ impl Lives {
         life.deliver(record.now_us, delivery)
     }
 
-    /// Whether a message that waits for others is delivered only when so many of them have ended as are needed in any case.
+    /// Checks a delivery: the message's parents have ended, all, or one where one is enough.
     fn keeps_parents(&self, id: MessageId) -> Checked {
         let life = &self.lives[&id];
         let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains_key(parent)).collect();
@@ -190,7 +185,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Many messages of a queue are gone at once.
+    /// Follows an event about many messages of a queue that are gone at once.
     fn tell_many(&mut self, event: &Event) -> Checked {
         let EventDetail::Many { messages, why, .. } = event.detail else {
             return Err("it is about nothing".to_owned());
@@ -238,15 +233,15 @@ impl Lives {
         }
     }
 
-    /// Whether a message that moves goes on in the queue for dead letters of another one. A person may also move it, dead or not:
-    /// then the state tells.
+    /// Whether a `Moved` event is about a dead letter that goes on in a dead-letter queue. When a person
+    /// moves a dead letter, it stays dead.
     fn is_forwarded(&self, record: &Record<'_>, id: MessageId) -> bool {
         let dead = self.lives.get(&id).is_some_and(|life| life.stage == Stage::Dead);
         let by_person = matches!(record.command, Command::Change(_));
         dead && (!by_person || record.engine.message(id).is_ok_and(|view| view.state != State::Dead))
     }
 
-    /// Of one instant of a schedule comes one message.
+    /// Checks that a schedule fires once at an instant.
     fn fires_once(&mut self, record: &Record<'_>) -> Checked {
         let Command::ScheduleFire(fire) = record.command else { return Ok(()) };
         let fires = record.sends_one();
@@ -255,7 +250,7 @@ impl Lives {
         Ok(())
     }
 
-    /// A namespace is deleted: what was in it is nobody's any more, and its number may be given to a new one.
+    /// Forgets the messages of a deleted namespace, whose number may be given again.
     fn forget_namespace(&mut self, record: &Record<'_>) {
         let Command::NamespaceDelete { namespace, .. } = record.command else { return };
         if record.outcome.error.is_none() {
@@ -273,7 +268,8 @@ impl Record<'_> {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
     }
 
-    /// Whether this event tells that a message is done: one whose next step was refused dies at once, and is not.
+    /// Whether the event with this number tells that a message is done. One that is acked and whose next step
+    /// is refused dies in the same record.
     fn is_done(&self, number: usize, id: MessageId) -> bool {
         let mut rest = self.outcome.events[number..].iter().filter(|event| event.id == Some(id));
         let acked = rest.next().is_some_and(|event| event.kind == EventKind::Acked);

@@ -1,4 +1,4 @@
-//! Ordering keys: one at a time, and in the order of sending where nobody had a say.
+//! Ordering keys: one message is leased at a time, and first deliveries are in the order of sending.
 
 use sluice_engine::command::Command;
 use sluice_engine::id::MessageId;
@@ -9,7 +9,8 @@ use super::{Lives, Record, ensure};
 use crate::model::Checked;
 
 impl Lives {
-    /// A message is delivered: no other one with its ordering key is held, and none that was sent before it has not begun.
+    /// Checks a delivery: no other message with its ordering key is leased, and none that was sent before it
+    /// waits for its first delivery.
     pub(super) fn keeps_order(&self, record: &Record<'_>, id: MessageId) -> Checked {
         let life = &self.lives[&id];
         if life.ordering.is_empty() {
@@ -28,7 +29,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Whether the other one should have begun before.
+    /// Whether the other one had to be delivered before.
     fn is_before(&self, record: &Record<'_>, other_id: MessageId, other: &Life, life: &Life) -> bool {
         let waits = other.stage == Stage::Waits && other.is_new() && !other.strayed;
         // It may be over, and be told of as ended in a moment.
@@ -43,7 +44,7 @@ impl Lives {
             && !over()
     }
 
-    /// Where delayed messages step aside, the order is not that of sending.
+    /// Notes namespaces in which delayed messages step aside: there the order is not that of sending.
     pub(super) fn look_at_settings(&mut self, record: &Record<'_>) {
         let (namespace, patch) = match record.command {
             Command::QueueSet { namespace, patch, .. } | Command::DefaultsSet { namespace, patch, .. } => {

@@ -1,4 +1,4 @@
-//! Each of these is wrong, and is seen.
+//! Each test breaks a rule, and the follower has to see it.
 
 use sluice_engine::Engine;
 use sluice_engine::command::{Command, Send, SendItem, SettleItem, Settlement};
@@ -22,7 +22,7 @@ fn event(kind: EventKind, of: u64, attempt: u16) -> Event {
     Event { kind, namespace, queue: QUEUE, id: Some(id(of)), attempt, detail }
 }
 
-/// A log in which these messages were sent, with an ordering key.
+/// A log whose first record sends messages with one ordering key.
 struct Log {
     lives: Lives,
     index: u64,
@@ -68,7 +68,7 @@ impl Log {
         self.follow(&Command::Tick, &outcome)
     }
 
-    /// It is answered that this token has settled a message, which was so told.
+    /// Answers that a token has settled a message, with an event of this kind.
     fn settle(&mut self, of: u64, token: u64, kind: EventKind) -> Checked {
         let receipt = Receipt { id: id(of), token };
         let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
@@ -95,7 +95,7 @@ fn a_life_that_is_right() {
     log.deliver(1, 7, 1).unwrap();
     log.settle(1, 7, EventKind::Nacked).unwrap();
     log.deliver(1, 8, 2).unwrap();
-    log.tell(EventKind::Released, 1).unwrap_err();
+    wrong(log.tell(EventKind::Released, 1), "it is at attempt 2");
 }
 
 #[test]

@@ -47,7 +47,7 @@ use state::{Line, Message, Place, World};
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
 
-/// Breaks off with a sentence unless the condition holds.
+/// Returns `Err` with a formatted sentence unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -55,7 +55,7 @@ macro_rules! ensure {
         }
     };
 }
-use ensure;
+pub(crate) use ensure;
 
 /// The model of one shard.
 #[derive(Clone, Debug)]
@@ -80,7 +80,8 @@ struct Apply<'a> {
     lost: u64,
     /// Lanes that keep their place although their first message may have come in this record.
     kept_lanes: BTreeSet<LaneKey>,
-    /// Queues to which something has come as a consequence: when, among what else became ready in this record, is not followed.
+    /// Queues to which something has come as a consequence: when, among what else became ready in this
+    /// record, is not followed.
     blurred: BTreeSet<QueueId>,
     /// Messages that end in this record if they are over.
     ends: Vec<MessageId>,
@@ -217,7 +218,8 @@ impl Apply<'_> {
         Line { step: self.world.step, place: u64::MAX / 2 + self.place }
     }
 
-    /// What became ready in this record stands in no certain order where a part of it has come as a consequence.
+    /// What became ready in this record stands in no certain order where a part of it has come as a
+    /// consequence.
     fn blur(&mut self) {
         let step = self.world.step;
         for queue in std::mem::take(&mut self.blurred) {

@@ -260,8 +260,9 @@ impl Apply<'_> {
         true
     }
 
-    /// Whether a message that has died went to the queue that takes the dead letters of its own. Whether that had room at the moment
-    /// depends on what else follows from the record; that it went where it could is seen to.
+    /// Whether a message that has died went to the queue that takes the dead letters of its own. Whether that
+    /// had room at the moment depends on what else follows from the record; that it went where it could is
+    /// seen to.
     fn was_forwarded(&mut self, id: MessageId, target: &str) -> bool {
         let message = &self.world.messages[&id];
         let namespace = self.world.queues[&message.queue].namespace;

@@ -165,7 +165,8 @@ impl Apply<'_> {
         Some(OfSend { id, until, end: waiting.map_or(End::default(), |message| message.end) })
     }
 
-    /// Whether a message of a send is cancelled at once, since its parents have failed, or fail with the send.
+    /// Whether a message of a send is cancelled at once, since its parents have failed, or fail with the
+    /// send.
     fn is_cancelled_with(
         &self,
         item: &SendItem<'_>,

@@ -10,7 +10,8 @@ use crate::settings::Placement;
 use crate::state::consumers::Turn;
 
 impl Engine {
-    /// Gives what is ready to those that have credit, as much as one record may, and does what follows from that within `budget`.
+    /// Delivers what is ready to consumers with credit, at most a slice in one record, and does the
+    /// consequences of that within `budget`, in messages that are changed.
     #[cold]
     pub(in crate::engine) fn deliver_all(&mut self, budget: &mut usize, out: &mut Outcome) {
         let mut deliveries = SLICE_ITEMS.saturating_sub(out.pushed.len());
@@ -37,7 +38,7 @@ impl Engine {
         self.consumers.woken.clear();
     }
 
-    /// Goes through the queues in which messages became ready, from the first on that was not seen.
+    /// Delivers from the queues of `out.ready`, from place `seen` on, which becomes the number of all.
     fn deliver_ready(&mut self, seen: &mut usize, budget: &mut usize, out: &mut Outcome) {
         while let Some(&queue) = out.ready.get(*seen) {
             *seen += 1;

@@ -118,7 +118,8 @@ impl Engine {
         }
     }
 
-    /// The placement of a queue was set: what is parked there with its consumers goes on, unless it is sticky still.
+    /// Lets what is parked in a queue go on after its placement was set, unless it is still sticky. What is
+    /// more than a slice is listed as work.
     pub(in crate::engine) fn unpark_queue(&mut self, queue_slot: u32, out: &mut Outcome) {
         if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
             return;
@@ -139,8 +140,8 @@ impl Engine {
         }
     }
 
-    /// Lets what is parked in queues that are not sticky go on, what came last first, so that what came first stands first. True
-    /// when nothing is left to do.
+    /// Lets what is parked in queues that are no longer sticky go on. The last goes first, since each goes to
+    /// the front of its line. True when nothing is left to do.
     fn unpark_moved(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let slot = self.consumers.slots.get(consumer).unpark_cursor;

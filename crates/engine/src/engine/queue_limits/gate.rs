@@ -175,8 +175,7 @@ impl Engine {
         }
     }
 
-    /// Has a limit looked at, as a consequence, unless nothing would come of it: there is room, and it waits
-    /// for no time.
+    /// Lists a look at a limit that is used up or waits for its time.
     fn touch_used_up(&mut self, slot: u32) {
         let limit = self.queue_limits.slots.get(slot);
         if limit.timer_us != 0 || !limit.has_room(self.now_us) {

@@ -21,7 +21,8 @@ fn limit_of(namespace: &Namespace, name: &str) -> Result<u32, Error> {
 }
 
 impl Engine {
-    /// Nothing changes where the rules are the same: whoever declares them again and again puts nothing off.
+    /// Sets the rules of a limit, which is made if it is missing. Rules that are the same change nothing: a
+    /// look through all keys is not begun anew.
     pub(in crate::engine) fn limit_set(
         &mut self,
         namespace: NamespaceId,
@@ -113,7 +114,8 @@ impl Engine {
         false
     }
 
-    /// Refuses a limit that a queue, which need not be there yet, cannot take.
+    /// Refuses a patch whose limit is missing, or has as many queues as it may. `queue_slot`: the queue,
+    /// which may have the limit already; `None`: it is not there yet.
     pub(in crate::engine) fn check_limit(
         &self,
         namespace_slot: u32,

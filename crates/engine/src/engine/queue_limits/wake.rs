@@ -9,7 +9,7 @@ use crate::store::NIL;
 use crate::store::slab::Slot as _;
 
 impl Engine {
-    /// Lists a limit that something has happened to; `freed`: there may be room again.
+    /// Lists a look at a limit; `freed`: there may be room again.
     #[inline]
     pub(in crate::engine) fn touch_limit(&mut self, slot: u32, freed: bool) {
         let limit = self.queue_limits.slots.get_mut(slot);
@@ -19,7 +19,7 @@ impl Engine {
         }
     }
 
-    /// The same for a limit key.
+    /// Lists a look at a limit key.
     #[inline]
     pub(in crate::engine) fn touch_limit_key(&mut self, key: u32) {
         let known = self.queue_limits.keys.slots.get_mut(key);
@@ -28,7 +28,8 @@ impl Engine {
         }
     }
 
-    /// Looks at a limit or key; a key that is not done with is listed again.
+    /// Lets what may go on of a limit or limit key, and sets its time. A key for which `budget` was used up
+    /// is listed again.
     pub(in crate::engine) fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
         match timed {
             Timed::Limit(slot) => {

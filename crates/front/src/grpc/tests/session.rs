@@ -160,7 +160,8 @@ impl Session {
         }
     }
 
-    /// Nothing has come but what it is answered, with this credit as before: not when the shard was asked something later either.
+    /// Nothing has come but what it is answered, with this credit as before: not when the shard was asked
+    /// something later either.
     async fn is_quiet(&mut self, credit: u32) {
         self.ok(Frame::Credit(SetCredit { consumer: 7, credit })).await;
         self.ok(Frame::Ping(Ping {})).await;

@@ -25,7 +25,7 @@ pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;
 /// How long a test waits for what has to come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Returns when it is so.
+/// Waits until the condition holds; panics if it does not hold soon.
 pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let looking = async {
         while !is_so().await {
