@@ -108,6 +108,38 @@ fn a_group_makes_room_in_slices() {
     assert!(dead <= (SLICE_ITEMS + 5 * members.len()) as u64, "{dead} at once, in {took:?}");
 }
 
+/// A group whose members go to 100 queues that are too long lets go of a slice in all, and of five messages
+/// for each member; so does the tick that comes next.
+#[test]
+fn a_group_to_many_queues_makes_room_in_slices() {
+    let namespace = NamespaceId::DEFAULT;
+    let mut driver = driver(0);
+    let names: Vec<String> = (0..100).map(|n| format!("q{n}")).collect();
+    let items = vec![SendItem::default(); 2_000];
+    for queue in &names {
+        let send = Send { namespace, queue, idempotency_key: &[], request_digest: 0, items: &items };
+        timed(&mut driver, &Command::Send(send));
+        let patch = QueuePatch {
+            max_messages: Some(10),
+            overflow: Some(Overflow::DeadLetterOldest),
+            ..QueuePatch::default()
+        };
+        timed(&mut driver, &Command::QueueSet { namespace, queue, patch, create: false });
+    }
+    let member = |queue| QueueItem { queue, item: SendItem::default() };
+    let members: Vec<_> = names.iter().map(|name| member(name.as_str())).collect();
+    let callback = member("callback");
+    let group =
+        Group { namespace, idempotency_key: &[], request_digest: 0, members: &members, callback: &callback };
+    for command in [Command::Group(group), Command::Tick] {
+        let dead = |driver: &Driver| driver.engine.totals().states[State::Dead as usize];
+        let before = dead(&driver);
+        let took = timed(&mut driver, &command);
+        let more = dead(&driver) - before;
+        assert!(more <= (SLICE_ITEMS + 5 * members.len()) as u64, "{more} at once, in {took:?}");
+    }
+}
+
 /// Measures deleting and making a queue of 20,000 consumers, and detaching all of them: each is done at once,
 /// not in slices.
 #[test]

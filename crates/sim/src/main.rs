@@ -62,8 +62,8 @@ fn parse(given: &[String]) -> Result<Many, String> {
             _ => {
                 let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
                 match name.as_str() {
-                    "--seeds" => seeds = Some(number(name, value)?),
-                    "--seconds" => time = Some(Duration::from_secs(number(name, value)?)),
+                    "--seeds" => seeds = Some(at_least_one(name, value)?),
+                    "--seconds" => time = Some(Duration::from_secs(at_least_one(name, value)?)),
                     "--first" => like.seed = number(name, value)?,
                     "--jobs" => jobs = number(name, value)? as usize,
                     "--seed" => (like.seed, seeds) = (number(name, value)?, Some(1)),
@@ -78,6 +78,13 @@ fn parse(given: &[String]) -> Result<Many, String> {
     let jobs = if like.verbose { 1 } else { jobs };
     let seeds = seeds.unwrap_or(if time.is_some() { u64::MAX } else { SEEDS });
     Ok(Many { like, seeds, time, jobs, keep_going })
+}
+
+fn at_least_one(name: &str, value: &str) -> Result<u64, String> {
+    match number(name, value)? {
+        0 => Err(format!("{name} 0: expected at least 1")),
+        some => Ok(some),
+    }
 }
 
 fn number(name: &str, value: &str) -> Result<u64, String> {

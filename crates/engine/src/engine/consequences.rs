@@ -5,6 +5,7 @@
 //! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
 use super::Engine;
+use super::recount::agree;
 use crate::event::Watched;
 use crate::id::MessageId;
 use crate::limits::SLICE_ITEMS;
@@ -123,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// Checks that what is marked as listed is listed, and that what is not marked is not.
+    /// Checks that what is marked as listed is listed once, and that nothing else is listed.
     pub(super) fn recount_consequences(&self) -> Result<(), String> {
         let listed = |consequence| self.consequences.contains(&consequence);
         let marked =
@@ -134,13 +135,18 @@ impl Engine {
         let limit_keys = self.queue_limits.keys.slots.iter();
         let limit_keys = limit_keys.map(|(slot, key)| (Consequence::LimitKey(slot), key.touched));
         let sends = self.pending_sends.iter().map(|(slot, _)| (Consequence::Send(slot), true));
-        let trims = self.queues.iter().filter(|(_, queue)| queue.trim.owed > 0);
-        let trims = trims.map(|(slot, _)| (Consequence::Trim(slot), true));
-        let mut all = marked.chain(keys).chain(limits).chain(limit_keys).chain(sends).chain(trims);
-        match all.find(|(consequence, mark)| listed(*consequence) != *mark) {
-            Some((consequence, mark)) => {
-                Err(format!("{consequence:?} is marked {mark}, and listed otherwise"))
+        let mut marks = 0;
+        for (consequence, mark) in marked.chain(keys).chain(limits).chain(limit_keys).chain(sends) {
+            if listed(consequence) != mark {
+                return Err(format!("{consequence:?} is marked {mark}, and listed otherwise"));
             }
+            marks += u64::from(mark);
+        }
+        let by_mark = self.consequences.iter().filter(|consequence| consequence.has_mark());
+        agree("consequences that have a mark", by_mark.count() as u64, marks)?;
+        let owing = self.queues.iter().filter(|(_, queue)| queue.trim.owed > 0);
+        match owing.map(|(slot, _)| slot).find(|&slot| !listed(Consequence::Trim(slot))) {
+            Some(slot) => Err(format!("queue {slot} owes room, and making it is not listed")),
             None => Ok(()),
         }
     }

@@ -13,7 +13,6 @@ use super::Engine;
 use super::sweep::Work;
 use crate::command::Deliver;
 use crate::error::Error;
-use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::record::SendRecord;
@@ -139,7 +138,7 @@ impl Engine {
     /// may hold.
     pub(super) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
-        admit_length(&queue.name, &queue.settings, (0, 0), "wait or are leased", (0, bytes))
+        admit_length(&queue.name, &queue.settings, (0, 0), "count beside the new payload", (0, bytes))
     }
 
     /// Refuses what does not fit into a queue without making room.
@@ -178,20 +177,23 @@ impl Engine {
         }
     }
 
-    /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent
-    /// and a slice beside, so that sends never outrun it; what is left is listed as work.
+    /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent, so
+    /// that sends never outrun it, and at `budget` more, unless that is sliced work already. What is left is
+    /// listed as such.
     pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
-        let sent = std::mem::take(&mut self.queues.get_mut(queue_slot).trim.owed) as usize;
+        let queue = self.queues.get_mut(queue_slot);
+        let sent = std::mem::take(&mut queue.trim.owed) as usize;
         // The queue may be gone since, or be another one.
-        if sent == 0 || self.queues.get(queue_slot).deleted {
+        if sent == 0 || queue.deleted {
             return;
         }
-        let mut looks = LOOKS_PER_MESSAGE * sent + SLICE_ITEMS;
+        let more = if queue.trim.running { 0 } else { *budget };
+        let mut looks = LOOKS_PER_MESSAGE * sent + more;
         if !self.trim(queue_slot, &mut looks, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
         }
-        *budget = budget.saturating_sub(SLICE_ITEMS.saturating_sub(looks));
+        *budget -= more.saturating_sub(looks);
     }
 
     /// Messages have come to a bounded queue: their ages begin.
@@ -310,7 +312,8 @@ impl Engine {
         self.namespaces.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
     }
 
-    fn waits_here(&self, slot: u32) -> bool {
+    /// Whether a message waits, and was not purged.
+    pub(super) fn waits_here(&self, slot: u32) -> bool {
         self.messages.get(slot).waits() && !self.is_stale(slot)
     }
 

@@ -232,6 +232,7 @@ impl Engine {
     }
 }
 
-fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
+/// Compares a figure with what is kept of it.
+pub(super) fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
     if counted == kept { Ok(()) } else { Err(format!("{what}: counted {counted}, kept {kept}")) }
 }

@@ -143,9 +143,10 @@ impl Engine {
     ) -> Result<Option<u64>, Error> {
         let Some(holder) = self.holder_of_name(queue_slot, unique.key) else { return Ok(None) };
         let namespace_slot = self.queues.get(queue_slot).namespace;
-        if unique.on_duplicate == OnDuplicate::ReplacePayload && holder.slot != NIL {
-            let freed = self.messages.get(holder.slot).blob_len;
-            let bytes = u64::from(blob.len.saturating_sub(freed));
+        if unique.on_duplicate == OnDuplicate::ReplacePayload
+            && let Some(freed) = self.replaced_bytes(&holder)
+        {
+            let bytes = u64::from(blob.len).saturating_sub(freed);
             self.admit_to_namespace(namespace_slot, 0, bytes)?;
             self.admit_replacement(queue_slot, u64::from(blob.len))?;
             self.admit_to_bounded(namespace_slot, Some(queue_slot), &[], (0, bytes), std::iter::empty())?;
@@ -166,13 +167,9 @@ impl Engine {
     ) {
         self.skip_chain(item, out);
         let first = self.namespaces.get(namespace_slot).directory.get(sequence);
-        let waits = |slot: &u32| {
-            let state = self.messages.get(*slot).state;
-            let waiting = matches!(state, Some(State::Delayed | State::Ready | State::Blocked | State::Held));
-            waiting && !self.is_stale(*slot)
-        };
+        let waiting = first.filter(|&slot| self.waits_here(slot));
         let unique = item.options.and_then(unique_of);
-        match (first.filter(waits), unique.map(|unique| unique.on_duplicate)) {
+        match (waiting, unique.map(|unique| unique.on_duplicate)) {
             (Some(slot), Some(OnDuplicate::ReplacePayload)) => {
                 self.tell(slot, EventKind::Changed, out);
                 self.replace_blob(slot, blob, out);

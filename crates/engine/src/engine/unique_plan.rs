@@ -83,11 +83,21 @@ impl Engine {
 
     fn plan_duplicate(&self, plan: &mut Plan<'_>, options: &SendOptions<'_>, holder: Holder, bytes: u64) {
         plan.needs.gone.extend(holder.end.map(|end| (holder.sequence, end)));
-        if options.unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
-            let freed = if holder.slot == NIL { 0 } else { self.messages.get(holder.slot).blob_len };
-            plan.needs.bytes += bytes.saturating_sub(u64::from(freed));
+        if options.unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload)
+            && let Some(freed) = self.replaced_bytes(&holder)
+        {
+            plan.needs.bytes += bytes.saturating_sub(freed);
             plan.needs.replacement = plan.needs.replacement.max(bytes);
         }
+    }
+
+    /// Bytes of the payload that a duplicate of this message replaces, 0 if the message comes with the same
+    /// batch; `None`: it does not wait, and keeps its payload.
+    pub(super) fn replaced_bytes(&self, holder: &Holder) -> Option<u64> {
+        if holder.slot == NIL {
+            return holder.end.is_none().then_some(0);
+        }
+        self.waits_here(holder.slot).then(|| self.messages.get(holder.slot).blob_len.into())
     }
 
     fn plan_new<'a>(

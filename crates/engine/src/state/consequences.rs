@@ -31,6 +31,20 @@ pub(crate) enum Consequence {
     Trim(u32),
 }
 
+impl Consequence {
+    /// Whether what it concerns has a mark by which it is listed once.
+    pub(crate) fn has_mark(self) -> bool {
+        match self {
+            Consequence::End(_) | Consequence::Judge(_) | Consequence::Trim(_) => false,
+            Consequence::TellChildren(_)
+            | Consequence::Activate(_)
+            | Consequence::Send(_)
+            | Consequence::Limit(_)
+            | Consequence::LimitKey(_) => true,
+        }
+    }
+}
+
 /// Consequences that are still to be done, in order.
 pub(crate) type Consequences = VecDeque<Consequence>;
 

@@ -50,6 +50,14 @@ struct OfSend {
     end: End,
 }
 
+impl Planned {
+    /// Whether a message comes with the send, before a duplicate of it.
+    fn is_new(&self, id: MessageId) -> bool {
+        let duplicate = |place: usize| self.duplicates.contains(&(place as u32));
+        self.ids.iter().position(|known| *known == id).is_some_and(|place| !duplicate(place))
+    }
+}
+
 impl Unique {
     pub(super) fn of(options: Option<&SendOptions<'_>>) -> Option<Unique> {
         let unique = options?.unique?;
@@ -143,15 +151,18 @@ impl Apply<'_> {
                 }
             }
             if unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
-                // It counts for what it adds, if the first has the key still.
+                // It counts for what it adds, if the first waits, and so takes over the payload.
                 let has_it = |message: &&Message| {
                     let key = (message.queue, unique.map_or(Vec::new(), |unique| unique.key.to_vec()));
                     let lingers = self.world.unique.get(&key).is_none_or(|taken| taken.lingers);
-                    !lingers && self.world.is_at_work(earlier, message.queue)
+                    !lingers && message.waits() && self.world.is_at_work(earlier, message.queue)
                 };
-                let there = self.world.messages.get(&earlier).filter(has_it);
-                let len = there.map_or(0, |message| u64::from(message.blob.len));
-                planned.more.1 += bytes.saturating_sub(len);
+                planned.more.1 += match self.world.messages.get(&earlier) {
+                    None if planned.is_new(earlier) => bytes,
+                    None => 0,
+                    Some(first) if has_it(&first) => bytes.saturating_sub(first.blob.len.into()),
+                    Some(_) => 0,
+                };
             }
         }
         Some(planned)

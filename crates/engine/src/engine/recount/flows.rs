@@ -32,6 +32,13 @@ impl Engine {
             if message.blocked_by() == Some(BlockedBy::Parents) && !self.is_stale(slot) && !flow.waiting {
                 return Err(what("it is blocked by parents and waits for none"));
             }
+            // That of a message that was purged is sent without it.
+            if flow.pending != NIL && !self.is_stale(slot) {
+                let pending = self.pending_sends.iter().find(|(pending, _)| *pending == flow.pending);
+                if pending.is_none_or(|(_, pending)| pending.follows != self.id_of_slot(slot)) {
+                    return Err(what("the step for its failure is not pending"));
+                }
+            }
             if flow.parent != NIL && flows.parents.get(flow.parent).flow != at {
                 return Err(what("it is not the parent that it says"));
             }
