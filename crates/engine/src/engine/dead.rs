@@ -9,6 +9,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::record::Ids;
 use crate::state::flows::End;
+use crate::state::message::BlockedBy;
 
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
@@ -119,6 +120,10 @@ impl Engine {
         self.forget_end(slot);
         self.begin_age(slot);
         self.make_ready(slot, out);
+        // Its parents may have failed meanwhile.
+        if self.messages.get(slot).blocked_by() == Some(BlockedBy::Parents) {
+            self.list_judgement(slot);
+        }
     }
 
     /// Refuses to redrive dead letters for which there is no room, or no unique key.

@@ -157,6 +157,11 @@ impl Engine {
         if !flow.waiting || verdict == Verdict::Wait {
             return;
         }
+        let message = self.messages.get(slot);
+        if verdict == Verdict::Failed && message.state == Some(State::Dead) {
+            // Redriven, it does what it says of the failure.
+            return;
+        }
         flow.waiting = false;
         if self.is_stale(slot) {
             return;

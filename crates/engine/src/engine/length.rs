@@ -134,6 +134,23 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be delivered.
+    pub(super) fn admit_age(&self, queue_slot: u32, due_us: u64) -> Result<(), Error> {
+        let queue = self.queues.get(queue_slot);
+        let max_age_ms = queue.settings.max_age_ms;
+        let delay_us = due_us.saturating_sub(self.now_us);
+        if max_age_ms == 0 || delay_us < max_age_ms * 1_000 {
+            return Ok(());
+        }
+        let reason = format!(
+            "the message is delayed for {} ms more and would be too old by then: \
+             queue {:?} has max_age_ms {max_age_ms}",
+            delay_us / 1_000,
+            queue.name
+        );
+        Err(Error::InvalidArgument { field: "to".into(), reason })
+    }
+
     /// Refuses a payload of `bytes` that replaces another one and is by itself larger than all that the queue
     /// may hold.
     pub(super) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {

@@ -171,6 +171,9 @@ impl Apply<'_> {
         if needs_room && !self.world.has_room(queue, 1, message.blob.len.into()) {
             return Some(&["queue_full"]);
         }
+        if verb == Verb::Move && !is_dead && !self.world.outlives(queue, Deliver::AtUs(message.due_us())) {
+            return Some(&["invalid_argument"]);
+        }
         taken.then_some(&["unique_key_taken"])
     }
 

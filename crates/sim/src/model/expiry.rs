@@ -69,7 +69,7 @@ impl Message {
     }
 
     /// When it may be delivered at the earliest, if it waits; 0: at once.
-    fn due_us(&self) -> u64 {
+    pub(super) fn due_us(&self) -> u64 {
         match self.place {
             Place::Delayed { until_us } => until_us,
             Place::Held { .. } => self.changes.due_us,
