@@ -16,7 +16,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why the bytes of a blob are not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// They are damaged or gone: trying again is of no use.
     Damaged,
     /// They could not be read now.

@@ -12,9 +12,9 @@
 //!
 //! The shards of a node (one to three) with their journals on one disk: the code of the product, none of it replaced.
 //! Namespaces are placed on them, and changed in two steps, as the node does it. All is made of step functions
-//! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader); the product drives them by
-//! threads, the simulator by a scheduler that lets the seed pick which one steps next, when time passes, and what goes
-//! wrong. Only the floor is simulated: the disk ([`disk`]), the clock ([`clock`]), and the clients ([`workload`]).
+//! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader, bulks); the product drives
+//! them by threads and tasks, the simulator by a scheduler that lets the seed pick which one steps next, when time
+//! passes, and what goes wrong. Only the floor is simulated: the disk ([`disk`]), the clock ([`clock`]), and the clients ([`workload`]).
 //!
 //! # The fault model
 //!
@@ -66,6 +66,8 @@
 //!   everything that was acknowledged before the backup began.
 //! - The log of a newer server is refused, and left as it is. So is a shard of which a file that counts is missing.
 //! - After a start every namespace is on the shard that shard 0 names, with the same quotas, and on no other.
+//! - A bulk changes what its filter takes in at that moment and nothing else, each message at most once, passes
+//!   over none that matched all the time, and counts what it was answered.
 //! - At the end of each run all trouble stops, and consumers get to the end of every message; a snapshot that is asked
 //!   for comes.
 //!

@@ -105,7 +105,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     };
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
-         {} restarts, {} syncs, {} backups, {} losses in {:.1} s",
+         {} restarts, {} syncs, {} backups, {} losses, {} bulks in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -116,6 +116,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.syncs,
         stats.backups,
         stats.lost,
+        stats.bulks,
         time.as_secs_f64()
     );
 }

@@ -60,6 +60,8 @@ plants! {
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
     /// A unique key is free while its message is leased.
     UniqueWhileLeased = "unique_while_leased" in engine as UniqueWhileLeased,
+    /// A bulk also changes messages that have changed since it looked.
+    BulkForgetsVersions = "bulk_forgets_versions",
     /// Recovery takes an older snapshot.
     OlderSnapshotFallback = "older_snapshot_fallback",
     /// A start goes on with the epoch of the last one.

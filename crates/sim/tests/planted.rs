@@ -64,6 +64,7 @@ are_found! {
     exceed_credit: ExceedCredit,
     first_parent_is_enough: FirstParentIsEnough,
     unique_while_leased: UniqueWhileLeased,
+    bulk_forgets_versions: BulkForgetsVersions,
     older_snapshot_fallback: OlderSnapshotFallback,
     reuse_id_after_lost_tail: ReuseIdAfterLostTail,
 }

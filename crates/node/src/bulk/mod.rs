@@ -4,9 +4,14 @@
 //! bytes that its filter needs off the shard's thread, and proposes a change of what matches as one record, with the version of
 //! each message, so that what has changed meanwhile is left alone. It never has more than one record in flight, and
 //! rests between pages. It lives in the node only: a restart ends it, after whichever page was changed last.
+//!
+//! `steps` is all of this as a state machine, `run` the task that drives one, `page` what a look shows, `filter` what
+//! matches.
 
 mod filter;
+mod page;
 mod run;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +19,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sluice_engine::Error;
-use sluice_engine::change::{ChangeAction, NewFields, Verb};
-use sluice_engine::command::Deliver;
-use sluice_engine::id::NamespaceId;
+use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
+use sluice_engine::command::{Command, Deliver};
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::limits::Limits;
 use tokio::sync::watch;
 
+pub use crate::blobs::Unread;
 use crate::handle::Node;
+use crate::shard::request::Looking;
 pub use filter::{Filter, HeaderIs};
+pub use page::{Page, Seen};
+pub use steps::{Heard, Next, Portions, Steps};
 
 /// Bulks of a node that run at once.
 pub const BULKS_RUNNING_MAX: usize = 8;
@@ -46,6 +56,32 @@ pub struct BulkRequest {
     pub why: String,
     /// Whether nothing is changed, and only counted what would be.
     pub dry_run: bool,
+}
+
+impl BulkRequest {
+    /// Refuses what is wrong whatever the state is.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a filter that cannot match, or fields out of range.
+    pub fn check(&self, limits: &Limits) -> Result<(), Error> {
+        if let BulkAction::Move { to } = &self.action
+            && *to == self.filter.queue
+        {
+            let reason = format!("the messages are in queue {to:?} already");
+            return Err(Error::InvalidArgument { field: "to".to_owned(), reason });
+        }
+        // As for a single message; which one does not matter.
+        let items = [(MessageId { namespace: self.namespace, sequence: 1 }, 0)];
+        self.with_change(&items, |command| command.check(limits))?;
+        self.filter.check(self.action.verb())
+    }
+
+    /// Lends the command that changes these messages, each if it has this version.
+    pub fn with_change<T>(&self, items: &[(MessageId, u64)], take: impl FnOnce(&Command<'_>) -> T) -> T {
+        let BulkRequest { namespace, by, why, .. } = self;
+        let namespace = *namespace;
+        self.action.lend(|action| take(&Command::Change(Change { namespace, items, action, by, why })))
+    }
 }
 
 /// A [`ChangeAction`] that owns its texts.
@@ -160,6 +196,25 @@ pub struct BulkView {
     pub error: Option<Error>,
 }
 
+impl BulkView {
+    /// Of a bulk that begins; it has no id yet.
+    fn new(request: Arc<BulkRequest>, total: u64, started_at_us: u64) -> BulkView {
+        BulkView {
+            id: 0,
+            request,
+            state: BulkState::Running,
+            total,
+            scanned: 0,
+            matched: 0,
+            changed: 0,
+            skipped: 0,
+            started_at_us,
+            ended_at_us: None,
+            error: None,
+        }
+    }
+}
+
 /// One bulk, shared by its task and those who look.
 #[derive(Debug)]
 struct Bulk {
@@ -199,7 +254,7 @@ impl Bulks {
     }
 
     /// Enters a bulk that begins now; its id is its time, so that none is given twice, across restarts too.
-    fn begin(&self, mut view: BulkView) -> Result<Arc<Bulk>, Error> {
+    fn begin(&self, view: &mut BulkView) -> Result<Arc<Bulk>, Error> {
         let mut all = self.lock();
         if all.values().filter(|bulk| bulk.ended().is_none()).count() >= BULKS_RUNNING_MAX {
             return Err(Error::Overloaded { what: "bulks", retry_after_ms: RETRY_AFTER_MS });
@@ -208,7 +263,7 @@ impl Bulks {
         view.id = view.started_at_us.max(last + 1);
         let id = view.id;
         let bulk = Arc::new(Bulk {
-            view: Mutex::new(view),
+            view: Mutex::new(view.clone()),
             cancelled: AtomicBool::new(false),
             ended: watch::Sender::new(None),
         });
@@ -231,13 +286,14 @@ impl Node {
     /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot match, or
     /// fields out of range; `overloaded` when too many run.
     pub async fn bulk_start(&self, request: BulkRequest) -> Result<BulkView, Error> {
-        run::check(&request, self.limits())?;
+        request.check(self.limits())?;
         let shard = self.inner.placement.shard_of(request.namespace)?;
         let request = Arc::new(request);
-        let begun = run::begin(self, shard, &request).await?;
-        let bulk = self.inner.bulks.begin(begun.view)?;
+        let begin = move |at: &mut Looking<'_>| Steps::begin(at, request, Portions::default());
+        let mut steps = self.look(shard, begin).await??;
+        let bulk = self.inner.bulks.begin(&mut steps.view)?;
         let view = bulk.view().clone();
-        tokio::spawn(run::run(self.clone(), shard, bulk, begun.last));
+        tokio::spawn(run::run(self.clone(), shard, bulk, steps));
         Ok(view)
     }
 

@@ -11,7 +11,7 @@ use super::op::{Lend, Op, SentBlob};
 use super::seen::Seen;
 
 /// Tags that messages are sent with or get later.
-const TAGS: [&str; 3] = ["red", "blue", "invoice"];
+pub(super) const TAGS: [&str; 3] = ["red", "blue", "invoice"];
 /// Most messages of a change of many.
 const MANY: u64 = 40;
 
@@ -29,14 +29,30 @@ pub struct ChangeOp {
 impl ChangeOp {
     /// A person lets held messages of a namespace go, or drops them.
     pub fn decide(namespace: NamespaceId, ids: &[MessageId], go: bool) -> ChangeOp {
-        let items = ids.iter().map(|id| (*id, 0)).collect();
+        let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
         let action = Action::Plain(if go { Verb::Approve } else { Verb::Cancel });
-        ChangeOp { namespace, items, seen: false, action, note: [("by", ""), ("why", "")] }
+        ChangeOp::of(namespace, &items, action, [("by", ""), ("why", "")])
+    }
+
+    /// A change of messages that are known, each if it has this version.
+    pub(super) fn of(
+        namespace: NamespaceId,
+        items: &[(MessageId, u64)],
+        action: Action,
+        note: [(&'static str, &'static str); 2],
+    ) -> ChangeOp {
+        ChangeOp { namespace, items: items.to_vec(), seen: false, action, note }
+    }
+
+    /// The messages.
+    pub(super) fn ids(&self) -> impl Iterator<Item = MessageId> {
+        self.items.iter().map(|(id, _)| *id)
     }
 }
 
+/// What becomes of them.
 #[derive(Clone, PartialEq, Debug)]
-enum Action {
+pub(super) enum Action {
     Plain(Verb),
     Move(String),
     Set {
@@ -48,7 +64,7 @@ enum Action {
 }
 
 impl Action {
-    fn lend(&self) -> ChangeAction<'_> {
+    pub(super) fn lend(&self) -> ChangeAction<'_> {
         match self {
             Action::Plain(Verb::Cancel) => ChangeAction::Cancel,
             Action::Plain(Verb::Hold) => ChangeAction::Hold,
@@ -117,12 +133,17 @@ impl Generator {
         if items.is_empty() {
             items.push((MessageId { namespace, sequence: 12_345 }, 0));
         }
-        let note = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
-        let note = [("by", note[0]), ("why", note[1])];
+        let note = self.note();
         Op::Change(ChangeOp { namespace, items, seen: self.rng.chance(1, 3), action, note })
     }
 
-    fn action(&mut self) -> Action {
+    /// Who, and why.
+    pub(super) fn note(&mut self) -> [(&'static str, &'static str); 2] {
+        let [by, why] = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
+        [("by", by), ("why", why)]
+    }
+
+    pub(super) fn action(&mut self) -> Action {
         let verbs = [
             (3, Some(Verb::Cancel)),
             (3, Some(Verb::Hold)),

@@ -96,6 +96,11 @@ impl Generator {
         self.held.push(receipt);
     }
 
+    /// Whether people change messages in this run.
+    pub fn changes(&self) -> bool {
+        self.mixes || !self.relates
+    }
+
     /// Deliveries in the clients' hands.
     pub fn holds(&self) -> usize {
         self.held.len()
@@ -126,7 +131,7 @@ impl Generator {
         if self.relates {
             kinds.push((2, Generator::group));
         }
-        if self.mixes || !self.relates {
+        if self.changes() {
             kinds.extend([
                 (5, Generator::change as Draw),
                 (2, Generator::rule_queue),

@@ -5,6 +5,7 @@
 
 mod admin;
 mod bounds;
+mod bulks;
 mod change;
 mod consumers;
 mod decode;
@@ -17,6 +18,7 @@ mod results;
 mod schedules;
 mod seen;
 
+pub use bulks::{BulkChange, BulkOp};
 pub use change::ChangeOp;
 pub use consumers::ConsumerOp;
 pub use decode::decode;

@@ -10,6 +10,7 @@ use sluice_engine::limits::{Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
+use super::bulks::BulkChange;
 use super::change::ChangeOp;
 use super::consumers::ConsumerOp;
 use super::flows::{GroupOp, Relations, blob_of, with_items};
@@ -131,6 +132,7 @@ pub enum Op {
     Limit(LimitOp),
     Schedule(ScheduleOp),
     Change(ChangeOp),
+    Bulk(BulkChange),
     Queue(QueueOp),
     Group(GroupOp),
     Consumer(ConsumerOp),
@@ -167,6 +169,7 @@ impl Op {
             Op::Limit(op) => Some(op),
             Op::Schedule(op) => Some(op),
             Op::Change(op) => Some(op),
+            Op::Bulk(op) => Some(op),
             Op::Queue(op) => Some(op),
             Op::Group(op) => Some(op),
             Op::Consumer(op) => Some(op),
@@ -265,6 +268,7 @@ impl Op {
             Op::Limit(_)
             | Op::Schedule(_)
             | Op::Change(_)
+            | Op::Bulk(_)
             | Op::Queue(_)
             | Op::Group(_)
             | Op::Consumer(_) => self.with_feature(f),

@@ -55,10 +55,22 @@ impl Seen<'_> {
         }
     }
 
+    /// Messages of one queue, with their histories; none where there is no such queue.
+    pub fn in_queue(&self, namespace: NamespaceId, queue: &str) -> Vec<MessageView> {
+        let queue = self.0.queue_id(namespace, queue).and_then(|queue| self.0.queue(queue));
+        let listed = queue.map_or(Vec::new(), |queue| self.of(&queue, None));
+        listed.into_iter().map(|view| self.0.message(view.id).unwrap_or(view)).collect()
+    }
+
     /// Messages in one of these states.
     pub fn messages_in(&self, states: &[State]) -> Vec<MessageId> {
         let all = self.messages(None).into_iter();
         all.filter(|view| states.contains(&view.state)).map(|view| view.id).collect()
+    }
+
+    /// The queue that a message is in.
+    pub fn queue_of(&self, id: MessageId) -> Option<String> {
+        self.0.message(id).ok().and_then(|view| self.0.queue_name(view.queue)).map(str::to_owned)
     }
 
     /// Messages of a namespace, in whatever state.

@@ -14,6 +14,7 @@ use sluice_node::shard::request::{
 };
 
 use super::World;
+use super::bulks::Bulks;
 use super::consumers::Reader;
 use super::watchers::Watchers;
 use crate::model::Checked;
@@ -48,6 +49,8 @@ pub(super) struct Clients {
     pub(super) readers: Vec<Reader>,
     /// Those that watch events.
     pub(super) watchers: Watchers,
+    /// Bulks that run, or are about to.
+    pub(super) bulks: Bulks,
     /// Whether they read all that comes at once.
     pub(super) reads_all: bool,
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
@@ -71,6 +74,7 @@ impl Clients {
             leaving: Vec::new(),
             readers: Vec::new(),
             watchers: Watchers::default(),
+            bulks: Bulks::default(),
             reads_all: false,
             ids: BTreeMap::new(),
             replacing: BTreeSet::new(),
@@ -98,6 +102,7 @@ impl Clients {
         self.leaving.clear();
         self.readers.clear();
         self.watchers.cut_off();
+        self.bulks = Bulks::default();
         while self.completions.pop().is_some() {}
     }
 }
@@ -127,25 +132,29 @@ impl World {
         if op.is_wrong() {
             return Err(format!("{op:?} passed the check"));
         }
-        let lane = &mut self.lanes[self.at];
-        let Some(server) = &lane.server else { return Ok(None) };
-        let tag = lane.clients.tag();
         if let Op::Consumer(consumer @ ConsumerOp::Attach { .. }) = &op {
+            let tag = self.lanes[self.at].clients.tag();
             self.attach(tag, consumer);
             return Ok(None);
         }
+        Ok(self.propose(op))
+    }
+
+    /// Proposes the record of this; gives the request's number if the server took it.
+    pub(super) fn propose(&mut self, op: Op) -> Option<u64> {
+        let lane = &mut self.lanes[self.at];
+        let server = lane.server.as_ref()?;
+        let tag = lane.clients.tag();
         let reply = ReplyTo::Mail(lane.clients.completions.clone(), tag);
         let proposal = op.with(|command| Proposal::new(command, reply));
         let record = bytes_of(&proposal.record);
-        if server.mailbox.push(Request::Propose(proposal)).is_err() {
-            return Ok(None);
-        }
+        server.mailbox.push(Request::Propose(proposal)).ok()?;
         self.trace(|| format!("  #{tag} asks {op:?}"));
         let lane = &mut self.lanes[self.at];
         lane.clients.replacing.extend(op.replacing().map(<[u8]>::to_vec));
         lane.clients.asked.insert(tag, op.clone());
         lane.history.ask(tag, record, op);
-        Ok(Some(tag))
+        Some(tag)
     }
 
     /// Some client wants messages; some of them have gone before they get any.
@@ -252,6 +261,9 @@ impl World {
         self.stats.answers += 1;
         self.step_of_change_answered(tag, answer);
         let op = self.lanes[self.at].clients.asked.remove(&tag);
+        if let Some(Op::Bulk(_)) = &op {
+            self.lanes[self.at].clients.bulks.answered(tag, answer);
+        }
         let Some(due) = self.lanes[self.at].history.take_due(tag) else {
             self.lanes[self.at].history.unask(tag);
             return match &answer.result {

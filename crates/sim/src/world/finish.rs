@@ -41,6 +41,7 @@ impl World {
         }
         (0..self.lanes.len()).try_for_each(|at| {
             self.at = at;
+            self.end_bulks()?;
             self.end_schedules()?;
             self.drain()?;
             self.tidy_up()
@@ -147,7 +148,7 @@ impl World {
         Err("a snapshot was asked for, and does not come".to_owned())
     }
 
-    fn settle_down(&mut self) -> Checked {
+    pub(super) fn settle_down(&mut self) -> Checked {
         for _ in 0..SETTLING_MAX {
             self.writer_steps();
             self.maintenance_steps();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::id::{BlobRef, Receipt};
+use sluice_engine::id::{BlobRef, MessageId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{Engine, Error, Outcome};
@@ -257,9 +257,40 @@ impl History {
         let Some(entry) = self.entries.get((index - self.base) as usize) else {
             return Err(format!("there is no record {index}"));
         };
+        let taken_in = self.taken_in(&entry.op);
         entry.follow(index, &mut self.witnesses)?;
+        self.changes_what_it_may(index, taken_in)?;
         self.applied += 1;
         self.note(index);
+        Ok(())
+    }
+
+    /// Of the messages that a bulk is about to change, those that its filter takes in.
+    fn taken_in(&self, op: &Op) -> Vec<MessageId> {
+        let Op::Bulk(change) = op else { return Vec::new() };
+        let engine = &self.witnesses.engine;
+        let wanted = |id: &MessageId| {
+            engine.message(*id).is_ok_and(|view| {
+                engine.queue_name(view.queue) == Some(&change.bulk.filter.queue)
+                    && change.bulk.wants(&view, |blob| self.sent(blob))
+            })
+        };
+        change.ids().filter(wanted).collect()
+    }
+
+    /// A bulk changes no message that its filter does not take in at that moment, whatever it was when the bulk saw
+    /// it.
+    fn changes_what_it_may(&self, index: u64, taken_in: Vec<MessageId>) -> Checked {
+        let Some(Op::Bulk(change)) = self.entry(index).map(|entry| &entry.op) else { return Ok(()) };
+        let changed = change.ids().zip(&self.witnesses.outcome.results).filter(|(_, result)| result.is_ok());
+        for (id, _) in changed {
+            if !taken_in.contains(&id) {
+                return Err(format!(
+                    "record {index}: a bulk has changed {id}, which {:?} leaves out",
+                    change.bulk
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -326,13 +357,17 @@ impl History {
         Ok(())
     }
 
-    /// Whether these are the bytes that were sent as this blob.
-    pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
-        let sent = match blob {
+    /// A blob as it was sent.
+    pub(super) fn sent(&self, blob: BlobRef) -> Option<SentBlob<'_>> {
+        match blob {
             BlobRef::EMPTY => Some(SentBlob::payload(&[])),
             _ => self.entry(blob.index).and_then(|entry| entry.op.blob(blob.item)),
-        };
-        let Some(sent) = sent else {
+        }
+    }
+
+    /// Whether these are the bytes that were sent as this blob.
+    pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
+        let Some(sent) = self.sent(blob) else {
             return Err(format!("{blob:?} was never sent"));
         };
         let same = match sent {

@@ -1,6 +1,7 @@
 //! One run: a server, its disk and clock, clients, and a scheduler that lets the seed pick what happens next.
 
 mod backup;
+mod bulks;
 mod clients;
 mod config;
 mod consumers;
@@ -11,6 +12,7 @@ mod history;
 mod keys;
 mod lane;
 mod namespaces;
+mod overseen;
 mod server;
 mod spy;
 mod start;
@@ -57,6 +59,8 @@ pub struct Stats {
     pub backups: u64,
     /// Starts refused because files were missing.
     pub lost: u64,
+    /// Bulks that came to an end.
+    pub bulks: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -71,6 +75,7 @@ impl std::ops::AddAssign for Stats {
         self.syncs += other.syncs;
         self.backups += other.backups;
         self.lost += other.lost;
+        self.bulks += other.bulks;
     }
 }
 
@@ -80,6 +85,7 @@ enum Action {
     Ask,
     Pull,
     Watch,
+    Bulk,
     Shard,
     Writer,
     Maintenance,
@@ -218,6 +224,7 @@ impl World {
             (busy, Action::Ask),
             (pulls, Action::Pull),
             (80, Action::Watch),
+            (self.bulk_weight(), Action::Bulk),
             (3_000, Action::Shard),
             (2_500, Action::Writer),
             (1_500, Action::Maintenance),
@@ -246,6 +253,7 @@ impl World {
             Action::Ask => return self.client_asks(),
             Action::Pull => self.client_pulls(),
             Action::Watch => self.watch(),
+            Action::Bulk => return self.bulk(),
             Action::Shard => return self.shard_steps(),
             Action::Writer => self.writer_steps(),
             Action::Maintenance => self.maintenance_steps(),

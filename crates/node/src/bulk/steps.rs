@@ -1,0 +1,396 @@
+//! A bulk as a state machine, without task, timer or clock of its own: told what came of what it has asked for,
+//! and the time, it says what it asks for next. Whoever drives it brings that to the shard, reads, and waits.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sluice_engine::Error;
+use sluice_engine::id::MessageId;
+use sluice_engine::query::MessageView;
+use sluice_journal::BlobRead;
+
+use super::page::{Page, Reading, Seen, SeenMessage, find};
+use super::{BulkAction, BulkRequest, BulkState, BulkView};
+use crate::blobs::Unread;
+use crate::handle::item_results;
+use crate::shard::request::{Answer, Looking};
+
+/// Shortest and longest rest between two pages; in between, as long as the page took.
+const REST_US: (u64, u64) = (1_000, 50_000);
+/// Further tries of what could not be done now, and the pause before each.
+const RETRIES: u32 = 60;
+const RETRY_PAUSE_US: u64 = 500_000;
+
+/// The most that a bulk takes at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Portions {
+    /// Messages of one page, and so of one record.
+    pub page_messages: usize,
+    /// Bytes that are read at once for the filter; one message may have more.
+    pub read_bytes: u64,
+}
+
+impl Default for Portions {
+    fn default() -> Portions {
+        Portions { page_messages: 128, read_bytes: 4 << 20 }
+    }
+}
+
+/// What a bulk asks for.
+#[derive(Debug)]
+pub enum Next {
+    /// A look at this page, between two batches of the shard; [`Heard::Seen`] tells of it.
+    Look(Page),
+    /// These blobs, off the shard's thread; [`Heard::Read`] brings them.
+    Read(Vec<BlobRead>),
+    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`Heard::Changed`] tells of
+    /// it.
+    Change(Arc<[(MessageId, u64)]>),
+    /// Nothing before this time; then [`Heard::Time`].
+    Rest {
+        /// In the microseconds of whoever drives it.
+        until_us: u64,
+    },
+    /// Nothing any more.
+    End,
+}
+
+/// What a bulk is told.
+#[derive(Debug)]
+pub enum Heard {
+    /// That time has passed; of a bulk that begins, nothing else.
+    Time,
+    /// What the look has shown, or why there was none.
+    Seen(Result<Seen, Error>),
+    /// The blobs that were to be read, in their order.
+    Read(Vec<Result<Bytes, Unread>>),
+    /// The answer to the change, or why there is none.
+    Changed(Result<Answer, Error>),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Steps {
+    pub(super) view: BulkView,
+    portions: Portions,
+    /// The last message that it is about.
+    last: MessageId,
+    /// Where the latest page has ended.
+    cursor: Option<u64>,
+    phase: Phase,
+    /// When the page was begun.
+    began_us: u64,
+    rests_until_us: u64,
+    /// Tries that are left of what is asked for.
+    retries: u32,
+    /// The shard's time at the latest look.
+    shard_us: u64,
+    cancelled: bool,
+}
+
+/// What it waits for.
+#[derive(Debug)]
+enum Phase {
+    /// The time for the next page.
+    Rest,
+    Look,
+    Read(Portion),
+    Change(Arc<[(MessageId, u64)]>),
+    Ended,
+}
+
+/// A page of which a part is being read.
+#[derive(Debug)]
+struct Portion {
+    reading: Vec<Reading>,
+    rest: Vec<SeenMessage>,
+    matching: Vec<MessageView>,
+}
+
+impl Steps {
+    /// Looks whether the queues are there, and what is in them. Only messages that are there now are changed.
+    ///
+    /// # Errors
+    /// `queue_not_found` for the queue and the one to move to.
+    pub fn begin(
+        at: &mut Looking<'_>,
+        request: Arc<BulkRequest>,
+        portions: Portions,
+    ) -> Result<Steps, Error> {
+        let queue = find(at.engine, &request, &request.filter.queue)?;
+        if let BulkAction::Move { to } = &request.action {
+            find(at.engine, &request, to)?;
+        }
+        let counters = at.engine.queue(queue).map(|view| view.counters).unwrap_or_default();
+        let total = match request.filter.state {
+            Some(state) => counters.states[state as usize],
+            None => counters.states.iter().sum(),
+        };
+        let sequence = at.engine.last_sequence(request.namespace).unwrap_or(0);
+        let last = MessageId { namespace: request.namespace, sequence };
+        Ok(Steps::new(BulkView::new(request, total, at.engine.time_us()), last, portions))
+    }
+
+    fn new(view: BulkView, last: MessageId, portions: Portions) -> Steps {
+        Steps {
+            view,
+            portions,
+            last,
+            cursor: None,
+            phase: Phase::Rest,
+            began_us: 0,
+            rests_until_us: 0,
+            retries: 0,
+            shard_us: 0,
+            cancelled: false,
+        }
+    }
+
+    /// How far it is.
+    pub fn view(&self) -> &BulkView {
+        &self.view
+    }
+
+    /// It is to end: at the latest after the page at hand.
+    pub fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+
+    /// Hears what came of what it asked for last, and says what it asks for next. `now_us` may begin anywhere, and
+    /// never runs backwards.
+    pub fn step(&mut self, now_us: u64, heard: Heard) -> Next {
+        self.hear(now_us, heard).unwrap_or_else(|error| {
+            self.view.error = Some(error);
+            self.end(BulkState::Failed)
+        })
+    }
+
+    fn hear(&mut self, now_us: u64, heard: Heard) -> Result<Next, Error> {
+        match (std::mem::replace(&mut self.phase, Phase::Ended), heard) {
+            (Phase::Ended, _) => Ok(Next::End),
+            (phase, Heard::Time) if now_us < self.rests_until_us => Ok(self.rest(phase, self.rests_until_us)),
+            (Phase::Rest, Heard::Time) => Ok(self.begin_page(now_us)),
+            (Phase::Look, Heard::Time) => Ok(self.look()),
+            (Phase::Look, Heard::Seen(Ok(seen))) => Ok(self.has_seen(now_us, seen)),
+            (Phase::Look, Heard::Seen(Err(error))) => self.retry(now_us, Phase::Look, error),
+            (Phase::Read(portion), Heard::Read(read)) => self.has_read(now_us, portion, read),
+            (Phase::Change(items), Heard::Time) => Ok(self.propose(items)),
+            (Phase::Change(items), Heard::Changed(answer)) => {
+                match answer.and_then(|answer| item_results(answer, items.len())) {
+                    Ok(results) => {
+                        let changed = results.iter().filter(|result| result.is_ok()).count();
+                        Ok(self.has_changed(now_us, items.len(), changed))
+                    }
+                    Err(error) => self.retry(now_us, Phase::Change(items), error),
+                }
+            }
+            _ => Err(Error::Internal { reason: "a bulk was told what it has not asked for".to_owned() }),
+        }
+    }
+
+    fn rest(&mut self, phase: Phase, until_us: u64) -> Next {
+        self.phase = phase;
+        self.rests_until_us = until_us;
+        Next::Rest { until_us }
+    }
+
+    /// What passes by itself is waited for.
+    fn retry(&mut self, now_us: u64, phase: Phase, error: Error) -> Result<Next, Error> {
+        let passes = matches!(error, Error::Overloaded { .. } | Error::DiskFull { .. });
+        if !passes || self.retries == 0 || self.cancelled {
+            return Err(error);
+        }
+        self.retries -= 1;
+        Ok(self.rest(phase, now_us + RETRY_PAUSE_US))
+    }
+
+    fn begin_page(&mut self, now_us: u64) -> Next {
+        if self.cancelled {
+            return self.end(BulkState::Cancelled);
+        }
+        self.began_us = now_us;
+        self.retries = RETRIES;
+        self.look()
+    }
+
+    fn look(&mut self) -> Next {
+        self.phase = Phase::Look;
+        Next::Look(Page {
+            request: Arc::clone(&self.view.request),
+            last: self.last,
+            cursor: self.cursor,
+            messages_max: self.portions.page_messages,
+        })
+    }
+
+    fn has_seen(&mut self, now_us: u64, seen: Seen) -> Next {
+        self.shard_us = seen.now_us;
+        self.view.scanned += seen.scanned;
+        self.cursor = seen.next;
+        if self.view.request.filter.needs_bytes() {
+            self.read(now_us, seen.messages, Vec::new())
+        } else {
+            self.change(now_us, seen.messages.into_iter().map(|message| message.view).collect())
+        }
+    }
+
+    /// Those messages of a page whose bytes match as well are found in portions.
+    fn read(&mut self, now_us: u64, mut rest: Vec<SeenMessage>, matching: Vec<MessageView>) -> Next {
+        if rest.is_empty() {
+            return self.change(now_us, matching);
+        }
+        let mut bytes = 0;
+        let fit = rest.iter().take_while(|message| {
+            bytes += message.bytes();
+            bytes <= self.portions.read_bytes
+        });
+        let later = rest.split_off(fit.count().max(1));
+        let mut reads = Vec::new();
+        let reading = rest.into_iter().map(|message| message.ask(&mut reads)).collect();
+        self.phase = Phase::Read(Portion { reading, rest: later, matching });
+        Next::Read(reads)
+    }
+
+    fn has_read(
+        &mut self,
+        now_us: u64,
+        portion: Portion,
+        read: Vec<Result<Bytes, Unread>>,
+    ) -> Result<Next, Error> {
+        if read.contains(&Err(Unread::Later)) {
+            return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 });
+        }
+        let Portion { reading, rest, mut matching } = portion;
+        let mut read = read.into_iter();
+        for message in reading {
+            let (view, content) = message.take(&mut read);
+            if self.view.request.filter.matches_bytes(&content) {
+                matching.push(view);
+            }
+        }
+        Ok(self.read(now_us, rest, matching))
+    }
+
+    /// Changes what matches, as one record.
+    fn change(&mut self, now_us: u64, matching: Vec<MessageView>) -> Next {
+        let request = &self.view.request;
+        let states = request.action.verb().states();
+        let possible = matching.iter().filter(|view| states.contains(&view.state));
+        let items: Arc<[(MessageId, u64)]> = possible.map(|view| (view.id, view.version)).collect();
+        self.view.matched += matching.len() as u64;
+        self.view.skipped += (matching.len() - items.len()) as u64;
+        if items.is_empty() || request.dry_run {
+            return self.has_changed(now_us, items.len(), items.len());
+        }
+        self.retries = RETRIES;
+        self.propose(items)
+    }
+
+    fn propose(&mut self, items: Arc<[(MessageId, u64)]>) -> Next {
+        self.phase = Phase::Change(Arc::clone(&items));
+        Next::Change(items)
+    }
+
+    /// Counts, and goes on with the next page.
+    fn has_changed(&mut self, now_us: u64, items: usize, changed: usize) -> Next {
+        self.view.changed += changed as u64;
+        self.view.skipped += (items - changed) as u64;
+        if self.cursor.is_none_or(|cursor| cursor >= self.last.sequence) {
+            return self.end(BulkState::Done);
+        }
+        let took_us = now_us - self.began_us;
+        self.rest(Phase::Rest, now_us + took_us.clamp(REST_US.0, REST_US.1))
+    }
+
+    fn end(&mut self, state: BulkState) -> Next {
+        self.phase = Phase::Ended;
+        self.view.state = state;
+        self.view.ended_at_us = Some(self.shard_us.max(self.view.started_at_us));
+        Next::End
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_engine::change::Verb;
+    use sluice_engine::id::NamespaceId;
+
+    use super::super::Filter;
+    use super::*;
+
+    /// A bulk about 100 messages.
+    fn steps() -> Steps {
+        let request = BulkRequest {
+            namespace: NamespaceId::DEFAULT,
+            filter: Filter::default(),
+            action: BulkAction::Plain(Verb::Hold),
+            by: String::new(),
+            why: String::new(),
+            dry_run: false,
+        };
+        let last = MessageId { namespace: NamespaceId::DEFAULT, sequence: 100 };
+        Steps::new(BulkView::new(Arc::new(request), 100, 7), last, Portions::default())
+    }
+
+    /// A page on which nothing matches.
+    fn page(next: Option<u64>) -> Heard {
+        Heard::Seen(Ok(Seen { messages: Vec::new(), scanned: 50, next, now_us: 9 }))
+    }
+
+    fn overloaded() -> Heard {
+        Heard::Seen(Err(Error::Overloaded { what: "reads", retry_after_ms: 1 }))
+    }
+
+    fn looks(next: &Next) -> bool {
+        matches!(next, Next::Look(_))
+    }
+
+    #[test]
+    fn it_rests_as_long_as_a_page_took_within_bounds() {
+        for (took_us, rests_us) in [(0, 1_000), (20_000, 20_000), (9_000_000, 50_000)] {
+            let mut steps = steps();
+            assert!(looks(&steps.step(5, Heard::Time)));
+            let next = steps.step(5 + took_us, page(Some(50)));
+            let until = 5 + took_us + rests_us;
+            assert!(matches!(next, Next::Rest { until_us } if until_us == until), "{next:?}");
+            assert!(matches!(steps.step(until - 1, Heard::Time), Next::Rest { .. }));
+            assert!(looks(&steps.step(until, Heard::Time)));
+            assert!(matches!(steps.step(until, page(Some(100))), Next::End));
+            let view = steps.view();
+            assert_eq!((view.state, view.scanned, view.ended_at_us), (BulkState::Done, 100, Some(9)));
+        }
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_not_for_ever() {
+        let mut steps = steps();
+        let mut now_us = 0;
+        for _ in 0..RETRIES {
+            assert!(looks(&steps.step(now_us, Heard::Time)));
+            assert!(matches!(steps.step(now_us, overloaded()), Next::Rest { .. }));
+            now_us += RETRY_PAUSE_US;
+        }
+        assert!(looks(&steps.step(now_us, Heard::Time)));
+        assert!(matches!(steps.step(now_us, overloaded()), Next::End));
+        assert_eq!(steps.view().state, BulkState::Failed);
+        assert!(matches!(steps.view().error, Some(Error::Overloaded { .. })));
+    }
+
+    #[test]
+    fn it_ends_between_pages_when_it_is_cancelled() {
+        let mut steps = steps();
+        steps.step(0, Heard::Time);
+        steps.cancel();
+        assert!(matches!(steps.step(0, page(Some(50))), Next::Rest { .. }));
+        assert!(matches!(steps.step(1_000, Heard::Time), Next::End));
+        assert_eq!((steps.view().state, steps.view().scanned), (BulkState::Cancelled, 50));
+    }
+
+    #[test]
+    fn an_answer_to_nothing_fails_it() {
+        let mut steps = steps();
+        assert!(matches!(steps.step(0, Heard::Read(Vec::new())), Next::End));
+        assert!(matches!(steps.view().error, Some(Error::Internal { .. })));
+        assert!(matches!(steps.step(0, Heard::Time), Next::End));
+    }
+}

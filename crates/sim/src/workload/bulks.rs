@@ -1,0 +1,181 @@
+//! Draws bulks, one change to all messages of a queue that match a filter; and says, by what was sent and what can
+//! be seen, which those are.
+
+use std::sync::Arc;
+
+use sluice_engine::BlobRef;
+use sluice_engine::command::Command;
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::query::{MessageView, State};
+use sluice_node::bulk::{BulkAction, BulkRequest, Filter, HeaderIs};
+
+use super::change::{Action, ChangeOp, TAGS};
+use super::generate::{Generator, QUEUES};
+use super::op::{Lend, SentBlob};
+use super::seen::Seen;
+
+/// A bulk that somebody wants.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulkOp {
+    /// Namespace of the queue.
+    pub namespace: NamespaceId,
+    /// Which messages.
+    pub filter: Filter,
+    action: Action,
+    note: [(&'static str, &'static str); 2],
+    /// Whether nothing is to be changed.
+    pub dry_run: bool,
+}
+
+impl BulkOp {
+    /// As the node takes it.
+    pub fn request(&self) -> BulkRequest {
+        let [(_, by), (_, why)] = self.note;
+        BulkRequest {
+            namespace: self.namespace,
+            filter: self.filter.clone(),
+            action: self.action.of_bulk(),
+            by: by.to_owned(),
+            why: why.to_owned(),
+            dry_run: self.dry_run,
+        }
+    }
+
+    /// Whether the generator meant this to be refused at the door.
+    pub fn is_wrong(&self) -> bool {
+        let nowhere = |to: &String| super::op::wrong_name(to) || *to == self.filter.queue;
+        self.filter.state.is_some_and(|state| !self.applies_to(state))
+            || matches!(&self.action, Action::Move(to) if nowhere(to))
+    }
+
+    /// The queue that its messages go to, if they go.
+    pub fn target(&self) -> Option<&str> {
+        match &self.action {
+            Action::Move(to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Whether a message in this state can be changed so.
+    pub fn applies_to(&self, state: State) -> bool {
+        self.action.lend().verb().states().contains(&state)
+    }
+
+    /// Whether it counts messages in this state.
+    pub fn counts(&self, state: State) -> bool {
+        self.filter.state.is_none_or(|wanted| wanted == state)
+    }
+
+    /// Whether what was sent has a say, beside what the engine shows.
+    pub fn needs_bytes(&self) -> bool {
+        self.filter.tag.is_some() || self.filter.header.is_some() || self.filter.error_contains.is_some()
+    }
+
+    /// Whether its filter takes in a message of its queue. `sent` knows the blobs.
+    pub fn wants<'a>(&self, view: &MessageView, sent: impl Fn(BlobRef) -> Option<SentBlob<'a>>) -> bool {
+        let Filter { tag, header, sent_before_ms, sent_after_ms, attempts_min, error_contains, .. } =
+            &self.filter;
+        let head = |blob| match sent(blob) {
+            Some(SentBlob::Message { headers, tags, .. }) => (headers, tags),
+            _ => (&[][..], &[][..]),
+        };
+        let says =
+            |blob, text: &String| matches!(sent(blob), Some(SentBlob::Text(it)) if it.contains(&**text));
+        let tags = head(view.tags.unwrap_or(view.blob)).1;
+        let headers = head(view.blob).0;
+        let mut errors = view.history.iter().filter_map(|attempt| attempt.error);
+        let sent_at_ms = view.sent_at_us / 1_000;
+        self.counts(view.state)
+            && tag.as_ref().is_none_or(|tag| tags.iter().any(|other| other == tag))
+            && header.as_ref().is_none_or(|it| headers.contains(&(&it.name, &it.value)))
+            && sent_before_ms.is_none_or(|before| sent_at_ms < before)
+            && sent_after_ms.is_none_or(|after| sent_at_ms >= after)
+            && attempts_min.is_none_or(|least| view.attempts >= least)
+            && error_contains.as_ref().is_none_or(|text| errors.any(|error| says(error, text)))
+    }
+}
+
+/// One record of a bulk.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulkChange {
+    /// The bulk.
+    pub bulk: Arc<BulkOp>,
+    change: ChangeOp,
+}
+
+impl BulkChange {
+    /// The bulk's change of these messages, each if it has this version.
+    pub fn new(bulk: &Arc<BulkOp>, items: &[(MessageId, u64)]) -> BulkChange {
+        let change = ChangeOp::of(bulk.namespace, items, bulk.action.clone(), bulk.note);
+        BulkChange { bulk: Arc::clone(bulk), change }
+    }
+
+    /// The messages.
+    pub fn ids(&self) -> impl Iterator<Item = MessageId> {
+        self.change.ids()
+    }
+}
+
+impl Lend for BulkChange {
+    fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
+        self.change.lend(f);
+    }
+
+    fn blob(&self, number: usize) -> Option<SentBlob<'_>> {
+        self.change.blob(number)
+    }
+}
+
+impl Action {
+    fn of_bulk(&self) -> BulkAction {
+        let owned = |tags: &Vec<&str>| tags.iter().map(|tag| (*tag).to_owned()).collect();
+        match self {
+            Action::Plain(verb) => BulkAction::Plain(*verb),
+            Action::Move(to) => BulkAction::Move { to: to.clone() },
+            Action::Set { priority, deliver, max_attempts, tags } => BulkAction::Set {
+                priority: *priority,
+                deliver: *deliver,
+                max_attempts: *max_attempts,
+                tags: tags.as_ref().map(owned),
+            },
+        }
+    }
+}
+
+impl Generator {
+    /// Somebody wants to change all messages of some kind.
+    pub fn bulk(&mut self, seen: &Seen<'_>) -> BulkOp {
+        let action = self.action();
+        let states = action.lend().verb().states();
+        let (namespace, queue) = self.bulk_queue(seen, states);
+        let now_ms = seen.now_us() / 1_000;
+        let rng = &mut self.rng;
+        let ago_ms = now_ms.saturating_sub(rng.weighted(&[(2, 0), (2, 100), (1, 5_000)]));
+        let value = rng.weighted(&[(3, "00-aa-bb-01"), (1, "00-aa-bb-02")]);
+        let header = HeaderIs { name: "traceparent".to_owned(), value: value.to_owned() };
+        let text = rng.weighted(&[(3, "not work"), (1, "timeout")]);
+        let states = if rng.chance(1, 30) { &State::ALL } else { states };
+        let filter = Filter {
+            queue,
+            state: rng.chance(1, 4).then(|| *rng.pick(states)),
+            tag: rng.chance(1, 10).then(|| (*rng.pick(&TAGS)).to_owned()),
+            header: rng.chance(1, 14).then_some(header),
+            sent_before_ms: rng.chance(1, 8).then_some(ago_ms + 50),
+            sent_after_ms: rng.chance(1, 8).then_some(ago_ms.saturating_sub(2_000)),
+            attempts_min: rng.chance(1, 12).then(|| rng.between(1, 2) as u16),
+            error_contains: rng.chance(1, 12).then(|| text.to_owned()),
+        };
+        let dry_run = rng.chance(1, 10);
+        BulkOp { namespace, filter, action, note: self.note(), dry_run }
+    }
+
+    /// A queue, mostly one with a message in one of these states.
+    fn bulk_queue(&mut self, seen: &Seen<'_>, states: &[State]) -> (NamespaceId, String) {
+        let ids = seen.messages_in(states);
+        if ids.is_empty() || self.rng.chance(1, 8) {
+            return (self.a_namespace(seen), (*self.rng.pick(&QUEUES)).to_owned());
+        }
+        let id = *self.rng.pick(&ids);
+        (id.namespace, seen.queue_of(id).unwrap_or_default())
+    }
+}

@@ -1,0 +1,177 @@
+//! What must be true of a bulk, whatever the rules of the engine are. At each of its looks the whole queue is looked
+//! at too: so it is known which messages its filter takes in, and which of them it must not pass over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sluice_engine::Engine;
+use sluice_engine::Error;
+use sluice_engine::id::MessageId;
+use sluice_engine::query::MessageView;
+use sluice_node::bulk::{BulkState, BulkView};
+use sluice_node::shard::request::Answer;
+
+use super::history::History;
+use crate::model::Checked;
+use crate::workload::{BulkOp, Seen};
+
+/// The queue of a bulk at one moment.
+#[derive(Debug)]
+pub(super) struct Sight {
+    /// Whether there are the queue, and the one that messages go to.
+    pub(super) has_queues: bool,
+    messages: Vec<MessageView>,
+    /// The latest id of the namespace.
+    last: u64,
+}
+
+/// A bulk as it was seen from outside.
+pub(super) struct Overseen {
+    op: Arc<BulkOp>,
+    /// Messages in the queue when it began, of those that it counts; and the latest id then.
+    total: u64,
+    last: u64,
+    /// The messages at the latest look.
+    latest: BTreeMap<MessageId, MessageView>,
+    /// Those that were counted, or matched, at any look.
+    counted: BTreeSet<MessageId>,
+    matched: BTreeSet<MessageId>,
+    /// Those that matched, and could be changed, at each look.
+    steady: BTreeSet<MessageId>,
+    /// What it has asked for last.
+    asked: Vec<MessageId>,
+    /// Messages of records that were answered item by item.
+    acted_on: BTreeSet<MessageId>,
+    /// Those of them that were changed.
+    changed: u64,
+}
+
+impl Sight {
+    pub(super) fn of(op: &BulkOp, engine: &Engine) -> Sight {
+        let has = |queue: &str| engine.queue_id(op.namespace, queue).is_some();
+        Sight {
+            has_queues: has(&op.filter.queue) && op.target().is_none_or(has),
+            messages: Seen(engine).in_queue(op.namespace, &op.filter.queue),
+            last: engine.last_sequence(op.namespace).unwrap_or(0),
+        }
+    }
+}
+
+impl Overseen {
+    pub(super) fn begin(op: &Arc<BulkOp>, sight: &Sight, history: &History) -> Overseen {
+        let can_change = |view: &&MessageView| takes_in(op, view, history) && op.applies_to(view.state);
+        Overseen {
+            op: Arc::clone(op),
+            total: sight.messages.iter().filter(|view| op.counts(view.state)).count() as u64,
+            last: sight.last,
+            latest: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            matched: BTreeSet::new(),
+            steady: sight.messages.iter().filter(can_change).map(|view| view.id).collect(),
+            asked: Vec::new(),
+            acted_on: BTreeSet::new(),
+            changed: 0,
+        }
+    }
+
+    /// It has looked at its queue.
+    pub(super) fn look(&mut self, sight: &Sight, history: &History) {
+        let here = sight.messages.iter().filter(|view| view.id.sequence <= self.last);
+        self.latest = here.map(|view| (view.id, view.clone())).collect();
+        let mut can_change = BTreeSet::new();
+        for view in self.latest.values() {
+            if self.op.counts(view.state) {
+                self.counted.insert(view.id);
+            }
+            if takes_in(&self.op, view, history) {
+                self.matched.insert(view.id);
+                can_change.extend(self.op.applies_to(view.state).then_some(view.id));
+            }
+        }
+        self.steady.retain(|id| can_change.contains(id));
+    }
+
+    /// It asks for a change of these: each was sent before it began, matched at the latest look, is meant as it was
+    /// then, and was not changed before.
+    pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
+        let op = &self.op;
+        let may = |id: &MessageId, version: u64| {
+            !op.dry_run
+                && !self.acted_on.contains(id)
+                && self
+                    .latest
+                    .get(id)
+                    .is_some_and(|view| view.version == version && takes_in(op, view, history))
+        };
+        if let Some((id, _)) = items.iter().find(|(id, version)| !may(id, *version)) {
+            return Err(format!("{op:?} asks to change {id}, which is {:?}", self.latest.get(id)));
+        }
+        self.asked = items.iter().map(|(id, _)| *id).collect();
+        Ok(())
+    }
+
+    /// What it has asked for was answered.
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        if answer.result.is_err() {
+            return;
+        }
+        let refused = answer.results.iter().filter(|result| result.is_err()).count();
+        self.changed += (self.asked.len() - refused) as u64;
+        self.acted_on.extend(self.asked.drain(..));
+    }
+
+    /// It has ended, and says this of itself.
+    pub(super) fn end(&self, view: &BulkView, cancelled: bool, engine: &Engine, tainted: bool) -> Checked {
+        let says = |ok: bool, what: &str| if ok { Ok(()) } else { Err(what.to_owned()) };
+        says(view.total == self.total, "the total is another")?;
+        says(view.scanned <= self.counted.len() as u64, "fewer could be looked at")?;
+        says(view.matched <= self.matched.len() as u64, "fewer match")?;
+        says(self.op.dry_run || view.changed == self.changed, "it was answered otherwise")?;
+        match (view.state, &view.error) {
+            (BulkState::Failed, Some(error)) => says(may_fail(error), "nothing was in its way"),
+            (BulkState::Cancelled, None) => says(cancelled, "nobody has cancelled it"),
+            (BulkState::Done, None) if tainted && self.op.needs_bytes() => Ok(()),
+            (BulkState::Done, None) => self.passed_over_none(view, engine),
+            _ => Err("it has not ended".to_owned()),
+        }?;
+        let all = view.state == BulkState::Failed || view.matched == view.changed + view.skipped;
+        says(all, "some are neither changed nor skipped")
+    }
+
+    /// What matched all the time was acted on; of a dry run, counted.
+    fn passed_over_none(&self, view: &BulkView, engine: &Engine) -> Checked {
+        // What was read after a look may have gone meanwhile.
+        let is_as_it_was = |id: &&MessageId| {
+            !self.op.needs_bytes()
+                || engine.message(**id).is_ok_and(|now| self.latest[*id].version == now.version)
+        };
+        let steady: Vec<&MessageId> = self.steady.iter().filter(is_as_it_was).collect();
+        if self.op.dry_run {
+            let counted = steady.len() as u64 <= view.changed;
+            return if counted { Ok(()) } else { Err(format!("it has passed over some of {steady:?}")) };
+        }
+        match steady.iter().find(|id| !self.acted_on.contains(id)) {
+            None => Ok(()),
+            Some(id) => Err(format!("it has passed over {id}")),
+        }
+    }
+}
+
+fn takes_in(op: &BulkOp, view: &MessageView, history: &History) -> bool {
+    op.wants(view, |blob| history.sent(blob))
+}
+
+/// Whether this may come in the way of a bulk.
+fn may_fail(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Overloaded { .. }
+            | Error::DiskFull { .. }
+            | Error::QueueNotFound { .. }
+            | Error::NamespaceNotFound { .. }
+            | Error::QueueClosed { .. }
+            | Error::OutcomeUnknown {}
+            | Error::JournalFailed { .. }
+            | Error::ShuttingDown {}
+    )
+}
