@@ -194,14 +194,17 @@ impl Steps {
         Next::Rest { until_us }
     }
 
-    /// What passes by itself is waited for.
+    /// What passes by itself is waited for, unless the bulk is to end. What it could not change counts as skipped.
     fn retry(&mut self, now_us: u64, phase: Phase, error: Error) -> Result<Next, Error> {
         let passes = matches!(error, Error::Overloaded { .. } | Error::DiskFull { .. });
-        if !passes || self.retries == 0 || self.cancelled {
-            return Err(error);
+        if passes && self.retries > 0 && !self.cancelled {
+            self.retries -= 1;
+            return Ok(self.rest(phase, now_us + RETRY_PAUSE_US));
         }
-        self.retries -= 1;
-        Ok(self.rest(phase, now_us + RETRY_PAUSE_US))
+        if let Phase::Change(items) = phase {
+            self.view.skipped += items.len() as u64;
+        }
+        if passes && self.cancelled { Ok(self.end(BulkState::Cancelled)) } else { Err(error) }
     }
 
     fn begin_page(&mut self, now_us: u64) -> Next {
@@ -384,6 +387,28 @@ mod tests {
         assert!(matches!(steps.step(0, page(Some(50))), Next::Rest { .. }));
         assert!(matches!(steps.step(1_000, Heard::Time), Next::End));
         assert_eq!((steps.view().state, steps.view().scanned), (BulkState::Cancelled, 50));
+    }
+
+    #[test]
+    fn it_is_cancelled_while_it_waits_for_what_passes() {
+        let mut steps = steps();
+        steps.step(0, Heard::Time);
+        steps.cancel();
+        assert!(matches!(steps.step(0, overloaded()), Next::End));
+        assert_eq!((steps.view().state, &steps.view().error), (BulkState::Cancelled, &None));
+    }
+
+    #[test]
+    fn what_it_could_not_change_is_skipped() {
+        let mut steps = steps();
+        steps.retries = 0;
+        steps.view.matched = 2;
+        let id = |sequence| (MessageId { namespace: NamespaceId::DEFAULT, sequence }, 1);
+        steps.phase = Phase::Change(Arc::new([id(1), id(2)]));
+        let refused = Error::QueueClosed { queue: "b".to_owned() };
+        assert!(matches!(steps.step(0, Heard::Changed(Err(refused))), Next::End));
+        let view = steps.view();
+        assert_eq!((view.state, view.changed, view.skipped), (BulkState::Failed, 0, 2));
     }
 
     #[test]
