@@ -11,7 +11,7 @@ use sluice_proto::v1::server_frame::Frame as Told;
 use sluice_proto::v1::{Attach, Detach, FrameResult, SetCredit};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::answers::{Delivered, ItemResult};
 use crate::client::Client;
@@ -24,6 +24,8 @@ const CONSUMER: u32 = 1;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The server says that it lives every 20 s.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Between two looks at whether anything is still in hand, when the server is about to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long the end of a session may take.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -209,10 +211,16 @@ impl Keeper {
         let resume: Vec<String> =
             self.held.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         let attach = session.send(Frame::Attach(self.attach(&resume)));
-        let mut is_attached = false;
+        let (mut is_attached, mut is_draining) = (false, false);
         loop {
             let told = tokio::select! {
                 told = timeout(SILENCE_MAX, frames.next()) => told,
+                () = sleep(LOOK_EVERY), if is_draining => {
+                    if self.has_nothing_in_hand() {
+                        return Over::Broken(self.lost("the server is about to stop"));
+                    }
+                    continue;
+                }
                 asked = self.asked.recv(), if is_attached => {
                     let Some(asked) = asked else {
                         close(session, &mut frames).await;
@@ -252,12 +260,21 @@ impl Keeper {
                 Told::Cancellations(told) => Event::Lost(
                     told.receipts.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect(),
                 ),
-                // It comes back when the stream ends, here or at the server's successor.
-                Told::Draining(_) | Told::KeepAlive(_) => continue,
+                // The server waits for the streams to end, each when all is settled.
+                Told::Draining(_) => {
+                    is_draining = true;
+                    continue;
+                }
+                Told::KeepAlive(_) => continue,
                 Told::Detached(_) => return Over::Broken(self.lost("the consumer was detached")),
             };
             self.tell(event);
         }
+    }
+
+    /// Whether everything was settled, and the server has answered.
+    fn has_nothing_in_hand(&self) -> bool {
+        self.pending.is_empty() && self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// A worker that is ending hears nothing any more, but still settles.
