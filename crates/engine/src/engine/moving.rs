@@ -34,7 +34,11 @@ impl Engine {
         }
         if state != Some(State::Dead) {
             self.admit_room(to, 1, message.blob_len.into())?;
-            let due_us = if state == Some(State::Held) { self.due_of_held(slot) } else { time_us };
+            let due_us = match state {
+                Some(State::Held) => self.due_of_held(slot),
+                Some(State::Delayed | State::Blocked) => time_us,
+                _ => 0,
+            };
             self.admit_age(to, due_us)?;
         }
         self.admit_unique_move(slot, to)?;

@@ -191,7 +191,7 @@ impl World {
 
     /// What has come for a bulk, or what it goes on waiting for.
     fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<Heard, Awaits>, String> {
-        let excused = self.tainted || self.armed || self.disk.is_halted();
+        let (disk, trouble) = (&self.disk, self.tainted || self.armed);
         let Lane { clients, history, .. } = &mut self.lanes[self.at];
         let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(Heard::Time));
         Ok(match awaits {
@@ -205,7 +205,11 @@ impl World {
                     Ok(Heard::Seen(seen))
                 }
             },
-            Awaits::Blobs(blobs) => Ok(Heard::Read(read(blobs, excused)?)),
+            Awaits::Blobs(blobs) => {
+                // The process may also die between two reads.
+                let excused = || trouble || disk.is_halted();
+                Ok(Heard::Read(read(blobs, excused)?))
+            }
             Awaits::Answer(tag) => match clients.bulks.answers.remove(&tag) {
                 None => Err(Awaits::Answer(tag)),
                 Some(answer) => {
@@ -271,7 +275,7 @@ impl World {
 }
 
 /// Reads blobs back as the node does, but for its patience.
-fn read(mut blobs: Vec<BlobRead>, excused: bool) -> Result<Vec<Result<Bytes, Unread>>, String> {
+fn read(mut blobs: Vec<BlobRead>, excused: impl Fn() -> bool) -> Result<Vec<Result<Bytes, Unread>>, String> {
     if !take_ahead(&mut blobs) {
         read_together(&mut blobs);
     }
@@ -279,9 +283,9 @@ fn read(mut blobs: Vec<BlobRead>, excused: bool) -> Result<Vec<Result<Bytes, Unr
         BlobRead::Cached(bytes) => Ok(Ok(bytes)),
         BlobRead::OnDisk(location) => match location.read() {
             Ok(bytes) => Ok(Ok(bytes)),
-            Err(BlobError::Io(_)) if excused => Ok(Err(Unread::Later)),
-            Err(BlobError::Damaged(_)) if excused => Ok(Err(Unread::Damaged)),
-            Err(error) => Err(format!("a bulk cannot read {location:?}: {error:?}")),
+            Err(BlobError::Io(_)) if excused() => Ok(Err(Unread::Later)),
+            Err(BlobError::Damaged(_)) if excused() => Ok(Err(Unread::Damaged)),
+            Err(error) => Err(format!("a bulk cannot read a blob: {error:?}")),
         },
         BlobRead::Missing => Err("a bulk is to read what is not in the journal".to_owned()),
     };
