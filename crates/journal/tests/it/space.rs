@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, key, options, roots};
+use crate::rig::{Rig, copy_dir, key, options, roots};
 
 fn full(refused: Result<u64, Refused>) -> bool {
     matches!(refused, Err(Refused::Full { .. }))
@@ -116,6 +116,11 @@ fn what_is_synced_shares_no_sector_with_what_waits_for_room() {
         assert_eq!(rig.applied, 1, "the large one waits");
         rig.writer.sync().unwrap();
         assert_eq!(rig.applied, 1);
+        // Whoever is killed now must start again: no segment is shorter than it was made.
+        let killed = tempfile::tempdir().unwrap();
+        copy_dir(dir.path(), killed.path());
+        let killed = Options { dir: killed.path().to_owned(), ..settings.clone() };
+        assert_eq!(Rig::try_open(killed).unwrap_or_else(|error| panic!("{error}")).applied, 1);
         faults.free.store(1 << 40, Relaxed);
         rig.now_us += 1_000_000;
         rig.settle_down();

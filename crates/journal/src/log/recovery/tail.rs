@@ -7,7 +7,7 @@ use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
 use crate::log::files::{Files, Handle};
 use crate::log::header::{Header, Position};
-use crate::log::manifest::{Kind, Link, Manifest, Sealed};
+use crate::log::manifest::{Kind, Link, Manifest, OpenSegment, Sealed};
 use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
@@ -61,12 +61,12 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
         dir: dir.to_owned(),
         files: Vec::new(),
         parts: Vec::new(),
-        end: Position { segment: manifest.open.first().copied().unwrap_or(0), offset: 0 },
+        end: Position { segment: manifest.open.first().map_or(0, |open| open.number), offset: 0 },
         link: manifest.open_start,
         synced_to: manifest.synced_to,
     };
-    for number in &manifest.open {
-        tail.files.push(files.named(Kind::Log, *number)?);
+    for open in &manifest.open {
+        tail.files.push(open_segment(files, open)?);
     }
     for at in 0..tail.files.len() {
         // A segment goes on where the one before it ends: an empty one says that the log has ended before.
@@ -76,6 +76,18 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
     }
     tail.look_behind()?;
     Ok(tail)
+}
+
+/// Opens a segment that the manifest names. One that is shorter than it was made has lost its end, and with it
+/// whatever that held.
+fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenError> {
+    let handle = files.named(Kind::Log, open.number)?;
+    let found = handle.file.len().map_err(OpenError::io(&handle.path, "read"))?;
+    if found < open.len {
+        let what = format!("the file has {found} bytes and was made with {}: its end was cut off", open.len);
+        return Err(OpenError::damaged(&handle.path, found, None, what));
+    }
+    Ok(handle)
 }
 
 impl Tail {
@@ -171,7 +183,7 @@ impl Tail {
             manifest.sealed.push(*segment);
         }
         manifest.keyring = files.keys().generation();
-        manifest.open = vec![number];
+        manifest.open = vec![OpenSegment { number, len: prefilled.max(copy.offset) }];
         manifest.open_start = copy.start;
         manifest.synced_to = Position { segment: number, offset: copy.offset };
         disk.sync_dir(&options.dir)
