@@ -121,7 +121,8 @@ impl Checker<'_> {
     fn sealed(&mut self, sealed: &Sealed) -> Result<(), OpenError> {
         let handle = self.files.named(Kind::Log, sealed.number)?;
         self.checked(&handle.path, sealed.len);
-        let result = self.stretch(&Stretch::of(sealed, handle));
+        let stretch = Stretch::of(sealed, handle);
+        let result = stretch.verify_head(self.manifest.identity).and_then(|()| self.stretch(&stretch));
         self.keep(result)?;
         let path = self.dir.join(Kind::Table.name(sealed.number));
         if sealed.table_len > 0 {

@@ -205,6 +205,7 @@ impl Opening {
             return Err(OpenError::damaged(path, found, Some(sealed.start.next_index), what));
         }
         let stretch = Stretch::of(sealed, handle);
+        stretch.verify_head(self.manifest.identity)?;
         if sealed.end.next_index > self.manifest.applied_index() + 1 {
             self.verify_known(&stretch)?;
         }

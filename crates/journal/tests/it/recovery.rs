@@ -12,7 +12,7 @@ use crate::faulty::Faults;
 use crate::rig::{Rig, copy_dir, files, fixture, key, make_every_kind, options, plain, roots};
 
 /// All files of a directory but the lock.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files(dir, "")
         .into_iter()
         .filter(|path| !path.ends_with("lock"))
@@ -188,6 +188,23 @@ fn a_full_disk_keeps_nobody_from_stopping_in_order() {
 }
 
 #[test]
+fn a_sealed_segment_begins_with_the_head_of_its_first_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    every_kind(options(dir.path()));
+    for table in files(dir.path(), ".table") {
+        let log = table.with_extension("log");
+        let whole = fs::read(&log).unwrap();
+        for at in 0..96 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&log, &bytes).unwrap();
+            assert_refused(dir.path(), &log, 0, "");
+        }
+        fs::write(&log, &whole).unwrap();
+    }
+}
+
+#[test]
 fn an_idle_marker_covers_the_last_batch() {
     let dir = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(dir.path());
@@ -233,30 +250,33 @@ fn believe_no_flipped_byte(made: fn(&Path) -> Options) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;
             fs::write(copy.path().join(&name), &flipped).unwrap();
-            believe_nothing_wrong(copy.path(), &name, at, &live);
+            believe_nothing_wrong(copy.path(), &name, &format!("flipped at {at}"), &live);
         }
     }
 }
 
-/// Opening fails and names the file, or what comes out is right, or a blob is found damaged when it is read.
-fn believe_nothing_wrong(dir: &Path, name: &Path, at: usize, live: &BTreeMap<BlobKey, Vec<u8>>) {
+/// Opening fails, names the file and changes nothing; or what comes out is right, or a blob is found damaged when it is
+/// read.
+pub(crate) fn believe_nothing_wrong(dir: &Path, name: &Path, what: &str, live: &BTreeMap<BlobKey, Vec<u8>>) {
     let before = contents(dir);
     match Rig::try_open(options(dir)) {
         Err(error) => {
             let text = error.to_string();
-            assert!(text.contains(&*name.to_string_lossy()), "{name:?} at {at}: {text}");
-            assert_eq!(contents(dir), before, "{name:?} at {at}: nothing was changed");
+            assert!(text.contains(&*name.to_string_lossy()), "{name:?} {what}: {text}");
+            assert!(text.contains("nothing was changed"), "{name:?} {what}: {text}");
+            assert_eq!(contents(dir), before, "{name:?} {what}: nothing was changed");
         }
         Ok(mut rig) => {
-            assert_eq!(&rig.live, live, "{name:?} at {at}");
+            assert_eq!(&rig.live, live, "{name:?} {what}");
             for (key, blob) in live {
                 match rig.journal.read(*key) {
+                    BlobRead::Cached(bytes) => assert_eq!(&bytes[..], &blob[..]),
                     BlobRead::OnDisk(location) => match location.read() {
                         Ok(bytes) => assert_eq!(&bytes[..], &blob[..]),
                         Err(BlobError::Damaged(_)) => {}
-                        Err(BlobError::Io(error)) => panic!("{error}"),
+                        Err(BlobError::Io(error)) => panic!("{name:?} {what}: {error}"),
                     },
-                    other => panic!("{other:?}"),
+                    BlobRead::Missing => panic!("{name:?} {what}: {key:?} is missing"),
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
 use crate::log::files::{Files, Handle};
 use crate::log::header::{Header, Position};
-use crate::log::manifest::{Kind, Link, Manifest, OpenSegment, Sealed};
+use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, OpenSegment, Sealed};
 use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
@@ -75,6 +75,7 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
         }
     }
     tail.look_behind()?;
+    tail.look_at_unnamed(files)?;
     Ok(tail)
 }
 
@@ -123,10 +124,30 @@ impl Tail {
         Ok(())
     }
 
+    /// Looks into segments that the manifest does not name and that were begun after those which it does. An interrupted
+    /// start leaves copies there that tell of no more than was synced before. Heads that tell of more were written under
+    /// a later manifest than this one.
+    fn look_at_unnamed(&mut self, files: &Arc<Files>) -> Result<(), OpenError> {
+        let last = self.files.last().map_or(0, |file| file.number);
+        for number in files.segments_behind(last).map_err(OpenError::io(&self.dir, "list"))? {
+            let path = files.path(Kind::Log, number);
+            let file = files.open(&path).map_err(OpenError::io(&path, "open"))?;
+            let found = highest_synced(file, number, self.identity, 0);
+            let found = found.map_err(OpenError::io(&path, "read"))?;
+            self.synced_to = self.synced_to.max(found.filter(|found| *found > self.end).unwrap_or_default());
+        }
+        Ok(())
+    }
+
     /// Damage below what was synced is never skipped.
     pub(crate) fn refuse_damage(&self) -> Result<(), OpenError> {
         if self.synced_to <= self.end {
             return Ok(());
+        }
+        if self.files.last().is_none_or(|last| self.synced_to.segment > last.number) {
+            let newer = Kind::Log.name(self.synced_to.segment);
+            let what = format!("the manifest is older than {newer}, which it does not name");
+            return Err(OpenError::damaged(&self.dir.join(MANIFEST), 0, Some(self.link.next_index), what));
         }
         let path = self.dir.join(Kind::Log.name(self.end.segment));
         let what = format!(
