@@ -14,6 +14,14 @@ const LOCK_NAME: &str = "lock";
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FsDisk;
 
+impl FsDisk {
+    /// Bytes that the disk of a directory has in all.
+    pub fn size_bytes(dir: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(dir)?;
+        Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+    }
+}
+
 impl Disk for FsDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)

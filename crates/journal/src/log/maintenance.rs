@@ -156,6 +156,9 @@ impl Maintenance {
             return Ok(false);
         }
         self.note_idle(now_us)?;
+        if self.end_dead_segment().is_err() {
+            return Ok(false);
+        }
         let mut more = false;
         for job in JOBS {
             if now_us < self.retry_at_us[job as usize] {
@@ -250,6 +253,14 @@ impl Maintenance {
             self.writer.mark()?;
         }
         Ok(())
+    }
+
+    /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is dead.
+    fn end_dead_segment(&self) -> Result<(), String> {
+        match self.shared.dead_kept() {
+            Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
+            _ => Ok(()),
+        }
     }
 
     /// Once the log has rested for a while, lets the manifest tell how far it is durable. That there is no room, or no

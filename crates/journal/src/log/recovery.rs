@@ -40,6 +40,7 @@ use crate::log::replay::{Replay, Stretch};
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
+use crate::log::space::RESERVE;
 use crate::log::table::{LogTable, Table};
 use crate::log::writer::{State, Writer};
 use crate::log::{Backups, Opened};
@@ -128,6 +129,7 @@ impl Opening {
         }
 
         // From here on the directory is written to.
+        self.make_room()?;
         self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
@@ -164,6 +166,20 @@ impl Opening {
             replay,
             report: self.report,
         })
+    }
+
+    /// On a full disk gives up the reserve, which serves the start too: only a server can drain it.
+    fn make_room(&self) -> Result<(), OpenError> {
+        let dir = &self.options.dir;
+        let free = self.disk.free_bytes(dir).map_err(OpenError::io(dir, "look into"))?;
+        if free >= self.options.full_margin_bytes / 2 {
+            return Ok(());
+        }
+        let path = dir.join(RESERVE);
+        match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened.and_then(|file| file.set_len(0)).map_err(OpenError::io(&path, "shorten")),
+        }
     }
 
     fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {

@@ -332,6 +332,29 @@ impl Writer {
         Ok(marked)
     }
 
+    /// Ends the segment that grows and begins the next one, with a marker, unless something is being written.
+    pub(crate) fn roll(&self) -> Result<(), String> {
+        {
+            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(()) };
+            let mut state = lock(&self.state);
+            if self.shared.failure().is_some() || !state.idle() {
+                return Ok(());
+            }
+            let rolled = self.begin_segment(&mut state).and_then(|begun| {
+                let time_us = state.link.time_us;
+                if begun {
+                    state.encode(&self.shared, &[], 0, time_us)?;
+                    self.run(&mut state)?;
+                }
+                Ok(())
+            });
+            rolled.inspect_err(|what| self.shared.poison(what.clone()))?;
+        }
+        // Who has queued meanwhile relies on this.
+        self.step();
+        Ok(())
+    }
+
     fn is_stalled(&self) -> bool {
         self.shared.space.stalled.load(Relaxed) && self.shared.failure().is_none()
     }

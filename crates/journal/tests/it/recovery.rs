@@ -352,6 +352,7 @@ fn a_read_only_a_full_and_an_impossible_directory_say_so() {
     let error = Rig::try_open_on(disk, options(dir.path())).err().expect("refused").to_string();
     assert!(error.contains("mount the disk for writing"), "{error}");
     let (faults, disk) = Faults::new();
+    fs::remove_file(dir.path().join("reserve")).unwrap();
     faults.free.store(100, Relaxed);
     let error = Rig::try_open_on(disk, options(dir.path())).err().expect("refused").to_string();
     assert!(error.contains("free some space"), "{error}");

@@ -13,6 +13,7 @@ use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
 use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
+use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
 use crate::options::Options;
 use crate::status::{Cut, OpenError};
@@ -194,9 +195,14 @@ impl Tail {
             }
         }
         copy.flush()?;
-        let prefilled = prefill(&*handle.file, copy.offset, first_prefill(options))
-            .and_then(|filled| handle.file.sync_data().map(|()| filled))
-            .map_err(OpenError::io(&path, "write"))?;
+        let prefilled =
+            prefill(&*handle.file, copy.offset, first_prefill(options))
+                // Without room the segment grows as it is written.
+                .or_else(|error| {
+                    if is_full(&error) { handle.file.set_len(copy.offset).map(|()| 0) } else { Err(error) }
+                })
+                .and_then(|filled| handle.file.sync_data().map(|()| filled))
+                .map_err(OpenError::io(&path, "write"))?;
         manifest.term += 1;
         for (segment, _, table) in &mut sealed {
             *segment = write_table(files, segment, &Table::Log(table.clone()))
