@@ -89,12 +89,12 @@ def parse(lines) -> list[Call]:
 
 
 class Named:
-    """What a manifest says: format version 3, of crates/journal/src/log/manifest.rs."""
+    """What a manifest says: format version 4, of crates/journal/src/log/manifest.rs."""
 
     def __init__(self, data: bytes):
         magic, version = struct.unpack_from("<8sI", data)
-        if magic != b"SLUICEMF" or version != 3:
-            raise ValueError(f"not a manifest of format 3: {data[:12]!r}")
+        if magic != b"SLUICEMF" or version != 4:
+            raise ValueError(f"not a manifest of format 4: {data[:12]!r}")
         self.data, self.at = data, 16 + 40 + 28
         self.sealed, self.tables = [], []
         for _ in range(self.take("I")):
@@ -102,7 +102,7 @@ class Named:
             self.sealed.append(number)
             if table_len:
                 self.tables.append(number)
-        self.open = [self.take("Q") for _ in range(self.take("I"))]
+        self.open = [self.take("QQ")[0] for _ in range(self.take("I"))]
         self.blobs = []
         for _ in range(self.take("I")):
             self.blobs.append(self.take("QQQI")[0])

@@ -167,8 +167,8 @@ errors! {
     Overloaded { what: &'static str, retry_after_ms: u64 } "overloaded" Operator
         "too many {what} are waiting: retry in {retry_after_ms} ms";
     /// No room on the disk.
-    DiskFull { free_bytes: u64 } "disk_full" Operator
-        "the disk is full ({free_bytes} bytes free): settling still works, sending resumes when there is room";
+    DiskFull { free_bytes: u64, needed_bytes: u64 } "disk_full" Operator
+        "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): settling still works, sending resumes when there is room";
     /// The server is stopping.
     ShuttingDown {} "shutting_down" Operator "the server is shutting down: reconnect and retry";
     /// Whether the command took effect is not known; retry with an idempotency key.

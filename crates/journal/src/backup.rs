@@ -62,7 +62,11 @@ impl Backups {
         let held = lock(&self.shared.manifest);
         let committed = *lock(&self.shared.committed);
         let mut manifest = held.clone();
-        manifest.open.retain(|number| *number <= committed.segment);
+        manifest.open.retain(|open| open.number <= committed.segment);
+        for open in &mut manifest.open {
+            // The zeros at their ends are not copied, or may be cut off meanwhile.
+            open.len = if open.number == committed.segment { committed.offset } else { 0 };
+        }
         manifest.synced_to = committed;
         let files = self.pin(&manifest, committed);
         let keyring = self.shared.files.keys().select(&manifest);
@@ -100,8 +104,8 @@ impl Backups {
             }
             add(Kind::Log, sealed.number, Some(sealed.len));
         }
-        for number in &manifest.open {
-            add(Kind::Log, *number, (*number == committed.segment).then_some(committed.offset));
+        for open in &manifest.open {
+            add(Kind::Log, open.number, (open.number == committed.segment).then_some(open.len));
         }
         files
     }

@@ -37,8 +37,11 @@ pub struct CheckReport {
     pub snapshot_index: u64,
     /// Index that the next record will get.
     pub next_index: u64,
-    /// What opening will cut: it was never acknowledged as synced.
+    /// What opening will cut: it is not whole, and nothing tells that it had been synced.
     pub cut: Option<Cut>,
+    /// Whether the log ends where the manifest says that it was synced, as after an orderly stop. Otherwise its last
+    /// writes may be missing without a trace: those that nothing was written after for a second.
+    pub end_known: bool,
     /// Damage. Empty: all is well.
     pub problems: Vec<Damage>,
 }
@@ -118,7 +121,8 @@ impl Checker<'_> {
     fn sealed(&mut self, sealed: &Sealed) -> Result<(), OpenError> {
         let handle = self.files.named(Kind::Log, sealed.number)?;
         self.checked(&handle.path, sealed.len);
-        let result = self.stretch(&Stretch::of(sealed, handle));
+        let stretch = Stretch::of(sealed, handle);
+        let result = stretch.verify_head(self.manifest.identity).and_then(|()| self.stretch(&stretch));
         self.keep(result)?;
         let path = self.dir.join(Kind::Table.name(sealed.number));
         if sealed.table_len > 0 {
@@ -178,6 +182,7 @@ impl Checker<'_> {
             self.keep(result)?;
         }
         tail.refuse_damage()?;
+        self.report.end_known = self.manifest.synced_to == tail.end;
         self.report.cut = tail.cut()?;
         Ok(())
     }

@@ -33,6 +33,13 @@ impl Default for Knows {
     }
 }
 
+/// Which part of a disk the reserve, and the log between two snapshots, take at most ...
+const DISK_PART: u64 = 8;
+/// ... and which part a segment, and the margin.
+const SEGMENT_PART: u64 = 16;
+/// No disk makes a segment smaller than this.
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
 /// Settings of a disk journal.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -83,5 +90,34 @@ impl Options {
             encryption: Encryption::default(),
             knows: Knows::default(),
         }
+    }
+
+    /// The same for a journal to which this many bytes of a disk belong. On a small one the reserve, the margin, segments
+    /// and the log between two snapshots are smaller, so that most of it is for data and what is dead makes room.
+    pub fn fitting(self, disk_bytes: u64) -> Options {
+        let segment_bytes = (disk_bytes / SEGMENT_PART).max(SEGMENT_BYTES_MIN);
+        Options {
+            reserve_bytes: self.reserve_bytes.min(disk_bytes / DISK_PART),
+            full_margin_bytes: self.full_margin_bytes.min(disk_bytes / SEGMENT_PART),
+            segment_bytes: self.segment_bytes.min(segment_bytes),
+            snapshot_log_bytes: self.snapshot_log_bytes.min(disk_bytes / DISK_PART),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_disk_is_mostly_for_data_and_a_usual_one_changes_nothing() {
+        let fitted = |bytes| {
+            let fitted = Options::new("").fitting(bytes);
+            [fitted.reserve_bytes, fitted.full_margin_bytes, fitted.segment_bytes, fitted.snapshot_log_bytes]
+        };
+        assert_eq!(fitted(64 << 20), [8 << 20, 4 << 20, 4 << 20, 8 << 20]);
+        assert_eq!(fitted(1 << 20), [128 << 10, 64 << 10, 1 << 20, 128 << 10]);
+        assert_eq!(fitted(4 << 30), [64 << 20, 32 << 20, 64 << 20, 64 << 20]);
     }
 }

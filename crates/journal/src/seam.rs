@@ -33,6 +33,8 @@ pub enum Refused {
     Full {
         /// Bytes that are left.
         free_bytes: u64,
+        /// Bytes that must be left for it, the reserve taken again included.
+        needed_bytes: u64,
     },
     /// An earlier write or sync failed; nothing is taken any more.
     Failed(String),

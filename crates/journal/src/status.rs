@@ -64,7 +64,7 @@ pub struct RecoveryReport {
     pub notes: Vec<String>,
 }
 
-/// An end of the log that was not whole and had never been acknowledged as synced.
+/// An end of the log that was not whole, and of which nothing on the disk tells that it had been synced.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The segment.

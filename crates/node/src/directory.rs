@@ -3,7 +3,8 @@
 //! A file `directory` says so, in lines of text with a checksum at the end. It is written aside, synced,
 //! renamed, and the directory synced; before shards are made or restored, and again when that is done. So a
 //! restore that was cut short never passes for a whole directory, and a shard's directory that is lost is
-//! missed. Where the operator has removed the file because it was damaged, the next start writes it anew.
+//! missed. A file that is missing beside shards with data is damage: who knows how many shards there were says so in
+//! it (`shards 3` alone), and the next start writes the rest.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -61,11 +62,14 @@ impl Marker {
     fn decode(path: &Path, text: &str) -> Result<Marker, StartError> {
         let damaged = || {
             StartError(format!(
-                "{} is damaged: keep a copy of the data directory, and restore the latest backup with `sluice restore`; \
-                 or remove the file if you are sure that every shard's directory is in place",
-                path.display()
+                "{} is damaged: keep a copy of the data directory, and {}",
+                path.display(),
+                how_to_state("N", path)
             ))
         };
+        if let Some(marker) = Marker::stated(text) {
+            return Ok(marker);
+        }
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         if !text.starts_with(TITLE) {
             return Err(damaged());
@@ -90,6 +94,17 @@ impl Marker {
             state: state.ok_or_else(damaged)?,
         };
         if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
+    }
+
+    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else. It is not
+    /// taken for complete, so that a start writes the whole file.
+    fn stated(text: &str) -> Option<Marker> {
+        let shards = text.trim_end().strip_prefix("shards ")?.parse().ok()?;
+        (1..=SHARDS_MAX).contains(&shards).then(|| Marker {
+            identity: new_identity(),
+            shards,
+            state: State::Growing(shards),
+        })
     }
 
     fn read(data_dir: &Path) -> Result<Option<Marker>, StartError> {
@@ -227,9 +242,16 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
         )
     };
     let Some(marker) = marker else {
-        // Shards are made in order.
-        let last = (0..=SHARDS_MAX).rev().find(|shard| holds(*shard)).unwrap_or(0);
-        return (0..last).filter(|shard| !holds(*shard)).map(lost).collect();
+        // It is there before the first shard is.
+        let Some(last) = (0..=SHARDS_MAX).rev().find(|shard| holds(*shard)) else { return Vec::new() };
+        let path = data_dir.join(NAME);
+        let missing = format!(
+            "{} is missing, though {} holds data: {}",
+            path.display(),
+            shard_dir(data_dir, last).display(),
+            how_to_state(&(last + 1).to_string(), &path)
+        );
+        return std::iter::once(missing).chain((0..last).filter(|shard| !holds(*shard)).map(lost)).collect();
     };
     if marker.state == State::Restoring {
         return vec![format!(
@@ -247,6 +269,15 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
         )
     };
     missing.chain(strangers.map(strange)).collect()
+}
+
+/// What an operator can do about a file that does not tell how many shards there are.
+fn how_to_state(shards: &str, path: &Path) -> String {
+    format!(
+        "bring the file back from a copy, or restore the latest backup with `sluice restore`; or, if you are sure that \
+         there were {shards} shards and each one's directory is in place, say so: echo shards {shards} > {}",
+        path.display()
+    )
 }
 
 fn new_identity() -> u64 {

@@ -133,7 +133,9 @@ impl Starting<'_> {
     }
 
     fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
-        sluice_journal::Options {
+        // Of a disk that does not tell its size nothing is known.
+        let disk_bytes = FsDisk::size_bytes(data_dir).unwrap_or(u64::MAX);
+        let options = sluice_journal::Options {
             durability: match self.options.durability {
                 Durability::Always => sluice_journal::Durability::Always,
                 Durability::Interval(interval) => sluice_journal::Durability::Interval(interval),
@@ -146,7 +148,8 @@ impl Starting<'_> {
             encryption: self.options.encryption.clone(),
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
-        }
+        };
+        options.fitting(disk_bytes / u64::from(self.options.shards))
     }
 
     fn shard<S: Store>(

@@ -30,7 +30,8 @@
 //! - **A full disk,** and room again later; no room for a single call although there was said to be some.
 //! - **Files that are lost** between two processes: any one, or a shard's whole directory.
 //! - **A newer server** that has left its log behind.
-//! - **A flipped bit** in any file, on the disk and in the cache.
+//! - **Damage** to any file, on the disk and in the cache: a flipped bit, zeros over the end of what was written; a segment
+//!   that is cut off by a byte or by half.
 //! - **Time:** steps of any length, pauses past every lease, a wall clock that jumps.
 //! - **Clients** that are late, repeat themselves, forge receipts, and go away while they wait; watchers that
 //!   are slow.
@@ -74,10 +75,13 @@
 //! # What cannot be decided
 //!
 //! A flipped bit in what was written last, before anything later tells that it was synced, looks like a torn write.
-//! Recovery cuts there, and what was acknowledged in that last write is lost. The simulator allows exactly that: after a
-//! flip, and only then, recovery may miss the records of the last write, or with `interval` and `os` those of all writes
-//! that were not synced (`may_miss_from` in `world/crash.rs`). A flipped
-//! bit in a payload is found when it is read: its message is held, and counts as delivered to nobody.
+//! Recovery cuts there, and what was acknowledged in that last write is lost. So do zeros over the end of the log, and an
+//! end that was cut off behind the length that the segment was made with, and they take what tells of more along. Only
+//! the manifest is out of their reach: it knows after an orderly stop, after a rest of a second, and after a start. The
+//! simulator allows exactly that, and only after such damage (`may_miss_from` in `world/start.rs`): after a flip recovery
+//! may miss the records of the last write, or with `interval` and `os` those of all writes that were not synced; after
+//! worse, those that the manifest does not know of. A flipped bit in a payload is found when it is read: its message is
+//! held, and counts as delivered to nobody.
 //!
 //! # Planted bugs
 //!

@@ -4,7 +4,7 @@
 //! (engine), durability (journal), the wire (front, client).
 //!
 //! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert` certificates,
-//! `root_keys` where the keys of encryption are, `work` the loop that
+//! `part` files that appear when they are complete, `root_keys` where the keys of encryption are, `work` the loop that
 //! runs a command for each message, `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -12,6 +12,7 @@ mod bench;
 mod cert;
 mod cli;
 mod config;
+mod part;
 mod root_keys;
 mod serve;
 mod top;

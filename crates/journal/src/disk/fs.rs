@@ -1,7 +1,7 @@
 //! The real file system.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +13,14 @@ const LOCK_NAME: &str = "lock";
 /// Files of the operating system.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct FsDisk;
+
+impl FsDisk {
+    /// Bytes that the disk of a directory has in all.
+    pub fn size_bytes(dir: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(dir)?;
+        Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+    }
+}
 
 impl Disk for FsDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
@@ -52,26 +60,37 @@ impl Disk for FsDisk {
     }
 
     fn lock(&self, dir: &Path) -> Result<Box<dyn DirLock>, LockError> {
+        let path = dir.join(LOCK_NAME);
+        let held = || {
+            // Only to name the holder: a lock file that cannot be read is as locked.
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            LockError::Held { pid: text.trim().parse().ok() }
+        };
+        // The directory itself first: its lock is there though somebody removes the file.
+        let directory = fs::File::open(dir).map_err(LockError::Io)?;
+        if is_taken(directory.try_lock()).map_err(LockError::Io)? {
+            return Err(held());
+        }
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(dir.join(LOCK_NAME)).map_err(LockError::Io)?;
+        let mut file = options.open(&path).map_err(LockError::Io)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                // Only to name the holder: a lock file that cannot be read is as locked.
-                let _ = file.read_to_string(&mut text);
-                return Err(LockError::Held { pid: text.trim().parse().ok() });
-            }
+            Err(fs::TryLockError::WouldBlock) => return Err(held()),
             Err(fs::TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }
         file.set_len(0).map_err(LockError::Io)?;
         // On a full disk the holder stays nameless, and the lock holds all the same.
         let _ = writeln!(file, "{}", std::process::id());
-        Ok(Box::new(FsLock(file)))
+        Ok(Box::new(FsLock(file, directory)))
     }
 
     fn is_locked(&self, dir: &Path) -> io::Result<bool> {
+        match fs::File::open(dir) {
+            Ok(directory) if is_taken(directory.try_lock_shared())? => return Ok(true),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let file = match fs::File::open(dir.join(LOCK_NAME)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -81,6 +100,21 @@ impl Disk for FsDisk {
             Ok(()) => Ok(false),
             Err(fs::TryLockError::WouldBlock) => Ok(true),
             Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Whether somebody else has the lock of a directory. Network file systems may be unable to lock one; the lock
+/// file stands alone there.
+fn is_taken(tried: Result<(), fs::TryLockError>) -> io::Result<bool> {
+    match tried {
+        Ok(()) => Ok(false),
+        Err(fs::TryLockError::WouldBlock) => Ok(true),
+        Err(fs::TryLockError::Error(error)) => {
+            let errno = rustix::io::Errno::from_io_error(&error);
+            let unable = error.kind() == io::ErrorKind::Unsupported
+                || matches!(errno, Some(rustix::io::Errno::BADF | rustix::io::Errno::NOLCK));
+            if unable { Ok(false) } else { Err(error) }
         }
     }
 }
@@ -123,9 +157,10 @@ impl File for FsFile {
     }
 }
 
-/// The lock goes with the open file, also when the process is killed.
+/// The locks of the lock file and of the directory go with the open files, also when the process is killed.
 #[derive(Debug)]
-struct FsLock(#[expect(dead_code, reason = "held for its lock")] fs::File);
+#[expect(dead_code, reason = "held for their locks")]
+struct FsLock(fs::File, fs::File);
 
 impl DirLock for FsLock {}
 
@@ -146,6 +181,18 @@ mod tests {
         }
         drop(held);
         assert!(!FsDisk.is_locked(dir.path()).unwrap());
+        FsDisk.lock(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_that_is_removed_lets_nobody_else_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = FsDisk.lock(dir.path()).unwrap();
+        fs::remove_file(dir.path().join(LOCK_NAME)).unwrap();
+        assert!(FsDisk.is_locked(dir.path()).unwrap());
+        assert!(matches!(FsDisk.lock(dir.path()), Err(LockError::Held { pid: None })));
+        assert!(!dir.path().join(LOCK_NAME).exists(), "nothing was left behind");
+        drop(held);
         FsDisk.lock(dir.path()).unwrap();
     }
 

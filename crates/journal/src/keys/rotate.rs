@@ -41,7 +41,7 @@ impl Keyring {
         let keys = self.shared.files.keys();
         let manifest = lock(&self.shared.manifest).clone();
         let sealed = manifest.sealed.iter().map(|s| (s.number, s.len + s.table_len));
-        let open = manifest.open.iter().map(|number| (*number, 0));
+        let open = manifest.open.iter().map(|open| (open.number, 0));
         let copied = manifest.blob_files.iter().map(|b| (b.number, b.data_len + b.table_len));
         let snapshot = manifest.snapshot.iter().map(|s| (s.number, s.len));
         let mut status = KeyStatus { current: keys.current(), ..KeyStatus::default() };
@@ -73,9 +73,9 @@ impl Keyring {
         // Held, so that the writer, when it finds no segment ready, waits with making one.
         let mut manifest = lock(&shared.manifest);
         let ready = std::mem::take(&mut *lock(&shared.fresh));
-        let given_up = |number: &u64| ready.iter().any(|fresh| fresh.handle.number == *number);
+        let given_up = |number: u64| ready.iter().any(|fresh| fresh.handle.number == number);
         let change = shared.alter_manifest(&mut manifest, |manifest| {
-            manifest.open.retain(|number| !given_up(number));
+            manifest.open.retain(|open| !given_up(open.number));
         });
         if let Err(error) = change {
             *lock(&shared.fresh) = ready;

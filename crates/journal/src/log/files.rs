@@ -100,6 +100,18 @@ impl Files {
         }
     }
 
+    /// The segments behind this one, in order, whether or not a manifest names them.
+    pub(crate) fn segments_behind(&self, number: u64) -> io::Result<Vec<u64>> {
+        let names = self.disk.list(&self.dir)?;
+        let mut found: Vec<u64> = names
+            .iter()
+            .filter_map(|name| Kind::parse(name))
+            .filter_map(|(kind, found)| (kind == Kind::Log && found > number).then_some(found))
+            .collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
     /// Makes an empty file, whose name is durable once the directory is synced. It stays open until
     /// [`LogFile::only_read`].
     pub(crate) fn create(self: &Arc<Files>, kind: Kind, number: u64) -> io::Result<Handle> {

@@ -36,6 +36,9 @@ const LOOK_EVERY_US: u64 = 50_000;
 /// How long nothing must have been written before an idle marker is.
 const IDLE_US: u64 = 20_000;
 
+/// How long nothing must have been written before the manifest tells how far the log is durable.
+const NOTE_IDLE_US: u64 = 1_000_000;
+
 /// How long a job rests that found no room, or no file handle.
 const RETRY_US: u64 = 100_000;
 
@@ -61,7 +64,10 @@ pub struct Maintenance {
     sync_at_us: u64,
     compact_at_us: u64,
     sealed_at_us: Option<u64>,
+    /// Bytes of the log, and since when there are no more.
     idle_since: (u64, u64),
+    /// When it may be tried again to write into the manifest how far the log is durable.
+    note_at_us: u64,
     notices: notice::Notices,
 }
 
@@ -97,6 +103,7 @@ impl Maintenance {
             compact_at_us: 0,
             sealed_at_us: None,
             idle_since: (0, 0),
+            note_at_us: 0,
             notices: notice::Notices::default(),
         }
     }
@@ -130,6 +137,7 @@ impl Maintenance {
             Some(self.space_due_us()),
             self.sync_due_us(),
             self.writer.mark_due().then_some(self.idle_since.1 + IDLE_US),
+            self.writer.note_due().then_some(self.note_due_us()),
             look,
             retry,
             self.snapshots.due_us(),
@@ -145,6 +153,10 @@ impl Maintenance {
         self.shared.files.remove_gone();
         self.watch_space(now_us)?;
         if self.sync_interval(now_us).is_err() || self.mark_idle(now_us).is_err() {
+            return Ok(false);
+        }
+        self.note_idle(now_us)?;
+        if self.end_dead_segment().is_err() {
             return Ok(false);
         }
         let mut more = false;
@@ -243,6 +255,31 @@ impl Maintenance {
         Ok(())
     }
 
+    /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is dead.
+    fn end_dead_segment(&self) -> Result<(), String> {
+        match self.shared.dead_kept() {
+            Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Once the log has rested for a while, lets the manifest tell how far it is durable. That there is no room, or no
+    /// file handle, passes.
+    fn note_idle(&mut self, now_us: u64) -> io::Result<()> {
+        if now_us < self.note_due_us() || !self.writer.note_due() {
+            return Ok(());
+        }
+        self.note_at_us = now_us + NOTE_IDLE_US;
+        match self.writer.note_synced() {
+            Err(error) if is_passing(&error) => Ok(()),
+            noted => noted,
+        }
+    }
+
+    fn note_due_us(&self) -> u64 {
+        self.note_at_us.max(self.idle_since.1 + NOTE_IDLE_US)
+    }
+
     /// Seals the oldest complete segment.
     fn seal(&mut self, now_us: u64) -> io::Result<bool> {
         let Some(complete) = lock(&self.shared.complete).pop_front() else { return Ok(false) };
@@ -277,7 +314,7 @@ impl Maintenance {
         }
         let synced_to = self.writer.synced_to();
         self.shared.change_manifest(|manifest| {
-            manifest.open.retain(|number| *number != sealed.number);
+            manifest.open.retain(|open| open.number != sealed.number);
             manifest.open_start = sealed.end;
             manifest.sealed.push(sealed);
             manifest.synced_to = manifest.synced_to.max(synced_to);

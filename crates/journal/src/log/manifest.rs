@@ -15,7 +15,7 @@ use crate::status::OpenError;
 
 /// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
 /// of it changes.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+pub(crate) const FORMAT_VERSION: u32 = 4;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -93,6 +93,15 @@ pub(crate) struct Sealed {
     pub(crate) table_checksum: u32,
 }
 
+/// A segment that batches may follow in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OpenSegment {
+    pub(crate) number: u64,
+    /// Bytes that its file has at least: it was made with them, which was durable before a manifest named it, and is
+    /// never shortened while it is open.
+    pub(crate) len: u64,
+}
+
 /// A file of blobs that compaction has written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BlobFile {
@@ -129,7 +138,7 @@ pub(crate) struct Manifest {
     /// Segments that are not written any more, in the order of the log.
     pub(crate) sealed: Vec<Sealed>,
     /// Segments that batches may follow in, in order.
-    pub(crate) open: Vec<u64>,
+    pub(crate) open: Vec<OpenSegment>,
     pub(crate) blob_files: Vec<BlobFile>,
     pub(crate) snapshot: Option<SnapshotFile>,
     /// The generation that the keyring has at least; 0: there need not be one.
@@ -173,7 +182,7 @@ impl Manifest {
     pub(crate) fn names(&self, kind: Kind, number: u64) -> bool {
         let sealed = |number| self.sealed.iter().find(|s| s.number == number);
         match kind {
-            Kind::Log => self.open.contains(&number) || sealed(number).is_some(),
+            Kind::Log => self.open.iter().any(|o| o.number == number) || sealed(number).is_some(),
             Kind::Table => sealed(number).is_some_and(|s| s.table_len > 0),
             Kind::Blobs => self.blob_files.iter().any(|b| b.number == number),
             Kind::Snapshot => self.snapshot.is_some_and(|s| s.number == number),
@@ -185,7 +194,7 @@ impl Manifest {
         let sealed = self.sealed.iter().map(|segment| segment.number);
         let copied = self.blob_files.iter().map(|file| file.number);
         let snapshot = self.snapshot.iter().map(|snapshot| snapshot.number);
-        sealed.chain(self.open.iter().copied()).chain(copied).chain(snapshot).collect()
+        sealed.chain(self.open.iter().map(|o| o.number)).chain(copied).chain(snapshot).collect()
     }
 
     /// Forgets sealed segments and files of copied blobs.
@@ -212,7 +221,10 @@ impl Manifest {
             body.put_u32(segment.table_checksum);
         }
         body.put_u32(self.open.len() as u32);
-        self.open.iter().for_each(|number| body.put_u64(*number));
+        for segment in &self.open {
+            body.put_u64(segment.number);
+            body.put_u64(segment.len);
+        }
         body.put_u32(self.blob_files.len() as u32);
         for file in &self.blob_files {
             body.put_u64(file.number);
@@ -281,7 +293,7 @@ impl Manifest {
         [self.next_file, self.term, segment, offset, self.open_start.next_index, self.keyring]
             .into_iter()
             .chain(sealed)
-            .chain(self.open.iter().copied())
+            .chain(self.open.iter().flat_map(|o| [o.number, o.len]))
             .chain(blob_files)
             .chain(snapshot)
     }
@@ -368,8 +380,8 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
             table_checksum: reader.u32()?,
         });
     }
-    for _ in 0..reader.count(8)? {
-        manifest.open.push(reader.u64()?);
+    for _ in 0..reader.count(16)? {
+        manifest.open.push(OpenSegment { number: reader.u64()?, len: reader.u64()? });
     }
     for _ in 0..reader.count(32)? {
         let mut file = BlobFile {
@@ -411,7 +423,7 @@ mod tests {
             table_len: 5,
             table_checksum: 4,
         });
-        manifest.open = vec![2, 3];
+        manifest.open = vec![OpenSegment { number: 2, len: 4096 }, OpenSegment { number: 3, len: 0 }];
         manifest.blob_files.push(BlobFile {
             number: 4,
             data_len: 10,

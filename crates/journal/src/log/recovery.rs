@@ -2,12 +2,18 @@
 //!
 //! Everything is verified before anything is written. The open segments are followed batch by batch to the first place
 //! that does not continue the log. If any head found there or behind it, or the manifest, says that more had been
-//! synced, that is damage, and opening ends. Otherwise the rest is cut. What is known durable is sealed in place; the good
+//! synced, that is damage, and opening ends; so it does when a file is shorter than the manifest says that it was
+//! made. Otherwise the rest is cut. What is known durable is sealed in place; the good
 //! batches after that (which may be readable without being durable) are copied into a new segment and synced, and
 //! only then the manifest names the outcome. An old file is never appended to.
 //!
-//! What cannot be known: a flipped bit in the last batches, when nothing after them tells that they were synced (no later
-//! batch, no idle marker), looks the same as a write that a power loss has torn, and is cut.
+//! What cannot be known: damage at the end of the log that leaves nothing behind which tells that more was synced (no
+//! later batch, no idle marker, no manifest) looks the same as a write that a power loss has torn, and is cut. The
+//! manifest is outside of the damaged file: it tells up to where the log was synced when the journal was closed in
+//! order, when a segment was sealed, and when nothing had been written for a second. So what can be lost without a
+//! trace was written after the latest of these: by a flipped bit, the last write (without `always`: what was written
+//! after the sync before the last one); by zeros over the end of the file, or by cutting it off behind the length that
+//! it was made with, any part of it.
 
 mod tail;
 
@@ -34,6 +40,7 @@ use crate::log::replay::{Replay, Stretch};
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
+use crate::log::space::RESERVE;
 use crate::log::table::{LogTable, Table};
 use crate::log::writer::{State, Writer};
 use crate::log::{Backups, Opened};
@@ -122,6 +129,7 @@ impl Opening {
         }
 
         // From here on the directory is written to.
+        self.make_room()?;
         self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
@@ -158,6 +166,20 @@ impl Opening {
             replay,
             report: self.report,
         })
+    }
+
+    /// On a full disk gives up the reserve, which serves the start too: only a server can drain it.
+    fn make_room(&self) -> Result<(), OpenError> {
+        let dir = &self.options.dir;
+        let free = self.disk.free_bytes(dir).map_err(OpenError::io(dir, "look into"))?;
+        if free >= self.options.full_margin_bytes / 2 {
+            return Ok(());
+        }
+        let path = dir.join(RESERVE);
+        match self.disk.open(&path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened.and_then(|file| file.set_len(0)).map_err(OpenError::io(&path, "shorten")),
+        }
     }
 
     fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {
@@ -199,6 +221,7 @@ impl Opening {
             return Err(OpenError::damaged(path, found, Some(sealed.start.next_index), what));
         }
         let stretch = Stretch::of(sealed, handle);
+        stretch.verify_head(self.manifest.identity)?;
         if sealed.end.next_index > self.manifest.applied_index() + 1 {
             self.verify_known(&stretch)?;
         }

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::batch::Records;
+use crate::disk::File;
 use crate::log::files::Handle;
+use crate::log::header::{HEADER, Header, Position};
 use crate::log::manifest::Link;
 use crate::log::scan::{Found, Scanner};
 use crate::seam::Committed;
@@ -66,6 +68,21 @@ impl Stretch {
             let what = "the batch here is not whole, or does not continue the one before it";
             OpenError::damaged(&self.handle.path, scanner.at.offset, Some(scanner.link.next_index), what)
         })
+    }
+
+    /// Looks whether the file begins with the head of its first batch.
+    pub(crate) fn verify_head(&self, identity: u64) -> Result<(), OpenError> {
+        let path = &self.handle.path;
+        let mut bytes = [0; HEADER];
+        let read = self.handle.file.read_at(&mut bytes, 0).map_err(OpenError::io(path, "read"))?;
+        let at = Position { segment: self.handle.number, offset: 0 };
+        let head = Header::decode(identity, at, &bytes[..read]);
+        let (first, previous) = (self.start.next_index, self.start.previous);
+        if head.is_some_and(|head| (head.first_index, head.previous) == (first, previous)) {
+            return Ok(());
+        }
+        let what = "the segment does not begin with the batch that the manifest names";
+        Err(OpenError::damaged(path, 0, Some(first), what))
     }
 
     /// Reads all batches, each of which must be whole.

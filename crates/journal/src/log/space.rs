@@ -18,6 +18,9 @@ pub(crate) const RESERVE: &str = "reserve";
 /// Room that even draining batches leave, as a part of the margin.
 const DRAINING_MARGIN_PART: u64 = 16;
 
+/// Once growing batches are refused, this part of the margin has to be free beyond it for them to be taken again.
+const AGAIN_PART: u64 = 4;
+
 /// Room on the disk, as last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
@@ -47,9 +50,31 @@ impl Shared {
             Class::Draining => self.room(class) <= bytes,
         };
         if refused {
-            return Err(Refused::Full { free_bytes: self.space.free.load(Relaxed) });
+            let free_bytes = self.space.free.load(Relaxed);
+            return Err(Refused::Full { free_bytes, needed_bytes: self.needed(class, bytes) });
         }
         Ok(())
+    }
+
+    /// Bytes that must be free for a batch of this size.
+    fn needed(&self, class: Class, bytes: u64) -> u64 {
+        let space = &self.space;
+        let margin = self.options.full_margin_bytes;
+        match class {
+            Class::Growing => {
+                let reserve = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
+                bytes.max(margin / AGAIN_PART) + margin + reserve
+            }
+            Class::Draining => {
+                (bytes + margin / DRAINING_MARGIN_PART).saturating_sub(space.reserve.load(Relaxed))
+            }
+        }
+    }
+
+    /// Whether growing batches are refused, and how much log a full disk leaves to what is dead: more is ended, or
+    /// covered by a snapshot, so that it can go.
+    pub(crate) fn dead_kept(&self) -> Option<u64> {
+        self.space.full.load(Relaxed).then_some(self.options.full_margin_bytes / AGAIN_PART)
     }
 
     /// Bytes that batches of this class may still take.
@@ -74,7 +99,7 @@ impl Shared {
         space.free.store(free, Relaxed);
         let margin = self.options.full_margin_bytes;
         let full = space.full.load(Relaxed);
-        space.full.store(full && self.room(Class::Growing) <= margin / 4, Relaxed);
+        space.full.store(full && self.room(Class::Growing) <= margin / AGAIN_PART, Relaxed);
         let missing = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
         if free < margin / 2 {
             self.release_reserve();

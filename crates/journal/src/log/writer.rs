@@ -14,7 +14,7 @@ use crate::disk::File;
 use crate::log::files::Handle;
 use crate::log::header::{Header, Position, front};
 use crate::log::maintenance::BEGIN_PART;
-use crate::log::manifest::{Kind, Link};
+use crate::log::manifest::{Kind, Link, OpenSegment};
 use crate::log::scan::next_sector;
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
@@ -135,19 +135,33 @@ impl State {
     }
 
     /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and found no
-    /// room is encoded anew behind that sector; what a failed write may have left of it is cut off, which the sync makes
-    /// durable, so that it is never taken for the log.
-    fn align(&mut self) -> Result<(), String> {
+    /// room is encoded anew behind that sector. Of what a failed write may have left of it, the part in that sector is
+    /// cleared, which the sync makes durable: without its first head nothing of it is taken for the log. The file keeps
+    /// its length, since one that is shorter than it was made is damaged.
+    fn align(&mut self, shared: &Shared) -> Result<(), String> {
         if self.buffer.is_empty() {
             self.offset = next_sector(self.offset);
-        } else if next_sector(self.buffer_at) != self.buffer_at {
-            let cut = self.segment.file.set_len(self.buffer_at);
-            cut.map_err(|error| failed("cut", &self.segment, &error))?;
-            self.prefilled = 0;
+            return Ok(());
+        }
+        let sector = next_sector(self.buffer_at);
+        if sector != self.buffer_at {
+            self.clear_to(sector, shared)?;
             self.take_back();
-            self.offset = next_sector(self.buffer_at);
+            self.offset = sector;
         }
         Ok(())
+    }
+
+    /// Writes zeros from the beginning of the buffer to this place, in a sector that is on the disk already. A file
+    /// system that never overwrites takes room for it all the same, which the reserve has.
+    fn clear_to(&self, end: u64, shared: &Shared) -> Result<(), String> {
+        let zeros = vec![0; (end - self.buffer_at) as usize];
+        let mut cleared = self.segment.file.write_at(&zeros, self.buffer_at);
+        if cleared.as_ref().is_err_and(is_full) {
+            shared.release_reserve();
+            cleared = self.segment.file.write_at(&zeros, self.buffer_at);
+        }
+        cleared.map_err(|error| failed("clear a part of", &self.segment, &error))
     }
 
     /// Makes proposals again of what is in the buffer.
@@ -220,7 +234,7 @@ impl Writer {
             if state.synced == state.written {
                 return Ok(());
             }
-            state.align().inspect_err(|what| self.shared.poison(what.clone()))?;
+            state.align(&self.shared).inspect_err(|what| self.shared.poison(what.clone()))?;
             let mut files = state.unsynced.clone();
             files.push(state.segment.file.clone());
             (files, state.unsynced.len(), state.written)
@@ -234,12 +248,17 @@ impl Writer {
         Ok(())
     }
 
-    /// An orderly end: makes everything durable and leaves a marker behind that tells so, without which damage to the
-    /// last batch could pass for a batch that was never synced. Then as [`Writer::stop`].
+    /// An orderly end: makes everything durable and writes down, in the segment and in the manifest, that it is. Without
+    /// that, damage to the last batches could pass for batches that were never synced. Then as [`Writer::stop`].
     pub fn finish(&self) -> Result<(), String> {
         self.sync()?;
         self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
         self.sync()?;
+        match self.note_synced() {
+            // What is durable stays so without it.
+            Err(error) if is_passing(&error) => {}
+            noted => noted.map_err(|error| format!("the manifest could not be written: {error}"))?,
+        }
         self.stop();
         Ok(())
     }
@@ -259,6 +278,23 @@ impl Writer {
     /// Where everything before is durable.
     pub(crate) fn synced_to(&self) -> Position {
         lock(&self.state).synced
+    }
+
+    /// Whether more is durable than the manifest tells.
+    pub(crate) fn note_due(&self) -> bool {
+        // Asked for first: who holds the manifest does not wait for the state.
+        let synced_to = self.synced_to();
+        synced_to > lock(&self.shared.manifest).synced_to
+    }
+
+    /// Writes into the manifest how far the log is durable, so that an end of the segment that is lost later is missed.
+    pub(crate) fn note_synced(&self) -> io::Result<()> {
+        let synced_to = self.synced_to();
+        let mut manifest = lock(&self.shared.manifest);
+        if synced_to <= manifest.synced_to {
+            return Ok(());
+        }
+        self.shared.alter_manifest(&mut manifest, |manifest| manifest.synced_to = synced_to)
     }
 
     /// How full the current segment is, in bytes written and bytes that fit.
@@ -294,6 +330,29 @@ impl Writer {
         // Who has queued meanwhile relies on this.
         self.step();
         Ok(marked)
+    }
+
+    /// Ends the segment that grows and begins the next one, with a marker, unless something is being written.
+    pub(crate) fn roll(&self) -> Result<(), String> {
+        {
+            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(()) };
+            let mut state = lock(&self.state);
+            if self.shared.failure().is_some() || !state.idle() {
+                return Ok(());
+            }
+            let rolled = self.begin_segment(&mut state).and_then(|begun| {
+                let time_us = state.link.time_us;
+                if begun {
+                    state.encode(&self.shared, &[], 0, time_us)?;
+                    self.run(&mut state)?;
+                }
+                Ok(())
+            });
+            rolled.inspect_err(|what| self.shared.poison(what.clone()))?;
+        }
+        // Who has queued meanwhile relies on this.
+        self.step();
+        Ok(())
     }
 
     fn is_stalled(&self) -> bool {
@@ -423,7 +482,7 @@ impl Writer {
     }
 
     fn sync_held(&self, state: &mut State) -> Result<(), String> {
-        state.align()?;
+        state.align(&self.shared)?;
         for file in state.unsynced.drain(..) {
             self.sync_file(&*file)?;
         }
@@ -459,10 +518,10 @@ fn add_segment(shared: &Shared) -> io::Result<Fresh> {
         return Ok(fresh);
     }
     let handle = shared.create(Kind::Log)?;
-    let number = handle.number;
+    let open = OpenSegment { number: handle.number, len: 0 };
     let named = shared
         .sync_dir()
-        .and_then(|()| shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(number)));
+        .and_then(|()| shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(open)));
     if let Err(error) = named {
         shared.discard(&handle);
         return Err(error);

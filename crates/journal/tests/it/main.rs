@@ -3,6 +3,7 @@
 
 mod ahead;
 mod background;
+mod bad_input;
 mod crypt;
 mod faulty;
 mod handles;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sluice_journal::*;
 
 use crate::faulty::Faults;
-use crate::rig::{Rig, key, options, roots};
+use crate::rig::{Rig, copy_dir, key, options, roots};
 
 fn full(refused: Result<u64, Refused>) -> bool {
     matches!(refused, Err(Refused::Full { .. }))
@@ -76,6 +76,65 @@ fn a_disk_filled_by_others_holds_replies_back_until_there_is_room() {
     assert_eq!(Rig::open(dir.path()).live, live);
 }
 
+/// All messages fit into the segment that grows, which no snapshot and no compaction lets go.
+#[test]
+fn what_is_dead_in_the_segment_that_grows_makes_room() {
+    for durability in [Durability::Always, Durability::Os] {
+        let dir = tempfile::tempdir().unwrap();
+        let (faults, disk) = Faults::new();
+        faults.free.store(2 << 20, Relaxed);
+        let settings = Options {
+            durability,
+            segment_bytes: 32 << 20,
+            snapshot_log_bytes: 32 << 20,
+            cache_bytes: 0,
+            ..options(dir.path())
+        };
+        let mut rig = Rig::try_open_on(disk.clone(), settings.clone()).unwrap();
+        let mut keys = Vec::new();
+        let (free_bytes, needed_bytes) = loop {
+            match rig.propose(b"send", &[&[3; 20_000]], Class::Growing) {
+                Ok(index) => keys.push(key(index, 0)),
+                Err(Refused::Full { free_bytes, needed_bytes }) => break (free_bytes, needed_bytes),
+                Err(other) => panic!("{other:?}"),
+            }
+            rig.commit();
+            rig.now_us += 10_000;
+            rig.maintenance.step(rig.now_us);
+        };
+        assert!(needed_bytes > free_bytes && needed_bytes < 1 << 20, "{needed_bytes}, {free_bytes} free");
+        for key in keys {
+            rig.settle(key);
+            rig.commit();
+        }
+        rig.settle_down();
+        assert!(rig.journal.wants_snapshot(), "{durability:?}: {:?}", rig.journal.status());
+        rig.snapshot();
+        let status = rig.journal.status();
+        assert!(!status.full && status.disk_free_bytes > 3 << 19, "{durability:?}: {status:?}");
+        rig.send(&[&[4; 20_000]]);
+        rig.commit();
+        drop(rig);
+        Rig::try_open_on(disk, settings).unwrap().read_all();
+    }
+}
+
+#[test]
+fn the_reserve_serves_a_start_on_a_full_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let mut rig = Rig::try_open_on(disk.clone(), options(dir.path())).unwrap();
+    let index = rig.send(&[b"kept"]);
+    rig.commit();
+    drop(rig);
+    faults.free.store(0, Relaxed);
+    let mut rig = Rig::try_open_on(disk, options(dir.path())).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(rig.live[&key(index, 0)], b"kept");
+    rig.settle(key(index, 0));
+    rig.commit();
+    assert!(rig.live.is_empty(), "what is there can be drained");
+}
+
 #[test]
 fn low_water_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -116,6 +175,11 @@ fn what_is_synced_shares_no_sector_with_what_waits_for_room() {
         assert_eq!(rig.applied, 1, "the large one waits");
         rig.writer.sync().unwrap();
         assert_eq!(rig.applied, 1);
+        // Whoever is killed now must start again: no segment is shorter than it was made.
+        let killed = tempfile::tempdir().unwrap();
+        copy_dir(dir.path(), killed.path());
+        let killed = Options { dir: killed.path().to_owned(), ..settings.clone() };
+        assert_eq!(Rig::try_open(killed).unwrap_or_else(|error| panic!("{error}")).applied, 1);
         faults.free.store(1 << 40, Relaxed);
         rig.now_us += 1_000_000;
         rig.settle_down();

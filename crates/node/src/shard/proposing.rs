@@ -133,7 +133,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
 pub(super) fn refusal(why: &Refused) -> Error {
     match why {
         Refused::NotLeader => Error::OutcomeUnknown {},
-        Refused::Full { free_bytes } => Error::DiskFull { free_bytes: *free_bytes },
+        Refused::Full { free_bytes, needed_bytes } => {
+            Error::DiskFull { free_bytes: *free_bytes, needed_bytes: *needed_bytes }
+        }
         Refused::Failed(reason) => Error::JournalFailed { reason: reason.clone() },
     }
 }

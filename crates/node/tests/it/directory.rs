@@ -56,7 +56,7 @@ async fn a_directory_may_grow_and_goes_on_where_that_was_interrupted() {
     let marker = dir.path().join("directory");
     let text = fs::read_to_string(&marker).unwrap();
     assert!(text.contains("shards 5\nstate complete\n"), "{text}");
-    fs::remove_file(&marker).unwrap();
+    fs::write(&marker, "shards 4").unwrap();
     fs::remove_dir_all(dir.path().join("shard-004")).unwrap();
     Node::start(five).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
     let fewer = refusal(three(dir.path()));
@@ -64,13 +64,25 @@ async fn a_directory_may_grow_and_goes_on_where_that_was_interrupted() {
 }
 
 #[tokio::test]
-async fn a_directory_whose_marker_was_removed_gets_another() {
+async fn a_lost_marker_is_missed_until_the_number_of_shards_is_stated() {
     let dir = tempfile::tempdir().unwrap();
     start_and_stop(dir.path()).await;
-    fs::remove_file(dir.path().join("directory")).unwrap();
-    assert_eq!(problems(dir.path()), [""; 0]);
+    let marker = dir.path().join("directory");
+    for lost in [None, Some(""), Some("sluice data"), Some("shards 0\n"), Some("shards x")] {
+        match lost {
+            None => fs::remove_file(&marker).unwrap(),
+            Some(text) => fs::write(&marker, text).unwrap(),
+        }
+        let refused = refusal(three(dir.path()));
+        assert!(refused.contains("/directory is ") && refused.contains("sluice restore"), "{refused}");
+        assert!(refused.contains("echo shards "), "{refused}");
+        assert_eq!(problems(dir.path()), [refused]);
+    }
+    fs::write(&marker, "shards 4\n").unwrap();
+    assert!(refusal(three(dir.path())).contains("shard-003 is missing"));
+    fs::write(&marker, "shards 3\n").unwrap();
     start_and_stop(dir.path()).await;
-    assert!(dir.path().join("directory").exists());
+    assert!(fs::read_to_string(&marker).unwrap().contains("state complete"));
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ impl Journal for Disk {
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
         if self.full.load(Relaxed) {
-            return Err(Refused::Full { free_bytes: 0 });
+            return Err(Refused::Full { free_bytes: 0, needed_bytes: 1 });
         }
         self.journal.propose(batch, time_us, class)
     }

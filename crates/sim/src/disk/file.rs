@@ -68,6 +68,7 @@ impl File {
     /// Cuts or grows the file with zeros; like any change of size, durable only after a sync.
     pub(super) fn set_len(&mut self, len: usize) {
         let before = self.cache.len();
+        self.damage.split_off(&len);
         if len < before && !len.is_multiple_of(SECTOR) {
             self.dirty.insert(len / SECTOR);
         }
@@ -95,6 +96,10 @@ impl File {
         self.platter.resize(self.cache.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {
             self.put_on_platter(self.range(sector));
+        }
+        // Without the damage these bytes were durable now, those of an end that was cut off too.
+        for (_, damage) in self.damage.iter_mut().filter(|(at, _)| !self.lost.contains(&(**at / SECTOR))) {
+            damage.on_platter = true;
         }
     }
 
@@ -137,9 +142,27 @@ impl File {
         self.damage.entry(at).or_insert(Damage { was, on_platter });
     }
 
+    /// Cuts the end off behind everybody's back, in the cache and on the platter.
+    pub(super) fn cut_off(&mut self, from: usize) {
+        for at in from..self.cache.len() {
+            self.damage(at, 0);
+        }
+        self.cache.truncate(from);
+        self.platter.truncate(from);
+        let keep = from.div_ceil(SECTOR);
+        self.dirty.retain(|&sector| sector < keep);
+        self.lost.retain(|&sector| sector < keep);
+    }
+
     /// Takes damage back, unless the byte was written since.
     pub(super) fn mend(&mut self, at: usize) {
         let Some(damage) = self.damage.remove(&at) else { return };
+        if self.cache.len() <= at {
+            self.cache.resize(at + 1, 0);
+        }
+        if damage.on_platter && self.platter.len() <= at {
+            self.platter.resize(at + 1, 0);
+        }
         if let Some(byte) = self.cache.get_mut(at) {
             *byte = damage.was;
         }
@@ -250,6 +273,23 @@ mod tests {
         assert_eq!(file.cache, [128, 0]);
         file.lose_power(Writeback::Nothing, &mut Rng::new(0));
         assert_eq!(file.cache, [0, 0], "the platter is mended, too");
+    }
+
+    #[test]
+    fn an_end_that_was_cut_off_comes_back_but_not_what_was_written_since() {
+        let mut file = File::default();
+        file.write(0, &[1; 1000]);
+        file.sync();
+        file.cut_off(600);
+        assert_eq!((file.cache.len(), file.platter.len()), (600, 600));
+        file.write(700, &[2; 100]);
+        file.sync();
+        assert_eq!(file.cache[650], 0, "a hole");
+        (600..1000).for_each(|at| file.mend(at));
+        let whole = [&[1; 700][..], &[2; 100], &[1; 200]].concat();
+        assert_eq!(file.cache, whole);
+        file.lose_power(Writeback::Nothing, &mut Rng::new(0));
+        assert_eq!(file.cache, whole);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
 
 pub use faults::{Call, Failure};
-pub use store::{Crash, Flaws, Flip, Lost, Tally};
+pub use store::{Crash, Damaged, Flaws, Harm, Lost, Tally};
 
 use crate::rng::Rng;
 use names::Inode;
@@ -105,14 +105,14 @@ impl SimDisk {
         self.store().set_flaws(flaws);
     }
 
-    /// Flips a bit in one of the files that `accept` takes.
-    pub fn flip_somewhere(&self, accept: impl Fn(&Path) -> bool) -> Option<Flip> {
-        self.store().flip_somewhere(accept)
+    /// Damages one of the files.
+    pub fn damage_somewhere(&self, harm: Harm) -> Option<Damaged> {
+        self.store().damage_somewhere(harm)
     }
 
     /// Takes the damage back where it is still there.
-    pub fn unflip(&self, flip: &Flip) {
-        self.store().unflip(flip);
+    pub fn mend(&self, damaged: &Damaged) {
+        self.store().mend(damaged);
     }
 
     /// Loses a file that `accept` takes, or with `directory` all such and that directory.

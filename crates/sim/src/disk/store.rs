@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::faults::{Call, Failure, Faults};
-use super::file::{File, Writeback};
+use super::file::{File, SECTOR, Writeback};
 use super::names::{Inode, Names};
 use super::nonces::Nonces;
 use crate::rng::Rng;
@@ -19,18 +20,27 @@ pub enum Crash {
     Power,
 }
 
-/// A byte that was changed, so that it can be changed back.
+/// How a file is damaged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Harm {
+    /// A bit is flipped.
+    Flip,
+    /// The last bytes that are not zero are.
+    Zero,
+    /// The end is cut off.
+    Cut,
+}
+
+/// Bytes that were damaged, so that they can be mended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Flip {
+pub struct Damaged {
     /// The file's name then.
     pub path: PathBuf,
     inode: Inode,
+    /// What was done.
+    pub harm: Harm,
     /// Where in it.
-    pub offset: usize,
-    /// The byte before.
-    pub was: u8,
-    /// The byte after: one bit differs.
-    pub is: u8,
+    pub bytes: Range<usize>,
 }
 
 /// Files that are gone, so that they can be put back.
@@ -157,8 +167,7 @@ impl Store {
 
     /// Clears the last bytes that were written to the newest segment.
     fn cut_tail(&mut self) {
-        let newest =
-            self.names.files().filter(|(path, _)| path.extension().is_some_and(|e| e == "log")).last();
+        let newest = self.names.files().filter(|(path, _)| is_segment(path)).last();
         if let Some(file) = newest.map(|(_, inode)| inode).and_then(|inode| self.files.get_mut(&inode))
             && let Some(last) = file.cache.iter().rposition(|&byte| byte != 0)
         {
@@ -199,13 +208,14 @@ impl Store {
         self.names.lose_power(&mut self.rng);
     }
 
-    /// Flips a bit of a random file that the caller accepts; `None` when there is no byte to damage.
-    pub(super) fn flip_somewhere(&mut self, accept: impl Fn(&Path) -> bool) -> Option<Flip> {
+    /// Damages a random file; `None` when there is no byte to damage.
+    pub(super) fn damage_somewhere(&mut self, harm: Harm) -> Option<Damaged> {
         let candidates: Vec<(PathBuf, Inode)> = self
             .names
             .files()
             .filter(|(path, inode)| {
-                accept(path) && self.files.get(inode).is_some_and(|f| !f.cache.is_empty())
+                (harm != Harm::Cut || is_segment(path))
+                    && self.files.get(inode).is_some_and(|f| !f.cache.is_empty())
             })
             .map(|(path, inode)| (path.clone(), inode))
             .collect();
@@ -216,17 +226,29 @@ impl Store {
         let file = self.files.get(&inode)?;
         // Most of a preallocated file is zeros that mean nothing: aim at what was written.
         let used = file.cache.iter().rposition(|&byte| byte != 0).map_or(file.cache.len(), |at| at + 1);
-        let offset = self.rng.index(used);
-        let was = file.cache[offset];
-        let flip = Flip { path, inode, offset, was, is: was ^ (1 << self.rng.below(8)) };
-        self.files.get_mut(&inode)?.damage(offset, flip.is);
-        Some(flip)
+        let len = file.cache.len();
+        let bytes = match harm {
+            Harm::Flip => {
+                let at = self.rng.index(used);
+                at..at + 1
+            }
+            Harm::Zero => *self.rng.pick(&[used - 1, used.saturating_sub(SECTOR), used / 2])..used,
+            Harm::Cut => *self.rng.pick(&[len - 1, len / 2])..len,
+        };
+        let bit = 1 << self.rng.below(8);
+        let file = self.files.get_mut(&inode)?;
+        match harm {
+            Harm::Flip => file.damage(bytes.start, file.cache[bytes.start] ^ bit),
+            Harm::Zero => bytes.clone().for_each(|at| file.damage(at, 0)),
+            Harm::Cut => file.cut_off(bytes.start),
+        }
+        Some(Damaged { path, inode, harm, bytes })
     }
 
     /// Takes the damage back where it is still there.
-    pub(super) fn unflip(&mut self, flip: &Flip) {
-        if let Some(file) = self.files.get_mut(&flip.inode) {
-            file.mend(flip.offset);
+    pub(super) fn mend(&mut self, damaged: &Damaged) {
+        if let Some(file) = self.files.get_mut(&damaged.inode) {
+            damaged.bytes.clone().for_each(|at| file.mend(at));
         }
     }
 
@@ -437,6 +459,10 @@ impl Store {
             }
         }
     }
+}
+
+fn is_segment(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "log")
 }
 
 fn missing(path: &Path) -> io::Error {

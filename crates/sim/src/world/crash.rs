@@ -70,7 +70,7 @@ impl World {
 
     /// Whether a journal has a reason to fail. That there is no room is none: it passes.
     pub(super) fn may_fail(&self, why: &str) -> Checked {
-        let expected = self.armed || !self.flips.is_empty();
+        let expected = self.armed || !self.damages.is_empty();
         if expected { Ok(()) } else { Err(format!("the journal failed without a cause: {why}")) }
     }
 
@@ -112,7 +112,13 @@ impl World {
             let Some(server) = &lane.server else { return Ok(()) };
             match server.writer.finish() {
                 Err(_) if self.disk.is_halted() => return self.crash(self.dying),
-                Ok(()) => lane.sync_all(),
+                Ok(()) => {
+                    lane.sync_all();
+                    // Without room the manifest may not tell it.
+                    if !self.short() {
+                        self.lanes[at].note_all();
+                    }
+                }
                 Err(why) => {
                     self.trace(|| format!("  the last sync failed: {why}"));
                     self.may_fail(&why)?;

@@ -20,11 +20,28 @@ pub(super) struct Lane {
     pub(super) durable: u64,
     /// All before this record is durable, and so is something behind it that tells that it was synced.
     pub(super) vouched: u64,
+    /// The manifest tells that all before this record is durable.
+    pub(super) noted: u64,
+    /// How far upkeep has seen the log rest.
+    rest: Rest,
     /// Records before this one have been given to the disk; and where what was given last begins.
     pub(super) written: u64,
     pub(super) last_write: u64,
     /// The next start must find all records before this one.
     pub(super) must_have: u64,
+}
+
+/// Upkeep waits so long before it writes an idle marker, then sees that there is nothing after it, and waits so long
+/// before it writes the manifest.
+const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
+
+/// What upkeep has seen of a log to which nothing comes.
+#[derive(Default)]
+struct Rest {
+    next_index: u64,
+    /// Of [`PAUSES_US`], how many are over.
+    pauses: usize,
+    since_us: u64,
 }
 
 impl Lane {
@@ -36,6 +53,8 @@ impl Lane {
             clients: Clients::new(),
             durable: 0,
             vouched: 0,
+            noted: 0,
+            rest: Rest::default(),
             written: 0,
             last_write: 0,
             must_have: 0,
@@ -54,6 +73,29 @@ impl Lane {
     pub(super) fn sync_all(&mut self) {
         self.vouched = self.durable;
         self.durable = self.history.applied();
+    }
+
+    /// Everything is durable, and the manifest tells so.
+    pub(super) fn note_all(&mut self) {
+        self.noted = self.history.applied();
+    }
+
+    /// Upkeep has made a step. When it has made one after each of [`PAUSES_US`], with nothing proposed meanwhile and
+    /// nothing that disturbs it, the manifest tells how far the log is durable.
+    pub(super) fn rests(&mut self, now_us: u64, calm: bool) {
+        let next_index = self.history.next_index();
+        let all_committed = self.history.applied() == next_index;
+        if !calm || !all_committed || self.rest.next_index != next_index {
+            self.rest = Rest { next_index, pauses: 0, since_us: now_us };
+            return;
+        }
+        let Some(pause_us) = PAUSES_US.get(self.rest.pauses) else { return };
+        if now_us >= self.rest.since_us + pause_us {
+            self.rest = Rest { next_index, pauses: self.rest.pauses + 1, since_us: now_us };
+        }
+        if self.rest.pauses == PAUSES_US.len() {
+            self.note_all();
+        }
     }
 }
 

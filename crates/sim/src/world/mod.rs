@@ -24,7 +24,7 @@ use sluice_node::clock::Clock;
 use sluice_node::shard::Step;
 
 use crate::clock::SimClock;
-use crate::disk::{Crash, Flaws, Flip, Lost, SimDisk};
+use crate::disk::{Crash, Damaged, Flaws, Lost, SimDisk};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
@@ -130,7 +130,7 @@ pub struct World {
     /// Whether the shard has just said that it has nothing to do.
     idle: bool,
     /// Damage done and not undone.
-    flips: Vec<Flip>,
+    damages: Vec<Damaged>,
     /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
     tainted: bool,
     /// Files that are gone and can be put back.
@@ -177,7 +177,7 @@ impl World {
             full: false,
             dying: Crash::Kill,
             idle: false,
-            flips: Vec::new(),
+            damages: Vec::new(),
             tainted: false,
             lost: None,
             changing: None,
@@ -311,8 +311,11 @@ impl World {
 
     fn maintenance_steps(&mut self) {
         let now_us = self.clock.monotonic_us();
-        if let Some(server) = &mut self.lanes[self.at].server {
+        let calm = self.config.always() && !self.armed && !self.short() && self.damages.is_empty();
+        let lane = &mut self.lanes[self.at];
+        if let Some(server) = &mut lane.server {
             server.maintenance.step(now_us);
+            lane.rests(now_us, calm);
         }
     }
 

@@ -7,7 +7,7 @@ use super::config::shard_dir;
 use super::history::History;
 use super::lane::{Lane, read_back};
 use super::server::{NotBegun, Recovered, Refusal, open};
-use crate::disk::Crash;
+use crate::disk::{Crash, Damaged, Harm};
 use crate::model::Checked;
 
 /// Starts that may fail one after the other, while causes are removed.
@@ -141,7 +141,7 @@ impl World {
             self.begin_anew()?;
         }
         let always = self.config.always();
-        let damaged = !self.flips.is_empty();
+        let worst = worst(&self.damages);
         let lane = &mut self.lanes[self.at];
         if lane.server.is_none() && lane.history.next_index() == 0 {
             lane.history.begin_at(next);
@@ -149,13 +149,14 @@ impl World {
         if next > lane.history.next_index() {
             return Err(format!("recovery found record {}, which was never proposed", next - 1));
         }
-        if next < may_miss_from(lane, damaged, always) {
+        if next < may_miss_from(lane, worst, always) {
             let last = lane.must_have - 1;
             return Err(format!("recovery lost records {next} to {last} of what was acknowledged"));
         }
         lane.history.recover_to(next)?;
         lane.clients.acknowledged = lane.clients.acknowledged.min(next);
         lane.durable = next;
+        lane.noted = next;
         lane.server = Some(recovered.server);
         self.compare()?;
         let excused = self.armed || self.tainted || self.disk.is_halted();
@@ -165,13 +166,21 @@ impl World {
     }
 }
 
-/// A flipped bit in what was written, before anything was written that tells that it was synced, cannot be told from a
-/// torn write: recovery may cut there. Where each write is synced, that is the last one. Else it is what was synced last, since
-/// all that was written behind it may be lost.
-fn may_miss_from(lane: &Lane, damaged: bool, always: bool) -> u64 {
-    match (damaged, always) {
-        (false, _) => lane.must_have,
-        (true, true) => lane.must_have.min(lane.last_write),
-        (true, false) => lane.must_have.min(lane.vouched),
-    }
+/// The worst of what was done to files.
+fn worst(damages: &[Damaged]) -> Option<Harm> {
+    damages.iter().map(|damaged| damaged.harm).max_by_key(|harm| *harm != Harm::Flip)
+}
+
+/// Damage to what was written, when nothing is left that tells that it was synced, cannot be told from a torn write:
+/// recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the manifest. A flipped bit
+/// leaves what was written later: where each write is synced, recovery may miss the last one, else what was
+/// synced last, since all that was written behind it may be lost.
+fn may_miss_from(lane: &Lane, worst: Option<Harm>, always: bool) -> u64 {
+    let known = match worst {
+        None => return lane.must_have,
+        Some(Harm::Zero | Harm::Cut) => lane.noted,
+        Some(Harm::Flip) if always => lane.last_write.max(lane.noted),
+        Some(Harm::Flip) => lane.vouched.max(lane.noted),
+    };
+    lane.must_have.min(known)
 }

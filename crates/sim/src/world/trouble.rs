@@ -3,7 +3,7 @@
 use super::World;
 use super::config::{DIRECTORY, ROOMY, shard_dir};
 use super::server::Refusal;
-use crate::disk::{Call, Crash, Failure};
+use crate::disk::{Call, Crash, Failure, Harm};
 use crate::model::Checked;
 
 /// All calls that can fail.
@@ -50,9 +50,10 @@ impl World {
     }
 
     pub(super) fn damage(&mut self) {
-        if let Some(flip) = self.disk.flip_somewhere(|_| true) {
-            self.trace(|| format!("  {flip:?}"));
-            self.flips.push(flip);
+        let harm = self.rng.weighted(&[(2, Harm::Flip), (1, Harm::Zero), (1, Harm::Cut)]);
+        if let Some(damaged) = self.disk.damage_somewhere(harm) {
+            self.trace(|| format!("  {damaged:?}"));
+            self.damages.push(damaged);
             self.tainted = true;
         }
     }
@@ -68,8 +69,8 @@ impl World {
     }
 
     fn undo_damage(&mut self) {
-        for flip in std::mem::take(&mut self.flips).iter().rev() {
-            self.disk.unflip(flip);
+        for damaged in std::mem::take(&mut self.damages).iter().rev() {
+            self.disk.mend(damaged);
         }
     }
 
@@ -96,7 +97,7 @@ impl World {
                     self.disk.put_back(&lost);
                 }
             }
-            Refusal::Damaged(_) | Refusal::Unread(_) if !self.flips.is_empty() => self.undo_damage(),
+            Refusal::Damaged(_) | Refusal::Unread(_) if !self.damages.is_empty() => self.undo_damage(),
             Refusal::Io(_) | Refusal::Unread(_) if self.armed => self.armed = false,
             Refusal::Io(_) | Refusal::Unread(_) if self.pinched => self.release(),
             Refusal::Io(_) if self.full => {

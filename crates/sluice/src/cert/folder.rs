@@ -1,11 +1,12 @@
 //! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` for each certificate that it has signed.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Authority, Pair};
+use crate::part::{Part, sync_folder_of};
 
 const CA: &str = "ca";
 
@@ -61,7 +62,7 @@ impl Folder {
     /// Writes a pair; with `overwrite` instead of what is there.
     pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> Result<Files, String> {
         let told = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| told(&self.0, e))?;
+        self.make().map_err(|e| told(&self.0, e))?;
         let files = self.files(name);
         for path in [&files.cert, &files.key] {
             if !overwrite && path.exists() {
@@ -74,6 +75,15 @@ impl Folder {
         }
         Ok(files)
     }
+
+    /// Makes the folder, durably, when it is missing.
+    fn make(&self) -> std::io::Result<()> {
+        if self.0.is_dir() {
+            return Ok(());
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        sync_folder_of(&self.0)
+    }
 }
 
 impl Files {
@@ -85,15 +95,9 @@ impl Files {
     }
 }
 
-/// Writes beside the file, syncs, and renames.
+/// Puts a file in place as a whole, durably.
 fn replace(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&part)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
-        // What is left of a failed write is of no use; the error says where it is.
-        let _ = fs::remove_file(&part);
-    })
+    let mut part = Part::create(path, mode)?;
+    part.write_all(text.as_bytes())?;
+    part.finish()
 }

@@ -8,7 +8,7 @@ use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::asn1::{Ia5StringRef, PrintableStringRef, Utf8StringRef};
 use x509_cert::der::{Decode as _, Tag, Tagged as _};
 use x509_cert::ext::pkix::name::GeneralName;
-use x509_cert::ext::pkix::{BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
+use x509_cert::ext::pkix::{AuthorityKeyIdentifier, BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
 
 /// What people and `sluice cert` want to know of a certificate.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Seen {
     pub(crate) is_ca: bool,
     pub(crate) public_key: Vec<u8>,
     pub(crate) key_id: Option<Vec<u8>>,
+    /// The `key_id` of the CA that has signed it.
+    pub(crate) issuer_key_id: Option<Vec<u8>>,
 }
 
 /// Reads the first certificate of a PEM file.
@@ -39,6 +41,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
     let names = tbs.get::<SubjectAltName>().map_err(unreadable)?;
     let basic = tbs.get::<BasicConstraints>().map_err(unreadable)?;
     let key_id = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)?;
+    let issuer_key_id = tbs.get::<AuthorityKeyIdentifier>().map_err(unreadable)?;
     let parts: Vec<&AttributeTypeAndValue> = tbs.subject.0.iter().flat_map(|set| set.0.iter()).collect();
     Ok(Seen {
         subject: tbs.subject.to_string(),
@@ -51,6 +54,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
         is_ca: basic.is_some_and(|(_, basic)| basic.ca),
         public_key: tbs.subject_public_key_info.subject_public_key.raw_bytes().to_vec(),
         key_id: key_id.map(|(_, id)| id.0.as_bytes().to_vec()),
+        issuer_key_id: issuer_key_id.and_then(|(_, id)| Some(id.key_identifier?.as_bytes().to_vec())),
     })
 }
 

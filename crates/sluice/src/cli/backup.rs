@@ -1,6 +1,5 @@
 //! `sluice backup`.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Out, Result};
+use crate::part::Part;
 
 #[derive(Debug, Args)]
 #[command(
@@ -19,7 +19,7 @@ use super::{CliError, Out, Result};
     The server goes on working. The copy is as of one moment. Restore it with `sluice restore`."
 )]
 pub(crate) struct BackupArgs {
-    /// File to write; it appears when it is complete. `-`: stdout.
+    /// File to write, which only its owner can read; it appears when it is complete. `-`: stdout.
     file: PathBuf,
     /// Replace the file if it exists.
     #[arg(long)]
@@ -53,7 +53,7 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Writes beside the file, syncs, and renames, so that the name only ever stands for a complete copy.
+/// Writes a file that only its owner can read, and that has its name when it is complete.
 async fn to_file(
     path: &Path,
     connection: &Connection,
@@ -61,22 +61,10 @@ async fn to_file(
     progress: &Progress,
 ) -> Result<u64> {
     let failed = |e: std::io::Error| CliError::failed(format!("cannot write {}: {e}", path.display()));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let mut file = File::create(&part).map_err(failed)?;
-    let copied = copy(connection, download, progress, |piece| file.write_all(piece).map_err(failed)).await;
-    let result = copied.and_then(|bytes| {
-        file.sync_all().and_then(|()| std::fs::rename(&part, path)).map_err(failed)?;
-        let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
-        Ok(bytes)
-    });
-    if result.is_err() {
-        // What is left of a failed copy is of no use; if it cannot be removed, the error above says where it is.
-        let _ = std::fs::remove_file(&part);
-    }
-    result
+    let mut part = Part::create(path, 0o600).map_err(failed)?;
+    let bytes = copy(connection, download, progress, |piece| part.write_all(piece).map_err(failed)).await?;
+    part.finish().map_err(failed)?;
+    Ok(bytes)
 }
 
 async fn copy(

@@ -124,6 +124,7 @@ impl<'a> Shard<'a> {
             "snapshot_index": report.snapshot_index,
             "next_index": report.next_index,
             "cut": cut,
+            "end_known": report.end_known,
             "error": self.fatal,
             "problems": problems.collect::<Vec<_>>(),
         })
@@ -144,10 +145,15 @@ impl<'a> Shard<'a> {
         );
         if let Some(cut) = &report.cut {
             text.push_str(&format!(
-                "  the next start will cut {} from the end of {}: it was never acknowledged as synced\n",
+                "  the next start will cut {} from the end of {}: not whole, and nothing tells that it was synced\n",
                 size(cut.bytes),
                 cut.file.display()
             ));
+        }
+        if !self.is_damaged() && !report.end_known {
+            text.push_str(
+                "  the server was not stopped in order: whether its very last writes are all there cannot be known\n",
+            );
         }
         for problem in self.fatal.iter().cloned().chain(report.problems.iter().map(ToString::to_string)) {
             text.push_str(&format!("  {problem}\n"));

@@ -95,7 +95,7 @@ settings! {
     cache "cache": Size = "256MiB" in Between(0, TIB),
         "Memory for recent payloads. Older ones are read back from disk at delivery.";
     reserve "reserve": Size = "64MiB" in Between(0, TIB),
-        "Disk kept back so that a full disk can still be drained by settling messages.";
+        "Disk kept back so that a full disk can still be drained by settling messages; of a small disk an eighth at most.";
     low_water "low_water": Size = "1GiB" in Between(0, 1024 * TIB),
         "Free disk below which the log warns.";
     no_encryption "no_encryption": bool = "false" in Any,

@@ -50,19 +50,32 @@ impl Made {
         Ok(made)
     }
 
-    /// Makes certificates anew that are about to end.
+    /// Makes certificates anew that are about to end, or that another CA has signed: no client trusts that one.
     pub(super) fn renew(&self) -> Result<(), String> {
-        if !is_good(&self.server, &self.names) {
+        let ca = self.ca_key_id()?;
+        if !is_good(&self.server, &self.names, &ca) {
             let pair = self.folder.open_ca()?.server(&self.names, DAYS)?;
             self.folder.write(SERVER, &pair, true)?;
             tracing::info!("made a certificate for {}", self.names.join(", "));
         }
-        if !is_good(&self.client, &[]) {
+        if !is_good(&self.client, &[], &ca) {
             let pair = self.folder.open_ca()?.client(ADMIN, &[ADMIN_SCOPE.to_owned()], DAYS)?;
             self.folder.write(ADMIN, &pair, true)?;
             tracing::info!("made a certificate for an administrator: {}", self.client.cert.display());
         }
         Ok(())
+    }
+
+    /// What certificates name that the CA has signed.
+    fn ca_key_id(&self) -> Result<Option<Vec<u8>>, String> {
+        let told = |e: String| {
+            format!(
+                "{}: {e}: bring it back, or move its whole folder away, and a new CA is made that clients have to get",
+                self.ca.display()
+            )
+        };
+        let pem = std::fs::read(&self.ca).map_err(|e| told(e.to_string()))?;
+        Ok(see(&pem).map_err(told)?.key_id)
     }
 }
 
@@ -72,12 +85,12 @@ fn beside(config: &Config) -> PathBuf {
     config.data_dir.with_file_name(name)
 }
 
-/// Whether a pair is there, names all of these, and has some time left.
-fn is_good(files: &Files, names: &[String]) -> bool {
+/// Whether a pair is there, is signed by the CA with this key, names all of these, and has some time left.
+fn is_good(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> bool {
     let Ok(pair) = files.read() else { return false };
     let Ok(seen) = see(pair.cert.as_bytes()) else { return false };
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
-    left > RENEW_BEFORE && names.iter().all(|name| seen.names.contains(name))
+    left > RENEW_BEFORE && seen.issuer_key_id == *ca && names.iter().all(|name| seen.names.contains(name))
 }
 
 /// By what a server is reached: as this machine, and as the settings say.

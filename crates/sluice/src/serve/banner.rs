@@ -122,7 +122,7 @@ async fn look(node: &Node) -> Found {
         found.fresh &= report.fresh;
         if let Some(cut) = &report.cut {
             found.notes.push(format!(
-                "shard {number}: cut {} from the end of {} at byte {}, written and never acknowledged as synced",
+                "shard {number}: cut {} from the end of {} at byte {}: not whole, and nothing tells that it was synced",
                 size(cut.bytes),
                 cut.file.display(),
                 cut.offset

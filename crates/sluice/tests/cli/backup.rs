@@ -21,6 +21,10 @@ fn a_backup_under_load_restores_what_was_there() {
     let told = server.ok(&["backup", "copy.sluice"]);
     assert!(told.starts_with("wrote copy.sluice, "), "{told}");
     sending.join().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(server.path("copy.sluice")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600, "what is in it is nobody else's");
     assert!(server.run(&["backup", "copy.sluice"]).fails(2).contains("--overwrite"));
 
     let home = server.home.path().to_owned();

@@ -50,6 +50,26 @@ fn tls_auto_makes_what_is_needed_and_keeps_it() {
     assert!(server.ok(&["token", "list"]).contains("ops"));
 }
 
+#[test]
+fn a_ca_that_was_lost_takes_its_certificates_along() {
+    let server = Server::with(&["--tls", "auto"]);
+    let server_pem = folder_of(&server).join("server.pem");
+    let before = std::fs::read(&server_pem).unwrap();
+    for name in ["ca.pem", "ca.key"] {
+        std::fs::remove_file(folder_of(&server).join(name)).unwrap();
+    }
+    let server = server.kill_and_restart();
+    assert_ne!(std::fs::read(&server_pem).unwrap(), before, "no client could trust it");
+    server.ok(&["send", "emails", "hello"]);
+    let names = |path: &std::path::Path| {
+        std::fs::read_dir(path)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert!(names(&folder_of(&server)).iter().all(|name| !name.ends_with(".part")));
+}
+
 fn folder_of(server: &Server) -> std::path::PathBuf {
     server.path("sluice-data-tls")
 }

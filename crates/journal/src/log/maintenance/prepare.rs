@@ -8,7 +8,7 @@ use std::io;
 use super::Maintenance;
 use crate::disk::File;
 use crate::log::files::Handle;
-use crate::log::manifest::Kind;
+use crate::log::manifest::{Kind, OpenSegment};
 use crate::log::shared::{Fresh, lock};
 use crate::options::Durability;
 
@@ -80,17 +80,17 @@ impl Maintenance {
 
     fn offer_segment(&mut self) -> io::Result<()> {
         let Some(preparing) = &self.preparing else { return Ok(()) };
-        let number = preparing.handle.number;
+        let open = OpenSegment { number: preparing.handle.number, len: preparing.filled };
         self.shared.sync_dir()?;
         let mut manifest = lock(&self.shared.manifest);
         // The writer may have made one itself meanwhile; numbers grow in the order of the log. Or the root key was replaced.
-        let late = manifest.open.last().is_some_and(|last| *last > number);
+        let late = manifest.open.last().is_some_and(|last| last.number > open.number);
         if late || !self.shared.files.is_current(&preparing.handle) {
             drop(manifest);
             self.give_up_preparing();
             return Ok(());
         }
-        self.shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(number))?;
+        self.shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(open))?;
         if let Some(Preparing { handle, filled, .. }) = self.preparing.take() {
             lock(&self.shared.fresh).push_back(Fresh { handle, prefilled: filled });
         }

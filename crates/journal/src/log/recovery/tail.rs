@@ -7,12 +7,13 @@ use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
 use crate::log::files::{Files, Handle};
 use crate::log::header::{Header, Position};
-use crate::log::manifest::{Kind, Link, Manifest, Sealed};
+use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, OpenSegment, Sealed};
 use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
 use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
+use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
 use crate::options::Options;
 use crate::status::{Cut, OpenError};
@@ -61,12 +62,12 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
         dir: dir.to_owned(),
         files: Vec::new(),
         parts: Vec::new(),
-        end: Position { segment: manifest.open.first().copied().unwrap_or(0), offset: 0 },
+        end: Position { segment: manifest.open.first().map_or(0, |open| open.number), offset: 0 },
         link: manifest.open_start,
         synced_to: manifest.synced_to,
     };
-    for number in &manifest.open {
-        tail.files.push(files.named(Kind::Log, *number)?);
+    for open in &manifest.open {
+        tail.files.push(open_segment(files, open)?);
     }
     for at in 0..tail.files.len() {
         // A segment goes on where the one before it ends: an empty one says that the log has ended before.
@@ -75,7 +76,20 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
         }
     }
     tail.look_behind()?;
+    tail.look_at_unnamed(files)?;
     Ok(tail)
+}
+
+/// Opens a segment that the manifest names. One that is shorter than it was made has lost its end, and with it
+/// whatever that held.
+fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenError> {
+    let handle = files.named(Kind::Log, open.number)?;
+    let found = handle.file.len().map_err(OpenError::io(&handle.path, "read"))?;
+    if found < open.len {
+        let what = format!("the file has {found} bytes and was made with {}: its end was cut off", open.len);
+        return Err(OpenError::damaged(&handle.path, found, None, what));
+    }
+    Ok(handle)
 }
 
 impl Tail {
@@ -111,10 +125,30 @@ impl Tail {
         Ok(())
     }
 
+    /// Looks into segments that the manifest does not name and that were begun after those which it does. An interrupted
+    /// start leaves copies there that tell of no more than was synced before. Heads that tell of more were written under
+    /// a later manifest than this one.
+    fn look_at_unnamed(&mut self, files: &Arc<Files>) -> Result<(), OpenError> {
+        let last = self.files.last().map_or(0, |file| file.number);
+        for number in files.segments_behind(last).map_err(OpenError::io(&self.dir, "list"))? {
+            let path = files.path(Kind::Log, number);
+            let file = files.open(&path).map_err(OpenError::io(&path, "open"))?;
+            let found = highest_synced(file, number, self.identity, 0);
+            let found = found.map_err(OpenError::io(&path, "read"))?;
+            self.synced_to = self.synced_to.max(found.filter(|found| *found > self.end).unwrap_or_default());
+        }
+        Ok(())
+    }
+
     /// Damage below what was synced is never skipped.
     pub(crate) fn refuse_damage(&self) -> Result<(), OpenError> {
         if self.synced_to <= self.end {
             return Ok(());
+        }
+        if self.files.last().is_none_or(|last| self.synced_to.segment > last.number) {
+            let newer = Kind::Log.name(self.synced_to.segment);
+            let what = format!("the manifest is older than {newer}, which it does not name");
+            return Err(OpenError::damaged(&self.dir.join(MANIFEST), 0, Some(self.link.next_index), what));
         }
         let path = self.dir.join(Kind::Log.name(self.end.segment));
         let what = format!(
@@ -161,9 +195,14 @@ impl Tail {
             }
         }
         copy.flush()?;
-        let prefilled = prefill(&*handle.file, copy.offset, first_prefill(options))
-            .and_then(|filled| handle.file.sync_data().map(|()| filled))
-            .map_err(OpenError::io(&path, "write"))?;
+        let prefilled =
+            prefill(&*handle.file, copy.offset, first_prefill(options))
+                // Without room the segment grows as it is written.
+                .or_else(|error| {
+                    if is_full(&error) { handle.file.set_len(copy.offset).map(|()| 0) } else { Err(error) }
+                })
+                .and_then(|filled| handle.file.sync_data().map(|()| filled))
+                .map_err(OpenError::io(&path, "write"))?;
         manifest.term += 1;
         for (segment, _, table) in &mut sealed {
             *segment = write_table(files, segment, &Table::Log(table.clone()))
@@ -171,7 +210,7 @@ impl Tail {
             manifest.sealed.push(*segment);
         }
         manifest.keyring = files.keys().generation();
-        manifest.open = vec![number];
+        manifest.open = vec![OpenSegment { number, len: prefilled.max(copy.offset) }];
         manifest.open_start = copy.start;
         manifest.synced_to = Position { segment: number, offset: copy.offset };
         disk.sync_dir(&options.dir)

@@ -1,0 +1,86 @@
+//! A file that appears under its name when it is complete, and not before.
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Beside the file, under a name that nobody can foresee, until [`Part::finish`]; dropped before, it is removed.
+#[derive(Debug)]
+pub(crate) struct Part {
+    file: File,
+    part: PathBuf,
+    target: PathBuf,
+    finished: bool,
+}
+
+impl Part {
+    /// Begins a file with these permission bits. What is under the name of the part, a link too, is never written to.
+    pub(crate) fn create(target: &Path, mode: u32) -> io::Result<Part> {
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
+        let part = target.with_file_name(name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
+        Ok(Part { file, part, target: target.to_owned(), finished: false })
+    }
+
+    /// Gives it its name, durably, in place of what has that name.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.part, &self.target)?;
+        self.finished = true;
+        sync_folder_of(&self.target)
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.finished {
+            // What is left of a failed write is of no use to anybody, and takes only room.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+/// Makes a name durable: syncs the folder that it is in.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_part_is_private_and_nobody_finds_it_under_a_name_that_can_be_foreseen() {
+        let home = tempfile::tempdir().unwrap();
+        let target = home.path().join("copy");
+        let names = || fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+        let mut part = Part::create(&target, 0o600).unwrap();
+        part.write_all(b"secret").unwrap();
+        let [path] = &names()[..] else { panic!("{:?}", names()) };
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        let other = Part::create(&target, 0o600).unwrap();
+        assert_ne!(other.part, part.part);
+        drop(other);
+        part.finish().unwrap();
+        assert_eq!(names(), std::slice::from_ref(&target));
+        assert_eq!(fs::read(&target).unwrap(), b"secret");
+        drop(Part::create(&target, 0o600).unwrap());
+        assert_eq!(names(), [target]);
+    }
+}
