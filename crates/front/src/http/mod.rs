@@ -45,6 +45,7 @@ mod metrics;
 mod namespaces;
 mod openapi;
 mod options;
+mod parameters;
 pub(crate) mod permit;
 mod prometheus;
 mod query;
@@ -65,6 +66,7 @@ pub(crate) mod settle;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tokens;
+mod well_formed;
 
 pub use compression::Compression;
 pub use hosts::Hosts;

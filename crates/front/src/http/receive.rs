@@ -46,7 +46,7 @@ pub(crate) struct Terms<'a> {
 }
 
 /// `POST P/queues/{queue}/receive`
-pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<B
 }
 
 /// `POST P/receive`
-pub(crate) async fn receive_many(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive_many(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;

@@ -55,7 +55,7 @@ fn octets(result: &Bytes) -> Response<Body> {
 
 /// Waits as long as the client and the server do.
 async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
-    let wait_ms = call.query(RESULT_PARAMS)?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
+    let wait_ms = call.query()?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let id: MessageId = call.name.parse()?;
     // A message of another namespace is as good as none: ids must not be a way around namespaces.
     if id.namespace != call.namespace_id()? {

@@ -25,7 +25,8 @@ use super::context::Context;
 use super::errors::ApiError;
 use super::permit::Standing;
 use super::respond;
-pub(crate) use asked::{Asked, EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
+pub(crate) use asked::Asked;
+pub(super) use asked::{EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
 pub(crate) use write::{write_gap, write_told};
 
 /// Events that are taken from the node at once: some kilobytes.
@@ -54,12 +55,12 @@ pub(crate) trait Form: Send + Sync + 'static {
 
 /// `GET P/events`
 pub(crate) async fn of_namespace(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    stream(call, None, Asked::read(call, EVENTS_PARAMS)?).await
+    stream(call, None, Asked::read(call)?).await
 }
 
 /// `GET P/queues/{queue}/events`
 pub(crate) async fn of_queue(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    stream(call, Some(call.name), Asked::read(call, QUEUE_EVENTS_PARAMS)?).await
+    stream(call, Some(call.name), Asked::read(call)?).await
 }
 
 async fn stream(call: &Call<'_>, queue: Option<&str>, asked: Asked) -> Result<Response<Body>, ApiError> {
