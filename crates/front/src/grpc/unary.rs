@@ -65,7 +65,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
     let (response, status) = match result {
         Ok(response) => (response, 200),
         Err(error) => {
-            error.log(request_id, &head.method, head.uri.path());
+            context.error_log.log(&error, request_id, &head.method, head.uri.path());
             let status = error.status().as_u16();
             (if is_http2 { refusal(&error) } else { closing(error) }, status)
         }

@@ -66,7 +66,7 @@ impl Arrived {
             Err(error) => Err(error),
         };
         let response = result.unwrap_or_else(|error| {
-            error.log(request_id, &head.method, head.uri.path());
+            context.error_log.log(&error, request_id, &head.method, head.uri.path());
             error.into_response()
         });
         let mut response = match route {

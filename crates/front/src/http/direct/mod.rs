@@ -242,7 +242,7 @@ impl Answering {
 
     #[cold]
     fn refusal(&self, error: ApiError) -> DirectResponse {
-        error.log(&self.request_id, &Method::POST, &self.path);
+        self.context.error_log.log(&error, &self.request_id, &Method::POST, &self.path);
         let (head, body) = Response::<Body>::into_parts(error.into_response());
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         DirectResponse {
