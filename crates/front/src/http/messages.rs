@@ -239,6 +239,9 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(blob) = &stored.blob {
         write_payload(o, blob);
     }
+    if stored.damaged {
+        o.boolean("payload_damaged", true);
+    }
     let tagged = stored.tags.as_ref().or(stored.blob.as_ref()).and_then(|blob| MessageBlob::parse(blob));
     if let Some(blob) = tagged {
         write_tags(o, blob.tags());
