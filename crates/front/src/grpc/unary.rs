@@ -153,7 +153,7 @@ async fn answer(
         if let Some(fault) = bounds::check(input, &message, context.node.limits())? {
             return Err(fault.into());
         }
-        Asked::read(route, input, &message)?
+        Asked::read(route, input, &message, head.headers.get(AUTHORIZATION))?
     };
     by.target = format!("{path} {}/{}", asked.namespace.as_deref().unwrap_or_default(), asked.name);
     let captured = Captured {
@@ -166,7 +166,7 @@ async fn answer(
     let (operation, name) = (route.operation, &asked.name);
     let call = Call { context, in_flight, head: of_call, caller, peer, operation, namespace, name };
     if streams(operation) {
-        return watch(&call, head.headers.get(AUTHORIZATION).cloned(), output).await;
+        return watch(&call, output).await;
     }
     // An empty body says as much as an object without fields, and all calls take it.
     let body = if asked.json == b"{}" { Bytes::new() } else { asked.json.into() };
@@ -206,7 +206,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(route: &Route, message: &MessageType, bytes: &[u8]) -> Read<Asked> {
+    /// `authorization`: what the caller has shown, for calls that go on for a while.
+    fn read(
+        route: &Route,
+        message: &MessageType,
+        bytes: &[u8],
+        authorization: Option<&HeaderValue>,
+    ) -> Read<Asked> {
         let mut rows = read_rows(message, bytes)?;
         let mut take = |field: Option<usize>| -> Read<Option<String>> {
             let Some(at) = field else { return Ok(None) };
@@ -232,7 +238,10 @@ impl Asked {
         } else {
             query(message, &rows)?
         };
-        let head = head(route, &query, idempotency_key)?;
+        let mut head = head(route, &query, idempotency_key)?;
+        if let Some(value) = authorization {
+            head.headers.insert(AUTHORIZATION, value.clone());
+        }
         Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
@@ -29,15 +28,11 @@ pub(super) fn streams(operation: Operation) -> bool {
 }
 
 /// Answers with a stream of `output` messages.
-pub(super) async fn watch(
-    call: &Call<'_>,
-    authorization: Option<HeaderValue>,
-    output: usize,
-) -> Result<Response<Body>, ApiError> {
+pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Body>, ApiError> {
     let queue = (call.operation == Operation::QueueEvents).then_some(call.name);
     let asked = Asked::read(call)?;
     let why = Arc::new(OnceLock::new());
-    let pieces = open(call, queue, asked, authorization, Frames { output, why: Arc::clone(&why) }).await?;
+    let pieces = open(call, queue, asked, Frames { output, why: Arc::clone(&why) }).await?;
     let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     Ok(response)

@@ -1,5 +1,5 @@
-//! Requests of HTTP/1.1 that nobody should answer as if they were whole (RFC 9110, RFC 9112), and how a connection goes on after a
-//! refusal.
+//! Requests of HTTP/1.1 that nobody should answer as if they were whole (RFC 9110, RFC 9112), and how a
+//! connection goes on after a refusal.
 
 use crate::client::Bare;
 use crate::support::Server;

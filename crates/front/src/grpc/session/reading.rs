@@ -149,6 +149,7 @@ impl Session<'_> {
         let opened = Instant::now();
         let mut frame_since = opened;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
+        let mut changes = self.who.peer.changes();
         let (mut reading, mut draining) = (true, false);
         let context = Arc::clone(self.context);
         let mut stopping = std::pin::pin!(context.stopping());
@@ -182,7 +183,10 @@ impl Session<'_> {
                     let grace_ms = context.options.shutdown_grace.as_millis() as u64;
                     self.outbox.add(|out| encode::draining(out, grace_ms));
                 }
+                // Never an error: the session knows the sender.
+                _ = changes.changed() => self.still_allowed()?,
                 _ = keep_alive.tick() => {
+                    // What was shown may have expired.
                     self.still_allowed()?;
                     if self.outbox.quiet_for() >= KEEP_ALIVE {
                         self.outbox.add(encode::keep_alive);
