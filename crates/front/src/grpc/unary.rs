@@ -58,7 +58,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
     let result = match begin(context, head, in_flight, &mut by, route, is_http2) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, head, body)),
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, in_flight, head, body)),
         Ok(()) => answer(context, in_flight, head, &mut by, route, body).await,
         Err(error) => Err(error),
     };

@@ -14,7 +14,7 @@
 
 mod acts;
 mod admin;
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod arrived;
 pub(crate) mod body;
 mod bulk;

@@ -37,6 +37,7 @@ use crate::grpc::wire::INVALID;
 use crate::http::body::{Body, Inbound, allowance};
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
+use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
 use crate::http::permit::Asking as Asks;
 use crate::http::routes::DEFAULT_NAMESPACE;
@@ -56,10 +57,11 @@ const OUT_OF_ORDER: &str = "frame_out_of_order";
 pub(in crate::grpc) fn open(
     context: &Arc<Context>,
     peer: &Arc<Peer>,
+    in_flight: &Arc<InFlight>,
     head: &Parts,
     incoming: Inbound,
 ) -> Response<Body> {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(&in_flight.share);
     let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     let who = Who { peer: Arc::clone(peer), authorization: head.headers.get(AUTHORIZATION).cloned() };
