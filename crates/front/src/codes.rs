@@ -236,6 +236,14 @@ pub const TABLE: &[Code] = &[
         exit::USAGE,
     ),
     row(
+        "unsupported_transfer_encoding",
+        501,
+        grpc::UNIMPLEMENTED,
+        mqtt::PAYLOAD_FORMAT_INVALID,
+        amqp::NOT_IMPLEMENTED,
+        exit::USAGE,
+    ),
+    row(
         "unsupported_media_type",
         415,
         grpc::INVALID_ARGUMENT,

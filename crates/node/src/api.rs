@@ -182,6 +182,8 @@ pub struct Stored {
     pub queue: Arc<str>,
     /// Content type, headers and payload, when asked for; `None` when not, or when damaged.
     pub blob: Option<Bytes>,
+    /// Whether its bytes were asked for and are damaged.
+    pub damaged: bool,
     /// Error texts of `view.history`, one per entry.
     pub errors: Vec<Option<String>>,
     /// The note of `view.progress`; of one message, not in lists.

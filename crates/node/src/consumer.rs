@@ -206,6 +206,18 @@ impl Consumer {
         Ok(results)
     }
 
+    /// Waits until there is something for [`Consumer::next`] with the same bounds; tells how many bytes of
+    /// payloads that will be, an empty one counted as 1. Nothing is taken: who has no room for so much may
+    /// wait before it takes them.
+    pub async fn ready(&self, messages: usize, bytes: u64) -> u64 {
+        loop {
+            match self.channel.takes(messages, bytes) {
+                Some(bytes) => return bytes,
+                None => self.channel.wait().await,
+            }
+        }
+    }
+
     /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one. After
     /// [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is lost.
     ///

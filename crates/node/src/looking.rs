@@ -89,9 +89,7 @@ impl Node {
         let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
         let seen = self.look(shard, move |at| Ok(see_all(at, at.engine.message(id)?, payload))).await??;
         let stored = load(vec![seen]).await?.pop();
-        stored
-            .filter(|stored| !payload || stored.blob.is_some())
-            .ok_or_else(|| Error::PayloadDamaged { id: id.to_string() })
+        stored.filter(|stored| !stored.damaged).ok_or_else(|| Error::PayloadDamaged { id: id.to_string() })
     }
 
     /// The queues that these messages of a namespace are in now, each once; what is not there is in none.
@@ -120,8 +118,8 @@ impl Node {
         Ok(queues)
     }
 
-    /// Messages of a queue by id, in one state or all; with their bytes and histories when `payload`. A page may be
-    /// empty and yet not the last.
+    /// Messages of a queue by id, in one state or all; with their bytes and histories when `payload`; those
+    /// whose bytes are damaged say so. A page may be empty and yet not the last.
     ///
     /// # Errors
     /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
@@ -252,13 +250,14 @@ async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
     let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
     let stored = shapes.into_iter().map(|(view, queue, has_blob, texts, has_told, has_tags, notes)| {
         let blob = next(has_blob);
+        let damaged = has_blob && blob.is_none();
         let text = |bytes: bytes::Bytes| String::from_utf8_lossy(&bytes).into_owned();
         let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
         let [note, checkpoint, result] = has_told.map(&mut next);
         let note = note.map(text);
         let tags = next(has_tags);
         let notes = (0..notes).map(|_| next(true)).collect();
-        Stored { view, queue: queue.into(), blob, errors, note, checkpoint, result, tags, notes }
+        Stored { view, queue: queue.into(), blob, damaged, errors, note, checkpoint, result, tags, notes }
     });
     Ok(stored.collect())
 }

@@ -8,6 +8,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::rate::{Limiter, RequestRate};
+
 /// Addresses that are watched; the connections of more are counted in all only.
 const ADDRESSES_MAX: usize = 65_536;
 /// Failures count together when they come within this time.
@@ -51,6 +53,8 @@ pub enum Turned {
 #[derive(Debug)]
 pub struct Guard {
     options: GuardOptions,
+    /// Keeps bans from filling the log; all of them show in the metrics.
+    warnings: Limiter,
     addresses: Mutex<HashMap<IpAddr, Watched>>,
 }
 
@@ -85,7 +89,11 @@ pub struct Slot {
 impl Guard {
     /// With these bounds.
     pub fn new(options: GuardOptions) -> Guard {
-        Guard { options, addresses: Mutex::default() }
+        Guard {
+            options,
+            warnings: Limiter::new(RequestRate { per_s: 1, burst: 20 }),
+            addresses: Mutex::default(),
+        }
     }
 
     /// A connection has come.
@@ -173,7 +181,7 @@ impl Slot {
     pub fn failed(&self) -> bool {
         let Some(address) = self.counted else { return false };
         let failed = self.guard.failed_at(address, Instant::now());
-        if failed == Failed::NowBanned {
+        if failed == Failed::NowBanned && self.guard.warnings.take(false).is_ok() {
             tracing::warn!("{address} has failed too often: turned away for {:?}", self.guard.options.ban);
         }
         failed != Failed::Counted

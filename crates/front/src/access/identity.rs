@@ -1,8 +1,13 @@
 //! Who asks, and the one place where it is decided what they may do.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::sleep;
+
+use super::now_ms;
 use super::pattern::Patterns;
 use super::rate::Limiter;
 use super::right::{Right, Roles};
@@ -135,6 +140,16 @@ impl Caller {
             (Caller::Anybody, Caller::Anybody) | (Caller::Nobody, Caller::Nobody) => true,
             (Caller::Known(one), Caller::Known(other)) => Arc::ptr_eq(one, other),
             _ => false,
+        }
+    }
+
+    /// Resolves when what they have shown has expired.
+    pub(crate) async fn expired(&self) {
+        match self {
+            Caller::Known(identity) if identity.expires_at_ms != u64::MAX => {
+                sleep(Duration::from_millis(identity.expires_at_ms.saturating_sub(now_ms()))).await;
+            }
+            _ => pending().await,
         }
     }
 

@@ -47,6 +47,8 @@ pub use scope::{Scope, client_uri};
 pub use store::TokenError;
 pub use tokens::{NewToken, Secret, Token};
 
+use tokio::sync::watch;
+
 use identity::Grant;
 use rate::Limiter;
 use refusals::Refusals;
@@ -78,6 +80,8 @@ struct Shared {
     rules: RwLock<Arc<Rules>>,
     /// Counts the changes of `rules`.
     generation: AtomicU64,
+    /// Told of each, for those who wait.
+    changes: watch::Sender<()>,
     /// Whether anybody is asked at all; once they are, always.
     asks: AtomicBool,
     limiters: Mutex<HashMap<Arc<str>, Arc<Limiter>>>,
@@ -142,6 +146,7 @@ impl Access {
                 options,
                 rules: RwLock::default(),
                 generation: AtomicU64::new(0),
+                changes: watch::Sender::new(()),
                 asks: AtomicBool::new(false),
                 limiters: Mutex::default(),
                 policy_seen: Mutex::new(policy_text),
@@ -162,7 +167,8 @@ impl Access {
     /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it was new.
     ///
     /// # Errors
-    /// As [`Access::new`], once for each change; what was in use stays in use.
+    /// As [`Access::new`], and that certificates which were revoked are not named any more by a `[revoked]`;
+    /// once for each change. What was in use stays in use.
     pub fn reload(&self) -> Result<bool, String> {
         let Some(path) = &self.shared.options.policy else { return Ok(false) };
         let text = read_policy(path)?;
@@ -173,6 +179,14 @@ impl Access {
         let parsed = parse_policy(path, &text);
         *seen = Some(text);
         let policy = parsed?;
+        let revoked = self.rules().1.policy.revoked();
+        if revoked > 0 && !policy.says_what_is_revoked() {
+            return Err(format!(
+                "the policy file {} has no [revoked], and the policy in force revokes {revoked} certificates: if it \
+                 is half written, write the rest; if they are to count again, write [revoked] with serials = []",
+                path.display()
+            ));
+        }
         self.replace(|rules| rules.policy = Arc::new(policy));
         if self.asks() && !self.knows_somebody(&self.rules().1) {
             tracing::error!(
@@ -209,6 +223,7 @@ impl Access {
         // Never back: whoever empties a policy does not mean to let everybody in.
         self.shared.asks.fetch_or(known, Ordering::Release);
         self.shared.generation.fetch_add(1, Ordering::Release);
+        self.shared.changes.send_replace(());
     }
 
     /// Whether there is an identity.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::SetOnce;
+use tokio::sync::{SetOnce, watch};
 
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
@@ -96,6 +96,11 @@ impl Peer {
         if denied.code != "rate_limited" && self.access.shared.denials.take(false).is_ok() {
             tracing::warn!(address = %self.address(), code = denied.code, "{what}: {}", denied.message);
         }
+    }
+
+    /// Told of each change of what counts.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.access.shared.changes.subscribe()
     }
 
     /// Resolves when its address is turned away for what came over this connection, which has to end then.

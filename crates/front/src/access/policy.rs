@@ -32,7 +32,8 @@ const RULE_NAME_BYTES_MAX: usize = 128;
 pub struct Policy {
     rules: Vec<Rule>,
     rates: Vec<Rate>,
-    revoked: HashSet<String>,
+    /// Serial numbers; `None`: the file does not say.
+    revoked: Option<HashSet<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +104,18 @@ impl Policy {
 
     /// Whether a certificate counts no more.
     pub(super) fn revokes(&self, serial: &str) -> bool {
-        !self.revoked.is_empty() && normal_serial(serial).is_ok_and(|serial| self.revoked.contains(&serial))
+        let Some(revoked) = self.revoked.as_ref().filter(|revoked| !revoked.is_empty()) else { return false };
+        normal_serial(serial).is_ok_and(|serial| revoked.contains(&serial))
+    }
+
+    /// How many certificates count no more.
+    pub(super) fn revoked(&self) -> usize {
+        self.revoked.as_ref().map_or(0, HashSet::len)
+    }
+
+    /// Whether the file has a list of them, be it empty.
+    pub(super) fn says_what_is_revoked(&self) -> bool {
+        self.revoked.is_some()
     }
 }
 
@@ -162,7 +174,7 @@ impl<'t> Reading<'t> {
         }
         if let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "revoked") {
             match value.get_ref().as_table() {
-                Some(inner) => self.revoked(inner, &mut policy.revoked),
+                Some(inner) => policy.revoked = self.revoked(inner, value.span()),
                 None => self.expected(value, "revoked", "a table [revoked]"),
             }
         }
@@ -223,25 +235,34 @@ impl<'t> Reading<'t> {
         Some(Rate { identities: identities?, rate })
     }
 
-    fn revoked(&mut self, table: &DeTable<'t>, into: &mut HashSet<String>) {
+    fn revoked(&mut self, table: &DeTable<'t>, at: Range<usize>) -> Option<HashSet<String>> {
         self.known(table, "revoked", &["serials"]);
-        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "serials") else { return };
+        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "serials") else {
+            if table.is_empty() {
+                self.mistake(at, "revoked: serials is missing: expected a list of strings".to_owned());
+            }
+            return None;
+        };
         let Some(list) = value.get_ref().as_array() else {
-            return self.expected(value, "revoked: serials", "a list of strings");
+            self.expected(value, "revoked: serials", "a list of strings");
+            return None;
         };
         if list.len() > ENTRIES_MAX {
             let message = format!("revoked: serials: {} are more than {ENTRIES_MAX}", list.len());
-            return self.mistake(value.span(), message);
+            self.mistake(value.span(), message);
+            return None;
         }
+        let mut serials = HashSet::new();
         for serial in list.iter() {
             match serial.get_ref().as_str().map(normal_serial) {
                 Some(Ok(serial)) => {
-                    into.insert(serial);
+                    serials.insert(serial);
                 }
                 Some(Err(reason)) => self.mistake(serial.span(), format!("revoked: serials: {reason}")),
                 None => self.expected(serial, "revoked: serials", "strings"),
             }
         }
+        Some(serials)
     }
 
     /// The tables of a list `[[name]]`.

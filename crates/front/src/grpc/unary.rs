@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, Uri, Version};
@@ -18,7 +18,7 @@ use super::watching::{streams, watch};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};
 use crate::access::{Caller, Peer};
-use crate::http::arrived::{Arrived, Finished};
+use crate::http::arrived::{Arrived, CLOSE, Finished};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
 use crate::http::connection::Activity;
@@ -58,20 +58,27 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
     let result = match begin(context, head, in_flight, &mut by, route, is_http2) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, head, body)),
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, in_flight, head, body)),
         Ok(()) => answer(context, in_flight, head, &mut by, route, body).await,
         Err(error) => Err(error),
     };
     let (response, status) = match result {
         Ok(response) => (response, 200),
         Err(error) => {
-            error.log(request_id, &head.method, head.uri.path());
+            context.error_log.log(&error, request_id, &head.method, head.uri.path());
             let status = error.status().as_u16();
-            // Over HTTP/1.1 nobody reads a status of gRPC.
-            (if is_http2 { refusal(&error) } else { error.into_response() }, status)
+            (if is_http2 { refusal(&error) } else { closing(error) }, status)
         }
     };
     arrived.finish(response, Finished { route, status, caller: &by.caller, target: &by.target }).await
+}
+
+/// The answer over HTTP/1.1, where nobody reads a status of gRPC, nor anybody the body of a call.
+#[cold]
+fn closing(error: ApiError) -> Response<Body> {
+    let mut response = error.into_response();
+    response.headers_mut().insert(CONNECTION, CLOSE);
+    response
 }
 
 /// Who calls, and what about.
@@ -146,7 +153,7 @@ async fn answer(
         if let Some(fault) = bounds::check(input, &message, context.node.limits())? {
             return Err(fault.into());
         }
-        Asked::read(route, input, &message)?
+        Asked::read(route, input, &message, head.headers.get(AUTHORIZATION))?
     };
     by.target = format!("{path} {}/{}", asked.namespace.as_deref().unwrap_or_default(), asked.name);
     let captured = Captured {
@@ -156,13 +163,14 @@ async fn answer(
     permit(by.peer, head, &by.caller, route, &captured)?;
     let (caller, peer) = (&by.caller, by.peer);
     let (of_call, namespace) = (&asked.head, asked.namespace.as_deref());
-    let call = Call { context, in_flight, head: of_call, caller, peer, namespace, name: &asked.name };
-    if streams(route.operation) {
-        return watch(&call, route.operation, head.headers.get(AUTHORIZATION).cloned(), output).await;
+    let (operation, name) = (route.operation, &asked.name);
+    let call = Call { context, in_flight, head: of_call, caller, peer, operation, namespace, name };
+    if streams(operation) {
+        return watch(&call, output).await;
     }
     // An empty body says as much as an object without fields, and all calls take it.
     let body = if asked.json == b"{}" { Bytes::new() } else { asked.json.into() };
-    let response = operate(&call, route.operation, Inbound::There(body)).await?;
+    let response = operate(&call, &mut Inbound::There(body)).await?;
     let message = from_json::encode(output, &response.into_body().into_bytes());
     message.map(success_with).map_err(|error| {
         ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
@@ -198,7 +206,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(route: &Route, message: &MessageType, bytes: &[u8]) -> Read<Asked> {
+    /// `authorization`: what the caller has shown, for calls that go on for a while.
+    fn read(
+        route: &Route,
+        message: &MessageType,
+        bytes: &[u8],
+        authorization: Option<&HeaderValue>,
+    ) -> Read<Asked> {
         let mut rows = read_rows(message, bytes)?;
         let mut take = |field: Option<usize>| -> Read<Option<String>> {
             let Some(at) = field else { return Ok(None) };
@@ -224,7 +238,10 @@ impl Asked {
         } else {
             query(message, &rows)?
         };
-        let head = head(route, &query, idempotency_key)?;
+        let mut head = head(route, &query, idempotency_key)?;
+        if let Some(value) = authorization {
+            head.headers.insert(AUTHORIZATION, value.clone());
+        }
         Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
     }
 }

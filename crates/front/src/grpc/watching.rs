@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
@@ -19,7 +18,7 @@ use super::status::{GRPC, failure, success};
 use crate::http::body::Body;
 use crate::http::call::Call;
 use crate::http::errors::ApiError;
-use crate::http::events::{Asked, EVENTS_PARAMS, Form, QUEUE_EVENTS_PARAMS, open, write_gap, write_told};
+use crate::http::events::{Asked, Form, open, write_gap, write_told};
 use crate::http::json::{Object, object};
 use crate::http::routes::Operation;
 
@@ -29,19 +28,11 @@ pub(super) fn streams(operation: Operation) -> bool {
 }
 
 /// Answers with a stream of `output` messages.
-pub(super) async fn watch(
-    call: &Call<'_>,
-    operation: Operation,
-    authorization: Option<HeaderValue>,
-    output: usize,
-) -> Result<Response<Body>, ApiError> {
-    let (queue, params) = match operation {
-        Operation::QueueEvents => (Some(call.name), QUEUE_EVENTS_PARAMS),
-        _ => (None, EVENTS_PARAMS),
-    };
-    let asked = Asked::read(call, params)?;
+pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Body>, ApiError> {
+    let queue = (call.operation == Operation::QueueEvents).then_some(call.name);
+    let asked = Asked::read(call)?;
     let why = Arc::new(OnceLock::new());
-    let pieces = open(call, queue, asked, authorization, Frames { output, why: Arc::clone(&why) }).await?;
+    let pieces = open(call, queue, asked, Frames { output, why: Arc::clone(&why) }).await?;
     let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     Ok(response)

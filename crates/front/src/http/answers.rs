@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use sluice_engine::Error;
 use sluice_node::api::Room;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::connection::Activity;
 
@@ -22,6 +25,9 @@ const PART_OF_CONNECTION: usize = 16;
 const PART_OF_FREE: usize = 4;
 /// Bytes of a delivered message before any was seen.
 const MESSAGE_BYTES: usize = 1 << 10;
+
+/// After so long, who waits for room looks again by itself.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Bytes in memory, and how many there may be.
 #[derive(Debug)]
@@ -58,11 +64,20 @@ pub(crate) struct Answers {
     pub(crate) budget: Budget,
     /// Bytes that a delivered message lately took in an answer, smoothed.
     message_bytes: AtomicUsize,
+    /// How many wait for bytes to be given back ...
+    waiting: AtomicUsize,
+    /// ... and what wakes them.
+    given_back: Notify,
 }
 
 impl Answers {
     pub(crate) fn new(bytes_max: usize) -> Answers {
-        Answers { budget: Budget::new(bytes_max), message_bytes: AtomicUsize::new(MESSAGE_BYTES) }
+        Answers {
+            budget: Budget::new(bytes_max),
+            message_bytes: AtomicUsize::new(MESSAGE_BYTES),
+            waiting: AtomicUsize::new(0),
+            given_back: Notify::new(),
+        }
     }
 
     /// Learns from an answer what messages take.
@@ -121,11 +136,43 @@ impl Share {
     /// The answer takes so many bytes, whatever was thought before. Tells whether they fit.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);
-        self.server.budget.change(before, bytes) & self.connection.answers.change(before, bytes)
+        let fits = self.server.budget.change(before, bytes) & self.connection.answers.change(before, bytes);
+        if bytes < before && self.server.waiting.load(Ordering::Relaxed) > 0 {
+            self.server.given_back.notify_waiters();
+        }
+        fits
+    }
+
+    /// Resolves when [`Share::has_room`].
+    pub(crate) async fn until_room(&self) {
+        if self.has_room().is_ok() {
+            return;
+        }
+        let _waits = Waits::new(&self.server.waiting);
+        while self.has_room().is_err() {
+            // Whoever gave back just before this one was counted has woken nobody.
+            let _ = timeout(LOOK_AGAIN, self.server.given_back.notified()).await;
+        }
     }
 
     fn free(&self) -> usize {
         self.server.budget.free().min(self.connection.answers.free())
+    }
+}
+
+/// One more that waits, until it is dropped.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Waits<'a> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -180,6 +227,20 @@ mod tests {
         first.reserve(10).unwrap();
         drop((first, second));
         assert_eq!((answers.budget.used(), one.answers.used(), other.answers.used()), (0, 0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_room_has_it_when_bytes_are_given_back() {
+        let answers = Arc::new(Answers::new(100_000));
+        let share = || Share::new(&answers, &Arc::new(Activity::new(100_000)));
+        let (full, waiting) = (share(), share());
+        full.charge(100_000);
+        let waits = tokio::spawn(async move { waiting.until_room().await });
+        tokio::task::yield_now().await;
+        assert_eq!((waits.is_finished(), answers.waiting.load(Ordering::Relaxed)), (false, 1));
+        full.charge(50_000);
+        waits.await.unwrap();
+        assert_eq!(answers.waiting.load(Ordering::Relaxed), 0);
     }
 
     #[test]

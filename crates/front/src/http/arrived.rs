@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
 
-use super::body::{Body, Inbound};
+use super::body::{Body, Inbound, read_rest};
 use super::connection::Activity;
 use super::context::Context;
 use super::in_flight::InFlight;
@@ -17,6 +17,8 @@ use crate::access::{Act, Caller, Peer};
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
+/// What ends a connection of HTTP/1.1 after the answer.
+pub(crate) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request that has no answer yet.
@@ -99,10 +101,19 @@ impl Arrived {
         options.access.record(node, &self.peer, finished.caller, act).await;
     }
 
+    /// Leaves a body that nobody has read to its end: its connection goes on behind it, or says that it does
+    /// not.
+    pub(super) async fn leave(&self, mut body: Inbound, response: &mut Response<Body>) {
+        let is_understood = response.status() != StatusCode::NOT_IMPLEMENTED;
+        if !(is_understood && read_rest(&mut body, &self.head.headers).await) {
+            response.headers_mut().insert(CONNECTION, CLOSE);
+        }
+    }
+
     fn complete(&self, response: &mut Response<Body>) {
         response.headers_mut().insert(REQUEST_ID, self.request_id.clone());
         if self.peer.is_turned_away() && self.head.version <= Version::HTTP_11 {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response.headers_mut().insert(CONNECTION, CLOSE);
         }
         // What has no body at all says nothing of its length (RFC 9110 §8.6).
         let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);

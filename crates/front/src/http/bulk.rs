@@ -38,7 +38,7 @@ pub(crate) const ACTIONS: &[&str] = &["cancel", "hold", "approve", "deny", "retr
 const HEADER_FIELDS: &[&str] = &["name", "value"];
 
 /// `POST P/bulk`
-pub(crate) async fn start(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = read(upload.bytes(), call.namespace_id()?)?;
     let view = call.node().bulk_start(request).await?;

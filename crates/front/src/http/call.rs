@@ -14,7 +14,7 @@ use super::in_flight::InFlight;
 use super::json::Read;
 use super::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 use super::query::Params;
-use super::routes::DEFAULT_NAMESPACE;
+use super::routes::{DEFAULT_NAMESPACE, Operation};
 use crate::access::{Caller, Peer};
 
 /// A request that has found its route; its body is not read yet.
@@ -27,6 +27,8 @@ pub(crate) struct Call<'c> {
     pub(crate) caller: &'c Caller,
     /// The other end of the connection.
     pub(crate) peer: &'c Arc<Peer>,
+    /// What is asked.
+    pub(crate) operation: Operation,
     /// The namespace in the path; `None`: the default.
     pub(crate) namespace: Option<&'c str>,
     /// The queue, message id or namespace in the path; empty if there is none.
@@ -51,19 +53,19 @@ impl<'c> Call<'c> {
         self.namespace.unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// The parameters behind the `?`.
-    pub(crate) fn query(&self, allowed: &'static [&'static str]) -> Read<Params<'c>> {
-        Params::read(self.head.uri.query(), allowed)
+    /// The parameters behind the `?`: those that its operation knows.
+    pub(crate) fn query(&self) -> Read<Params<'c>> {
+        Params::read(self.head.uri.query(), self.operation.parameters())
     }
 
     /// Reads a body of any type.
-    pub(crate) async fn upload(&self, body: Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn upload(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
         let rules = BodyRules { bytes_max, timeout: self.context.options.body_timeout };
         read(body, &self.head.headers, rules, &self.context.body_budget).await
     }
 
     /// Reads a body that is JSON, or empty.
-    pub(crate) async fn json(&self, body: Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn json(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
         if let Some(value) = self.head.headers.get(http::header::CONTENT_TYPE)
             && !is_json(value.as_bytes())
         {

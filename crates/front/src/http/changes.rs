@@ -107,7 +107,11 @@ fn read_version(text: &str) -> Read<u64> {
 }
 
 /// `POST P/messages/{id}/{verb}`
-pub(crate) async fn change(call: &Call<'_>, body: Inbound, verb: Verb) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn change(
+    call: &Call<'_>,
+    body: &mut Inbound,
+    verb: Verb,
+) -> Result<Response<Body>, ApiError> {
     let id: MessageId = call.name.parse()?;
     let namespace = call.namespace_id()?;
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;

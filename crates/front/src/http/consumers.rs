@@ -14,18 +14,18 @@ use super::json::{Fault, Object, object, push_text};
 use super::respond;
 
 /// Parameters of the list.
-const LIST_PARAMS: &[&str] = &["after", "limit"];
+pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
 /// Parameters of one consumer.
-const SHOW_PARAMS: &[&str] = &["limit"];
+pub(super) const SHOW_PARAMS: &[&str] = &["limit"];
 /// Parameters of detaching.
-const DETACH_PARAMS: &[&str] = &["grace_ms"];
+pub(super) const DETACH_PARAMS: &[&str] = &["grace_ms"];
 /// Most consumers or messages of a page.
 const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/consumers`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let after = params.text("after").map(|text| {
         let number = text.parse().map(ConsumerId);
@@ -48,7 +48,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET P/consumers/{consumer}`: the consumer with the messages that it has held for longest.
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let limit = call.query(SHOW_PARAMS)?.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
+    let limit = call.query()?.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let consumer = read_consumer(call.name)?;
     let (consumer, held) = call.node().consumer_with_held(call.namespace_id()?, consumer, limit).await?;
     let mut out = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `DELETE P/consumers/{consumer}`
 pub(crate) async fn detach(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(DETACH_PARAMS)?;
+    let params = call.query()?;
     let grace_ms = params.integer("grace_ms", 0, DETACH_GRACE_MS_MAX, DETACH_GRACE_MS)?;
     call.node().detach(call.namespace_id()?, read_consumer(call.name)?, grace_ms).await?;
     let mut out = Vec::new();

@@ -12,6 +12,7 @@ use super::answers::Answers;
 use super::body::BodyBudget;
 use super::compression::Compressor;
 use super::connection::http2_limits;
+use super::error_log::ErrorLog;
 use super::metrics::HttpMetrics;
 use super::options::{BodyLimits, HttpOptions};
 
@@ -26,6 +27,7 @@ pub(crate) struct Context {
     pub(crate) compressor: Compressor,
     pub(crate) http2_limits: Arc<sluice_http2::Limits>,
     pub(crate) acts: Acts,
+    pub(crate) error_log: ErrorLog,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started_at_ms: u64,
     pub(crate) connections: AtomicUsize,
@@ -44,6 +46,7 @@ impl Context {
             answers: Arc::new(Answers::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),
+            error_log: ErrorLog::default(),
             metrics: HttpMetrics::default(),
             started_at_ms: now_ms(),
             connections: AtomicUsize::new(0),

@@ -17,7 +17,7 @@ pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];
 pub(crate) const REDRIVE_FIELDS: &[&str] = &["ids", "all", "per_second"];
 
 /// `POST P/queues/{queue}/dead/redrive`
-pub(crate) async fn redrive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn redrive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     let namespace = call.namespace_id()?;
     let messages = match read_redrive(upload.bytes(), call.node().limits())? {
@@ -34,7 +34,7 @@ pub(crate) async fn end_redrive(call: &Call<'_>) -> Result<Response<Body>, ApiEr
 }
 
 /// `POST P/queues/{queue}/dead/delete`
-pub(crate) async fn delete(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     let ids = read_choice(upload.bytes(), call.node().limits())?;
     let messages = call.node().dead_delete(call.namespace_id()?, call.name, &ids).await?;

@@ -18,12 +18,13 @@ use super::context::Context;
 use super::errors::ApiError;
 use super::in_flight::InFlight;
 use super::permit::{identify, permit};
+use super::query::Params;
 use super::routes::{Found, Operation, ROUTES, find};
 use super::settle::Outcome;
 use super::{
     admin, bulk, changes, consumers, dead, events, extend, flows, groups, hosts, keys, limits, messages,
     namespaces, openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send,
-    settle, tokens,
+    settle, tokens, well_formed,
 };
 use crate::access::{Caller, Peer};
 use crate::grpc;
@@ -53,28 +54,31 @@ impl Arrived {
         find(&self.head.method, self.head.uri.path())
     }
 
-    async fn answer(&self, found: Found<'_>, body: Inbound) -> Response<Body> {
+    async fn answer(&self, found: Found<'_>, mut body: Inbound) -> Response<Body> {
         let Arrived { context, peer, in_flight, head, request_id, .. } = self;
         let route = if let Found::Route(at, _) = &found { Some(*at) } else { None };
         let mut caller = Caller::Nobody;
         let result = match begin(context, head, in_flight, peer, &found, &mut caller) {
             Ok(()) => {
                 let asked = Asked { context, in_flight, head, caller: &caller, peer };
-                asked.answer(found, body).await
+                asked.answer(found, &mut body).await
             }
             Err(error) => Err(error),
         };
         let response = result.unwrap_or_else(|error| {
-            error.log(request_id, &head.method, head.uri.path());
+            context.error_log.log(&error, request_id, &head.method, head.uri.path());
             error.into_response()
         });
-        let response = match route {
+        let mut response = match route {
             // Rare: its future is not to make that of every request larger.
             Some(at) if context.compressor.concerns(ROUTES[at].operation) => {
                 Box::pin(compress(context, head, response)).await
             }
             _ => response,
         };
+        if !body.is_over() {
+            Box::pin(self.leave(body, &mut response)).await;
+        }
         let status = response.status().as_u16();
         self.finish(response, Finished { route, status, caller: &caller, target: head.uri.path() }).await
     }
@@ -93,7 +97,16 @@ fn begin(
     admit(context, head, in_flight, Some(*at))?;
     let route = &ROUTES[*at];
     *caller = identify(peer, head, route)?;
-    permit(peer, head, caller, route, captured)
+    permit(peer, head, caller, route, captured)?;
+    let query = head.uri.query().filter(|query| !query.is_empty());
+    query.map_or(Ok(()), |query| knows(route.operation, query))
+}
+
+/// Whether an operation knows all parameters behind the `?`.
+#[cold]
+fn knows(operation: Operation, query: &str) -> Result<(), ApiError> {
+    Params::read(Some(query), operation.parameters())?;
+    Ok(())
 }
 
 /// What keeps the server from being asked for more than it can do, or by whom it must not.
@@ -104,6 +117,7 @@ pub(crate) fn admit(
     route: Option<usize>,
 ) -> Result<(), ApiError> {
     has_room(context, in_flight, route.map(|at| ROUTES[at].operation))?;
+    well_formed::check(head)?;
     hosts::check(context, head)?;
     check_origin(head)
 }
@@ -130,7 +144,11 @@ pub(super) fn has_room(
 
 /// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.
 fn check_origin(head: &Parts) -> Result<(), ApiError> {
-    let Some(origin) = head.headers.get(ORIGIN) else { return Ok(()) };
+    let mut origins = head.headers.get_all(ORIGIN).iter();
+    let Some(origin) = origins.next() else { return Ok(()) };
+    if origins.next().is_some() {
+        return Err(well_formed::given_twice("Origin").into());
+    }
     let origin = origin.to_str().unwrap_or_default();
     let host = hosts::host_of(head);
     match origin.split_once("://") {
@@ -155,13 +173,14 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    async fn answer(self, found: Found<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+    async fn answer(self, found: Found<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
         let Asked { context, in_flight, head, caller, peer } = self;
         match found {
             Found::Route(at, captured) => {
                 let namespace = captured.namespace.as_deref();
-                let call = &Call { context, in_flight, head, caller, peer, namespace, name: &captured.name };
-                operate(call, ROUTES[at].operation, body).await
+                let (operation, name) = (ROUTES[at].operation, &captured.name);
+                let call = &Call { context, in_flight, head, caller, peer, operation, namespace, name };
+                operate(call, body).await
             }
             Found::OtherMethods(allow) => Ok(other_method(head, &allow)),
             Found::Nothing => {
@@ -193,12 +212,8 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
     response
 }
 
-pub(crate) async fn operate(
-    call: &Call<'_>,
-    operation: Operation,
-    body: Inbound,
-) -> Result<Response<Body>, ApiError> {
-    match operation {
+pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+    match call.operation {
         Operation::Send => send::send(call, body).await,
         Operation::Receive => receive::receive(call, body).await,
         Operation::Settle => settle::settle(call, body).await,

@@ -1,8 +1,8 @@
 //! Errors as answers: status, `Retry-After`, and `{"error":{"code","message","details"}}`.
 
+use http::StatusCode;
 use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::response::Response;
-use http::{Method, StatusCode};
 use serde_json::Value;
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
@@ -55,21 +55,13 @@ impl ApiError {
     }
 
     /// Whether somebody on the server's side has to know.
-    fn is_ours(&self) -> bool {
-        // Pushing back is normal work and shows in the metrics.
-        self.blame != Blame::Caller && !matches!(self.code, "overloaded" | "quota_exceeded" | "shutting_down")
-    }
-
-    /// Tells the log of it, if somebody on the server's side has to know.
-    pub(crate) fn log(&self, request_id: &HeaderValue, method: &Method, path: &str) {
-        if self.is_ours() {
-            tracing::error!(
-                request_id = request_id.to_str().unwrap_or_default(),
-                code = self.code,
-                "{method} {path}: {}",
-                self.message
-            );
-        }
+    pub(super) fn is_ours(&self) -> bool {
+        // Pushing back is normal work, brought about by callers, and shows in the metrics.
+        let pushes_back = matches!(
+            self.code,
+            "overloaded" | "queue_full" | "quota_exceeded" | "limit_exceeded" | "shutting_down"
+        );
+        self.blame != Blame::Caller && !pushes_back
     }
 
     /// The values in it, as text.
@@ -229,6 +221,20 @@ mod tests {
         assert_eq!(error.status(), 413);
         assert_eq!(error.details, br#"{"what":"messages","size":3,"limit":2}"#);
         assert!(!error.is_ours());
+    }
+
+    #[test]
+    fn what_callers_bring_about_is_no_error_of_the_server() {
+        let how = "reject";
+        let full = Error::QueueFull { queue: "q".into(), what: "messages", limit: 1, held: 1, how, more: 1 };
+        let limit = Error::LimitExceeded { what: "consumers", limit: 1 };
+        let quota = Error::QuotaExceeded { what: "messages", limit: 1 };
+        for error in [full, limit, quota, Error::Overloaded { what: "requests", retry_after_ms: 1 }] {
+            assert!(!ApiError::from(error.clone()).is_ours(), "{error}");
+        }
+        for error in [Error::DiskFull { free_bytes: 1 }, Error::Internal { reason: String::new() }] {
+            assert!(ApiError::from(error.clone()).is_ours(), "{error}");
+        }
     }
 
     #[test]

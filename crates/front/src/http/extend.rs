@@ -27,7 +27,7 @@ pub(crate) const PROGRESS_FIELDS: &[&str] = &["percent", "note"];
 const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64" };
 
 /// `POST P/extend`
-pub(crate) async fn extend(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn extend(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
     if !call.may_everywhere(Right::Receive) {

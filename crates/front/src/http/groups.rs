@@ -17,7 +17,7 @@ use crate::access::Right;
 use crate::digest::group_digest;
 
 /// `POST P/groups`
-pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let (batch, queues) = Batch::read_group(upload.bytes(), call.node().limits())?;
     let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());

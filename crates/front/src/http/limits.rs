@@ -18,16 +18,16 @@ pub(crate) const LIMIT_FIELDS: &[&str] = &["in_flight", "in_flight_per_key", "ra
 /// Fields of a rate.
 pub(crate) const RATE_FIELDS: &[&str] = &["count", "period_ms", "burst"];
 /// Parameters of the list.
-const LIST_PARAMS: &[&str] = &["after", "limit"];
+pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
 /// Parameters of one limit.
-const SHOW_PARAMS: &[&str] = &["key", "waiting", "cursor", "limit"];
+pub(super) const SHOW_PARAMS: &[&str] = &["key", "waiting", "cursor", "limit"];
 /// Most limits or keys of a page.
 const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/limits`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     // One more than asked for tells whether there is a next page.
     let mut limits = call.node().limits_of(call.namespace_id()?, params.text("after"), limit + 1).await?;
@@ -45,7 +45,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET P/limits/{limit}`: the limit with a page of its keys, or one of them.
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(SHOW_PARAMS)?;
+    let params = call.query()?;
     let most = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let waiting = params.boolean("waiting", false)?;
     let cursor = read_cursor(params.text("cursor"))?;
@@ -70,7 +70,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/limits/{limit}`
-pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let rules = read_rules(upload.bytes())?;
     let (limit, created) = call.node().limit_set(call.namespace_id()?, call.name, rules).await?;

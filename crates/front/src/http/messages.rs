@@ -41,7 +41,7 @@ const SLICE: usize = 64;
 
 /// `GET P/messages/{id}`
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let payload = call.query(SHOW_PARAMS)?.boolean("payload", true)?;
+    let payload = call.query()?.boolean("payload", true)?;
     let id: MessageId = call.name.parse()?;
     // A message of another namespace is as good as none: ids must not be a way around namespaces.
     if id.namespace != call.namespace_id()? {
@@ -57,7 +57,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET P/queues/{queue}/messages`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let state = match params.text("state") {
         None => None,
         Some(text) => Some(read_state(text).map_err(|fault| fault.inside("state"))?),
@@ -69,7 +69,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET P/queues/{queue}/dead`
 pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(DEAD_PARAMS)?;
+    let params = call.query()?;
     let payload = params.boolean("payload", true)?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     page(call, Some(State::Dead), read_cursor(params.text("cursor"))?, limit, payload).await
@@ -77,7 +77,7 @@ pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET P/queues/{queue}/peek`
 pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let limit = call.query(PEEK_PARAMS)?.integer("limit", 1, PEEK_MAX, PEEK_DEFAULT)? as usize;
+    let limit = call.query()?.integer("limit", 1, PEEK_MAX, PEEK_DEFAULT)? as usize;
     let bytes_max = call.room_for(limit)?;
     let (messages, truncated) =
         call.node().peek(call.namespace_id()?, call.name, limit, bytes_max as u64).await?;
@@ -238,6 +238,9 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     write_backoff(o, &view.backoff);
     if let Some(blob) = &stored.blob {
         write_payload(o, blob);
+    }
+    if stored.damaged {
+        o.boolean("payload_damaged", true);
     }
     let tagged = stored.tags.as_ref().or(stored.blob.as_ref()).and_then(|blob| MessageBlob::parse(blob));
     if let Some(blob) = tagged {

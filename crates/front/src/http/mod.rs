@@ -6,14 +6,15 @@
 //! bounds of `body`, decodes it with `json`, calls the node and writes the answer; `answers` counts the memory that they take until they are read,
 //! `in_flight` holds them. `arrived` is what a request carries along; `acts` finishes those that
 //! are administrative though their callers are gone. Sends, receives and settles over HTTP/2 that go well take a short way, `direct`.
-//! `errors` turns errors into answers, `compression` makes some of them smaller, `openapi` describes it all.
+//! `errors` turns errors into answers, `error_log` logs those of the server, `compression` makes some of them
+//! smaller, `openapi` describes it all.
 //!
 //! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
 //! message, and no more memory than `options` allows.
 
 mod acts;
 mod admin;
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod arrived;
 pub(crate) mod body;
 mod bulk;
@@ -28,6 +29,7 @@ mod dead;
 mod direct;
 pub(crate) mod dispatch;
 mod document;
+pub(crate) mod error_log;
 pub(crate) mod errors;
 pub(crate) mod events;
 pub(crate) mod extend;
@@ -45,6 +47,7 @@ mod metrics;
 mod namespaces;
 mod openapi;
 mod options;
+mod parameters;
 pub(crate) mod permit;
 mod prometheus;
 mod query;
@@ -65,6 +68,7 @@ pub(crate) mod settle;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tokens;
+mod well_formed;
 
 pub use compression::Compression;
 pub use hosts::Hosts;

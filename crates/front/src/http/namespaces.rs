@@ -26,7 +26,7 @@ pub(crate) const DELETE_PARAMS: &[&str] = &["force"];
 
 /// `GET /v1/namespaces`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let all = call.query(LIST_PARAMS)?.boolean("all", false)?;
+    let all = call.query()?.boolean("all", false)?;
     call.require_caller()?;
     let mut namespaces = call.namespaces().await?;
     namespaces.retain(|view| call.caller.may(Right::Observe, Target::SomeQueue(&view.name)).is_ok());
@@ -46,7 +46,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT /v1/namespaces/{namespace}`
-pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PUT_FIELDS)?;
     let quotas = request.quotas.apply(Quotas::default());
@@ -58,7 +58,7 @@ pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>
 }
 
 /// `PATCH /v1/namespaces/{namespace}`
-pub(crate) async fn patch(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PATCH_FIELDS)?;
     change(call, &request).await
@@ -66,7 +66,7 @@ pub(crate) async fn patch(call: &Call<'_>, body: Inbound) -> Result<Response<Bod
 
 /// `DELETE /v1/namespaces/{namespace}`
 pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let force = call.query(DELETE_PARAMS)?.boolean("force", false)?;
+    let force = call.query()?.boolean("force", false)?;
     call.node().namespace_delete(call.name, force).await?;
     Ok(respond::empty_object().into())
 }

@@ -50,38 +50,98 @@ pub(super) fn decide(
     }
 }
 
-/// Who gets an answer without end, and what it shows them: they may look at it only for as long as they might ask again.
+/// Who waits for something, or gets an answer without end: they get it only for as long as they might ask for
+/// it again.
 #[derive(Debug)]
 pub(crate) struct Standing {
     peer: Arc<Peer>,
+    /// What they have shown and asked for; `None`: nobody was asked who they are.
+    asked: Option<Box<AskedFor>>,
+}
+
+#[derive(Debug)]
+struct AskedFor {
     authorization: Option<HeaderValue>,
+    right: Right,
     namespace: Box<str>,
-    queue: Option<Box<str>>,
+    scope: Scope,
+}
+
+/// What in a namespace somebody waits for.
+#[derive(Clone, Debug)]
+pub(crate) enum Scope {
+    /// All of it.
+    Whole,
+    /// These queues.
+    Queues(Box<[Box<str>]>),
+    /// A message in some queue.
+    Message,
+}
+
+impl Scope {
+    pub(crate) fn queues<'q>(names: impl Iterator<Item = &'q str>) -> Scope {
+        Scope::Queues(names.map(Box::from).collect())
+    }
 }
 
 impl Standing {
-    pub(crate) fn new(call: &Call<'_>, authorization: Option<HeaderValue>, queue: Option<&str>) -> Standing {
-        Standing {
-            peer: Arc::clone(call.peer),
-            authorization,
-            namespace: call.namespace_name().into(),
-            queue: queue.map(Box::from),
-        }
+    /// Of whoever has shown `authorization`, or the certificate of the connection.
+    pub(crate) fn new(
+        peer: &Arc<Peer>,
+        authorization: Option<&[u8]>,
+        right: Right,
+        namespace: &str,
+        scope: impl FnOnce() -> Scope,
+    ) -> Standing {
+        let asked = peer.is_asked().then(|| {
+            let authorization = authorization.and_then(|value| HeaderValue::from_bytes(value).ok());
+            Box::new(AskedFor { authorization, right, namespace: namespace.into(), scope: scope() })
+        });
+        Standing { peer: Arc::clone(peer), asked }
     }
 
-    /// The namespace that is shown.
-    pub(crate) fn namespace(&self) -> &str {
-        &self.namespace
+    /// Of the caller of a call.
+    pub(crate) fn of(call: &Call<'_>, right: Right, scope: impl FnOnce() -> Scope) -> Standing {
+        let authorization = call.head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        Standing::new(call.peer, authorization, right, call.namespace_name(), scope)
     }
 
-    /// Whether they still may look.
-    pub(crate) fn check(&self) -> Result<(), Denied> {
-        let target = match &self.queue {
-            Some(queue) => Target::Queue(&self.namespace, queue),
-            None => Target::Namespace(&self.namespace),
+    /// Who they are by now, if they still may have it.
+    pub(crate) fn check(&self) -> Result<Caller, Denied> {
+        let Some(asked) = &self.asked else {
+            return match self.peer.is_asked() {
+                false => Ok(Caller::Anybody),
+                true => Err(Denied::unauthenticated("from now on this server asks who you are: ask again")),
+            };
         };
-        let standing = self.peer.standing(self.authorization.as_ref().map(HeaderValue::as_bytes));
-        decide(&standing?, Right::Observe, Some(&self.namespace), target)
+        let AskedFor { authorization, right, namespace, scope } = &**asked;
+        let caller = self.peer.standing(authorization.as_ref().map(HeaderValue::as_bytes))?;
+        let may = |target| decide(&caller, *right, Some(namespace), target);
+        match scope {
+            Scope::Whole => may(Target::Namespace(namespace))?,
+            Scope::Message => may(Target::SomeQueue(namespace))?,
+            Scope::Queues(queues) => {
+                queues.iter().try_for_each(|queue| may(Target::Queue(namespace, queue)))?;
+            }
+        }
+        Ok(caller)
+    }
+
+    /// Resolves, with the reason, when they may not have it any more.
+    pub(crate) async fn lost(&self) -> Denied {
+        // Before the look, so that no change is missed after it.
+        let mut changes = self.peer.changes();
+        loop {
+            let caller = match self.check() {
+                Ok(caller) => caller,
+                Err(denied) => return denied,
+            };
+            tokio::select! {
+                // Never an error: who waits knows the sender.
+                _ = changes.changed() => {}
+                () = caller.expired() => {}
+            }
+        }
     }
 }
 

@@ -13,13 +13,13 @@ use super::respond;
 use super::settings::{read_patch, write_patch};
 
 /// Parameters of the list.
-const LIST_PARAMS: &[&str] = &["after", "limit"];
+pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
 /// Most patterns of a page.
 const PAGE_MAX: u64 = 100;
 
 /// `GET P/queue-defaults`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_MAX)? as usize;
     // One more than asked for tells whether there is a next page.
     let mut defaults =
@@ -43,7 +43,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/queue-defaults/{pattern}`
-pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     let (defaults, created) = call.node().defaults_set(call.namespace_id()?, call.name, patch).await?;

@@ -23,7 +23,7 @@ const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/queues`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let prefix = params.text("prefix").unwrap_or_default();
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     // One more than asked for tells whether there is a next page.
@@ -53,7 +53,11 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/queues/{queue}` with `create`, else `PATCH`
-pub(crate) async fn set(call: &Call<'_>, body: Inbound, create: bool) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn set(
+    call: &Call<'_>,
+    body: &mut Inbound,
+    create: bool,
+) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {

@@ -54,7 +54,7 @@ const HEADER_PREFIX: &str = "sluice-header-";
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
 /// `POST P/queues/{queue}/messages/raw`
-pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let (mut headers, mut tags) = (Vec::new(), Vec::new());
     let mut options = SendOptions::default();
     let item = read_head(&call.head.headers, &mut headers, &mut tags, &mut options)?;
@@ -153,8 +153,8 @@ fn text(value: &HeaderValue) -> Read<&str> {
 }
 
 /// `POST P/queues/{queue}/receive/raw`
-pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
-    let params = call.query(RECEIVE_PARAMS)?;
+pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+    let params = call.query()?;
     let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;
     let consumer = params.text("consumer").unwrap_or_default();

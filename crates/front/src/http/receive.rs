@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_engine::NamespaceId;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use sluice_engine::{Error, NamespaceId};
 use sluice_node::api::ReceiveOptions;
 use sluice_node::{Delivered, Receiving};
 
@@ -18,6 +18,7 @@ use super::context::Context;
 use super::errors::ApiError;
 use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
 use super::options::SMALL_BODY_BYTES_MAX;
+use super::permit::{Scope, Standing};
 use super::respond::Json;
 use super::results::write_content;
 use crate::access::Right;
@@ -46,7 +47,7 @@ pub(crate) struct Terms<'a> {
 }
 
 /// `POST P/queues/{queue}/receive`
-pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
@@ -54,7 +55,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: Inbound) -> Result<Response<B
 }
 
 /// `POST P/receive`
-pub(crate) async fn receive_many(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive_many(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;
@@ -72,21 +73,23 @@ pub(crate) async fn take(
 ) -> Result<Vec<Delivered>, ApiError> {
     let options = terms.options(call.namespace_id()?, queues, consumer, &call.in_flight.share);
     let receiving = call.node().begin_receive(&options)?;
-    Ok(done(receiving, call.context, terms.wait_ms).await?)
+    let names = || Scope::queues(queues.iter().map(|(name, _)| *name));
+    let standing = (terms.wait_ms > 0).then(|| Standing::of(call, Right::Receive, names));
+    done(receiving, call.context, standing).await
 }
 
-/// What a receive comes to; its wait ends empty when the server stops.
+/// What a receive comes to. One that waits says who for: they are asked again before they are given anything.
+/// Its wait ends empty when the server stops.
 pub(super) async fn done(
     receiving: Receiving,
     context: &Context,
-    wait_ms: u64,
-) -> Result<Vec<Delivered>, Error> {
-    if wait_ms == 0 {
-        return receiving.done().await;
-    }
+    waiting: Option<Standing>,
+) -> Result<Vec<Delivered>, ApiError> {
+    let Some(standing) = waiting else { return Ok(receiving.done().await?) };
     tokio::select! {
         biased;
-        delivered = receiving.done() => delivered,
+        denied = standing.lost() => Err(denied.into()),
+        delivered = receiving.done() => Ok(delivered?),
         () = context.stopping() => Ok(Vec::new()),
     }
 }

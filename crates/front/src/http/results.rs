@@ -16,6 +16,7 @@ use super::body::Body;
 use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Object, object};
+use super::permit::{Asking, Scope, Standing};
 use super::receive::WAIT_MS_MAX;
 use super::respond;
 use crate::access::Right;
@@ -55,7 +56,7 @@ fn octets(result: &Bytes) -> Response<Body> {
 
 /// Waits as long as the client and the server do.
 async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
-    let wait_ms = call.query(RESULT_PARAMS)?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
+    let wait_ms = call.query()?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let id: MessageId = call.name.parse()?;
     // A message of another namespace is as good as none: ids must not be a way around namespaces.
     if id.namespace != call.namespace_id()? {
@@ -67,11 +68,20 @@ async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
     if wait_ms == 0 {
         return Ok(wait.await?);
     }
-    tokio::select! {
+    let standing = Standing::of(call, Right::Result, || Scope::Message);
+    let awaited = tokio::select! {
         biased;
-        awaited = wait => Ok(awaited?),
-        () = call.context.stopping() => Ok(call.node().await_result(id, Duration::ZERO).await?),
+        denied = standing.lost() => return Err(denied.into()),
+        awaited = wait => awaited?,
+        () = call.context.stopping() => call.node().await_result(id, Duration::ZERO).await?,
+    };
+    let caller = standing.check()?;
+    if !caller.is_as(call.caller) {
+        // Other rules count by now.
+        let asking = Asking { caller: &caller, ..call.asking() };
+        asking.allow_messages(call.node(), id.namespace, Right::Result, std::iter::once(id)).await?;
     }
+    Ok(awaited)
 }
 
 fn write(o: &mut Object<'_>, awaited: &Awaited) {

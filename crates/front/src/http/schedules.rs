@@ -22,9 +22,9 @@ use super::settings::write_backoff;
 /// Fields of a schedule that is put.
 pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "missed", "queue", "message"];
 /// Parameters of the list.
-const LIST_PARAMS: &[&str] = &["after", "limit"];
+pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
 /// Parameters of the next times.
-const NEXT_PARAMS: &[&str] = &["count"];
+pub(super) const NEXT_PARAMS: &[&str] = &["count"];
 const NEXT_DEFAULT: u64 = 10;
 /// Most schedules of a page.
 const PAGE_MAX: u64 = 1_000;
@@ -32,7 +32,7 @@ const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/schedules`
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(LIST_PARAMS)?;
+    let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     // One more than asked for tells whether there is a next page.
     let mut schedules = call.node().schedules(call.namespace_id()?, params.text("after"), limit + 1).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/schedules/{schedule}`
-pub(crate) async fn put(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let read = Put::read(upload.bytes(), call.node().limits())?;
     let message = &read.message;
@@ -111,7 +111,7 @@ pub(crate) async fn trigger(call: &Call<'_>) -> Result<Response<Body>, ApiError>
 
 /// `GET P/schedules/{schedule}/next`
 pub(crate) async fn next(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let count = call.query(NEXT_PARAMS)?.integer("count", 1, SCHEDULE_NEXT_MAX as u64, NEXT_DEFAULT)?;
+    let count = call.query()?.integer("count", 1, SCHEDULE_NEXT_MAX as u64, NEXT_DEFAULT)?;
     let instants = call.node().schedule_next(call.namespace_id()?, call.name, count as usize).await?;
     let mut out = Vec::new();
     object(&mut out, |o| o.list("next_at_ms", &instants, |out, us| push_number(out, us / 1_000)));

@@ -89,7 +89,7 @@ impl Outcome {
 /// `POST P/ack`, `nack`, `release`, `reject`
 pub(crate) async fn one_outcome(
     call: &Call<'_>,
-    body: Inbound,
+    body: &mut Inbound,
     outcome: Outcome,
 ) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
@@ -98,7 +98,7 @@ pub(crate) async fn one_outcome(
 }
 
 /// `POST P/settle`
-pub(crate) async fn settle(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn settle(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_mixed(upload.bytes(), call.node().limits())?;
     settle_request(call, request).await

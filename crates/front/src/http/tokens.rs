@@ -17,14 +17,13 @@ use crate::access::{AUDIT_PAGE_MAX, NewToken, Proof, Scope, Secret, Token};
 /// Fields of a token to make.
 pub(crate) const TOKEN_FIELDS: &[&str] = &["name", "scopes", "ttl_ms", "expires_at_ms"];
 /// Parameters of the audit log.
-const AUDIT_PARAMS: &[&str] = &["cursor", "limit"];
+pub(super) const AUDIT_PARAMS: &[&str] = &["cursor", "limit"];
 const PAGE_DEFAULT: u64 = 100;
 /// Longest life of a token that ends, in milliseconds: a hundred years.
 const TTL_MS_MAX: u64 = 100 * 366 * 86_400_000;
 
 /// `GET /v1/tokens`
 pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    call.query(&[])?;
     let tokens = call.context.options.access.tokens();
     let mut out = Vec::new();
     object(&mut out, |o| {
@@ -34,7 +33,7 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `POST /v1/tokens`
-pub(crate) async fn create(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn create(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let new = read_token(upload.bytes())?;
     let access = &call.context.options.access;
@@ -49,7 +48,6 @@ pub(crate) async fn create(call: &Call<'_>, body: Inbound) -> Result<Response<Bo
 
 /// `DELETE /v1/tokens/{token}`
 pub(crate) async fn revoke(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    call.query(&[])?;
     let token = call.context.options.access.token_revoke(call.node(), call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |o| write_token(o, &token));
@@ -58,7 +56,7 @@ pub(crate) async fn revoke(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
 
 /// `GET /v1/admin/audit`
 pub(crate) async fn audit(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let params = call.query(AUDIT_PARAMS)?;
+    let params = call.query()?;
     let limit = params.integer("limit", 1, AUDIT_PAGE_MAX as u64, PAGE_DEFAULT)? as usize;
     let cursor = read_cursor(params.text("cursor"))?;
     let (entries, next) = call.context.options.access.audit(call.node(), cursor, limit).await?;
@@ -74,7 +72,6 @@ pub(crate) async fn audit(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// `GET /v1/whoami`
 pub(crate) fn whoami(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    call.query(&[])?;
     call.require_caller()?;
     let mut out = Vec::new();
     object(&mut out, |o| {

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use rustls::HandshakeKind;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -46,6 +48,11 @@ impl fmt::Display for HandshakeFailure {
 }
 
 impl Tls {
+    /// Told when its files were replaced.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
     /// Does the handshake, within its time.
     ///
     /// # Errors
@@ -66,7 +73,7 @@ async fn handshake(current: &Current, stream: TcpStream) -> Result<TlsStream<Tcp
         }
         _ => return Err(HandshakeFailure::Gone),
     }
-    let acceptor = TlsAcceptor::from(std::sync::Arc::clone(&current.config));
+    let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
     let stream = acceptor.accept(stream).await.map_err(HandshakeFailure::Refused)?;
     check_resumed(current, &stream).map_err(HandshakeFailure::Refused)?;
     Ok(stream)
@@ -79,9 +86,47 @@ fn check_resumed(current: &Current, stream: &TlsStream<TcpStream>) -> io::Result
     if connection.handshake_kind() != Some(HandshakeKind::Resumed) {
         return Ok(());
     }
-    let Some(clients) = &current.clients else { return Ok(()) };
-    let verified = clients.verify_client_cert(leaf, between, UnixTime::now());
-    verified.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    current.verify(leaf, between).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+impl Current {
+    fn verify(&self, leaf: &CertificateDer<'_>, between: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
+        let Some(clients) = &self.clients else { return Ok(()) };
+        clients.verify_client_cert(leaf, between, UnixTime::now()).map(drop)
+    }
+}
+
+/// The certificates that the client of an open connection has shown, which may be taken no more when CAs are
+/// replaced.
+pub(crate) struct Shown {
+    tls: Arc<Tls>,
+    changes: watch::Receiver<()>,
+    chain: Vec<CertificateDer<'static>>,
+}
+
+impl Shown {
+    /// `changes`: those since before the handshake. `None`: the client has shown none.
+    pub(crate) fn of(
+        tls: &Arc<Tls>,
+        changes: watch::Receiver<()>,
+        stream: &TlsStream<TcpStream>,
+    ) -> Option<Shown> {
+        let chain = stream.get_ref().1.peer_certificates()?.to_vec();
+        Some(Shown { tls: Arc::clone(tls), changes, chain })
+    }
+
+    /// Resolves when they are taken no more.
+    pub(crate) async fn refused(&mut self) {
+        loop {
+            // Never an error: it knows the sender.
+            let _ = self.changes.changed().await;
+            if let [leaf, between @ ..] = &*self.chain
+                && self.tls.current().verify(leaf, between).is_err()
+            {
+                return;
+            }
+        }
+    }
 }
 
 /// The certificate that the client has shown, if it has shown one.

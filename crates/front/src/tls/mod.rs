@@ -19,9 +19,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifier};
+use tokio::sync::watch;
 
 pub use accept::HandshakeFailure;
-pub(crate) use accept::client_certificate;
+pub(crate) use accept::{Shown, client_certificate};
 use files::{Contents, Read};
 
 /// From so long before its end on, a certificate is reported at each check.
@@ -60,6 +61,8 @@ pub struct Tls {
     /// Kept when files are replaced, so that sessions resume.
     tickets: Arc<dyn ProducesTickets>,
     current: RwLock<Arc<Current>>,
+    /// Told when that is replaced.
+    changes: watch::Sender<()>,
     /// What was last read, used or not: what has not changed is not judged again.
     seen: Mutex<Contents>,
 }
@@ -88,11 +91,13 @@ impl Tls {
         let contents = Contents::read(&files)?;
         let current = Current::new(&files, &contents, &tickets)?;
         let current = RwLock::new(Arc::new(current));
-        Ok(Tls { files, handshake_timeout, tickets, current, seen: Mutex::new(contents) })
+        let (changes, seen) = (watch::Sender::new(()), Mutex::new(contents));
+        Ok(Tls { files, handshake_timeout, tickets, current, changes, seen })
     }
 
-    /// Looks whether the files have changed, and takes them up for new connections; those that are open go on. Tells
-    /// whether there was something new.
+    /// Looks whether the files have changed, and takes them up for new connections. Those that are open go
+    /// on, unless their client has shown a certificate of a CA that is none any more. Tells whether there was
+    /// something new.
     ///
     /// # Errors
     /// As [`Tls::load`], once for each change; what was in use stays in use.
@@ -105,6 +110,7 @@ impl Tls {
         let made = Current::new(&self.files, &contents, &self.tickets);
         *seen = contents;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made?);
+        self.changes.send_replace(());
         Ok(true)
     }
 

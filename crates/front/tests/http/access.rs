@@ -5,10 +5,10 @@ use sluice_engine::NamespaceId;
 use sluice_engine::query::State;
 use sluice_front::access::{Access, AccessOptions, RequestRate};
 
-use crate::client::Answer;
+use crate::client::{Answer, request, request_http2};
 use crate::support::{Server, receipt};
 use crate::tls_support::{Ca, TlsClient, Valid, serial};
-use crate::waits::until;
+use crate::waits::{soon, until, until_receives_wait};
 
 /// A server with an administrator's token.
 pub(crate) struct Asking {
@@ -289,6 +289,39 @@ async fn a_revoked_or_expired_token_counts_no_more() {
 }
 
 #[tokio::test]
+async fn receives_that_wait_end_with_their_token_and_take_nothing() {
+    let asking = asking().await;
+    let token = asking.token("ci", &["sluice://ns/default?perm=r"]).await;
+    let (address, bearer) = (asking.server.address, format!("Bearer {token}"));
+    let mut waiting = Vec::new();
+    for (http2, path, body) in [
+        (false, "/v1/queues/q/receive", r#"{"wait_ms":60000}"#),
+        (true, "/v1/queues/q/receive", r#"{"wait_ms":60000}"#),
+        (true, "/v1/receive", r#"{"queues":["q"],"wait_ms":60000}"#),
+        (false, "/v1/queues/q/receive/raw?wait_ms=60000", ""),
+    ] {
+        let bearer = bearer.clone();
+        waiting.push(tokio::spawn(async move {
+            let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+            match http2 {
+                false => request(address, "POST", path, &headers, body.as_bytes()).await,
+                true => request_http2(address, "POST", path, &headers, body.as_bytes()).await,
+            }
+        }));
+    }
+    until_receives_wait(&asking.server, 4).await;
+    asking.call(&asking.admin, "DELETE", "/v1/tokens/ci", "").await;
+    let body = r#"{"payload":"for others"}"#;
+    assert_eq!(asking.call(&asking.admin, "POST", "/v1/queues/q/messages", body).await.status, 201);
+    for answer in waiting {
+        let answer = soon(answer).await.unwrap();
+        assert_eq!((answer.status, answer.code().as_str()), (401, "unauthenticated"));
+    }
+    let queue = asking.call(&asking.admin, "GET", "/v1/queues/q", "").await.json();
+    assert_eq!(queue["counts"]["ready"], 1, "{queue}");
+}
+
+#[tokio::test]
 async fn tokens_lie_in_the_journal_as_hashes_and_are_found_again() {
     let asking = asking().await;
     let token = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
@@ -439,4 +472,13 @@ async fn certificates_have_their_scopes_and_are_revoked_live() {
     let mistake = access.reload().unwrap_err();
     assert!(mistake.contains("policy.toml") && mistake.contains("line 2"), "{mistake}");
     assert_eq!(send().await.unwrap().status, 401, "what was in force stays in force");
+    for half_written in ["", "[revoked]\n"] {
+        ca.policy(half_written);
+        let mistake = access.reload().unwrap_err();
+        assert!(mistake.contains("revoked") && mistake.contains("serials"), "{mistake}");
+        assert_eq!(send().await.unwrap().status, 401, "a file that is half written takes nothing back");
+    }
+    ca.policy("[revoked]\nserials = []\n");
+    assert_eq!(access.reload(), Ok(true));
+    assert_eq!(send().await.unwrap().status, 201);
 }

@@ -49,6 +49,39 @@ async fn every_route_is_there() {
     assert_eq!(ids.len(), count, "an operation id is there twice");
 }
 
+#[tokio::test]
+async fn every_route_refuses_parameters_that_it_does_not_describe() {
+    let server = Server::start().await;
+    server.send("q", "stays").await;
+    let api = server.get("/openapi.json").await.json();
+    for (path, item) in api["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let real = path.replace("{queue}", "q").replace("{namespace}", "default").replace(['{', '}'], "");
+            let answer = server.call(&method.to_uppercase(), &format!("{real}?not_known=1"), "").await;
+            assert_eq!((answer.status, code(&answer).as_str()), (400, "unknown_field"), "{method} {real}");
+            let described = operation["parameters"].as_array().unwrap().iter();
+            let described = described.filter(|parameter| parameter["in"] == "query");
+            let known = sorted(described.map(|parameter| &parameter["name"]));
+            let details = &answer.json()["error"]["details"];
+            assert_eq!(details["field"], "not_known", "{method} {real}");
+            assert_eq!(
+                sorted(details["allowed"].as_array().into_iter().flatten()),
+                known,
+                "{method} {real}: {}",
+                answer.message()
+            );
+        }
+    }
+    let queue = server.get("/v1/queues/q").await.json();
+    assert_eq!(queue["counts"]["ready"], 1, "and nothing was done: {queue}");
+}
+
+fn sorted<'v>(names: impl Iterator<Item = &'v Value>) -> Vec<&'v str> {
+    let mut names: Vec<&str> = names.map(|name| name.as_str().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// The code, if the answer is an error as the API has them.
 fn code(answer: &Answer) -> String {
     let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();

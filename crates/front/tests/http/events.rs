@@ -8,7 +8,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use sluice_front::access::{Access, AccessOptions, NewToken};
+use sluice_front::access::{Access, AccessOptions, NewToken, Scope};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -375,6 +375,29 @@ async fn a_reader_needs_the_right_to_look_for_as_long_as_it_reads() {
     while let Some(block) = reading.try_block().await {
         assert_eq!(block.comment, "still here");
     }
+}
+
+#[tokio::test]
+async fn a_stream_ends_as_soon_as_its_token_is_revoked() {
+    let access = Access::new(AccessOptions::default()).unwrap();
+    let server = Server::start_with(|http, _| {
+        http.access = access.clone();
+        http.event_pause = Duration::from_secs(600);
+    })
+    .await;
+    let scopes = |text: &str| vec![Scope::from_uri(text).unwrap().unwrap()];
+    let root = scopes("sluice://ns/*?perm=admin");
+    let new = NewToken { name: "root".to_owned(), scopes: root, expires_at_ms: None };
+    access.token_create(&server.node, new, "test").await.unwrap();
+    let watcher = scopes("sluice://ns/default?perm=observer");
+    let new = NewToken { name: "watcher".to_owned(), scopes: watcher, expires_at_ms: None };
+    let (_, token) = access.token_create(&server.node, new, "test").await.unwrap();
+    let bearer = format!("Bearer {}", token.0);
+    let mut reading =
+        watch_over(true, server.address, "/v1/events", &[("authorization", bearer.as_str())]).await;
+    reading.block().await;
+    access.token_revoke(&server.node, "watcher").await.unwrap();
+    assert!(reading.try_block().await.is_none());
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod flows;
 mod hot_calls;
 mod limits;
 mod looking;
+mod malformed;
 mod memory;
 mod mistakes;
 mod moving;

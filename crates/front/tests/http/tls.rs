@@ -158,6 +158,37 @@ async fn new_files_are_taken_up_and_open_connections_go_on() {
     assert!(stranger.call(server.address, "GET", "/healthz").await.is_err());
 }
 
+#[tokio::test]
+async fn a_client_ca_that_is_removed_ends_the_connections_of_its_clients() {
+    const ASK: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    let (ca, other) = (Ca::new(), Ca::new());
+    let tls = ca.tls();
+    ca.write("ca.pem", &[ca.pem.as_str(), &other.pem].concat());
+    assert_eq!(tls.reload(), Ok(true));
+    let server = start(Arc::clone(&tls)).await;
+    let mut open = Vec::new();
+    for shown in [None, Some(ca.client(&[], Valid::Now)), Some(other.client(&[], Valid::Now))] {
+        let mut stream =
+            TlsClient::new(&ca, shown.as_ref(), "http/1.1").connect(server.address).await.unwrap();
+        stream.write_all(ASK).await.unwrap();
+        let mut answer = [0; 15];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 OK");
+        open.push(stream);
+    }
+    ca.write("ca.pem", &ca.pem);
+    assert_eq!(tls.reload(), Ok(true));
+    let mut rest = Vec::new();
+    // Cut or closed: it is over.
+    let _ = soon(open.pop().unwrap().read_to_end(&mut rest)).await;
+    for mut stream in open {
+        stream.write_all(&[&ASK[..ASK.len() - 2], b"Connection: close\r\n\r\n"].concat()).await.unwrap();
+        let mut rest = String::new();
+        let _ = soon(stream.read_to_string(&mut rest)).await;
+        assert!(rest.contains("HTTP/1.1 200 OK"), "others go on: {rest}");
+    }
+}
+
 #[test]
 fn files_that_cannot_be_used_are_refused_with_the_cause() {
     let ca = Ca::new();

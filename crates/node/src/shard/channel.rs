@@ -118,6 +118,27 @@ struct State {
     detached: Option<DetachedBy>,
 }
 
+impl State {
+    /// How many of those that wait are taken by who takes at most so many, and so many bytes, though at least
+    /// one.
+    fn fitting(&self, messages: usize, bytes: u64) -> usize {
+        let mut left = bytes;
+        let fits = |unread: &&Unread| {
+            let fits = left > 0;
+            left = left.saturating_sub(unread.bytes());
+            fits
+        };
+        self.unread.iter().take(messages).take_while(fits).count().max(1)
+    }
+}
+
+impl Unread {
+    /// The length of its payload, at least 1.
+    fn bytes(&self) -> u64 {
+        u64::from(self.handed.delivery().blob.len).max(1)
+    }
+}
+
 impl Channel {
     /// For one more consumer of a node.
     pub(crate) fn new(unread_bytes_of_all: &Arc<AtomicU64>) -> Channel {
@@ -189,17 +210,22 @@ impl Channel {
         if state.unread.is_empty() {
             return state.detached.map(News::Detached);
         }
-        let mut left = bytes;
-        let fits = |unread: &&Unread| {
-            let fits = left > 0;
-            left = left.saturating_sub(u64::from(unread.handed.delivery().blob.len).max(1));
-            fits
-        };
-        let count = state.unread.iter().take(messages).take_while(fits).count().max(1);
+        let count = state.fitting(messages, bytes);
         let taken: Vec<Handed> = state.unread.drain(..count).map(|unread| unread.handed).collect();
         drop(state);
         self.count_out(taken.iter());
         Some(News::Handed(taken))
+    }
+
+    /// How many bytes of payloads [`Channel::take`] would take now, an empty one counted as 1; 0: something
+    /// else. `None`: nothing has come.
+    pub fn takes(&self, messages: usize, bytes: u64) -> Option<u64> {
+        let state = self.state();
+        if !state.cancelled.is_empty() || (state.unread.is_empty() && state.detached.is_some()) {
+            return Some(0);
+        }
+        let taken = state.unread.iter().take(state.fitting(messages, bytes));
+        (!state.unread.is_empty()).then(|| taken.map(Unread::bytes).sum())
     }
 
     /// Waits for news since the latest [`Channel::take`]. There may be none after all.
@@ -257,8 +283,13 @@ mod tests {
     fn a_reader_takes_as_much_as_it_says_and_at_least_one() {
         let channel = Channel::default();
         put(&channel, (1..=6).map(|sequence| handed(sequence, 100)).collect());
-        assert_eq!([taken(&channel, 2, 1_000), taken(&channel, 9, 150), taken(&channel, 9, 0)], [2, 2, 1]);
+        assert_eq!(
+            (channel.takes(2, 1_000), channel.takes(9, 150), channel.takes(9, 0)),
+            (Some(200), Some(200), Some(100))
+        );
+        assert_eq!([taken(&channel, 2, 200), taken(&channel, 9, 150), taken(&channel, 9, 0)], [2, 2, 1]);
         assert_eq!([taken(&channel, 9, 1_000), taken(&channel, 9, 1_000)], [1, 0]);
+        assert_eq!(channel.takes(9, 1_000), None);
         assert_eq!(channel.unread_bytes.load(Ordering::Relaxed), 0);
     }
 

@@ -232,11 +232,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.consumers.look_by(next_us);
         }
         stalled.sort_unstable();
+        if let Some((first, ..)) = stalled.first() {
+            let (consumers, first) = (stalled.len(), first.0);
+            tracing::warn!(consumers, first, "consumers do not read what they are given: they are detached");
+        }
         for (consumer, namespace, grace_ms) in stalled {
-            tracing::warn!(
-                consumer = consumer.0,
-                "a consumer does not read what it is given: it is detached"
-            );
             self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
     }

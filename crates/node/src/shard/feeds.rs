@@ -35,7 +35,7 @@ pub struct EventOptions {
     pub window: usize,
     /// How long a feed is kept that nobody reads (default 5 minutes).
     pub keep: Duration,
-    /// Most readers per shard (default 1,000).
+    /// Most readers per shard (default 1,000); one namespace has three quarters of them at most.
     pub readers: usize,
 }
 
@@ -134,6 +134,11 @@ impl OfNamespace {
         self.whole.iter_mut().chain(self.queues.values_mut())
     }
 
+    /// How many feeds there are, and readers of them.
+    fn figures(&self) -> (usize, usize) {
+        self.all().fold((0, 0), |(feeds, readers), kept| (feeds + 1, readers + kept.readers))
+    }
+
     /// Forgets those of which `is_over` says so; tells how many they were.
     fn forget(&mut self, is_over: impl Fn(&Kept) -> bool) -> usize {
         let before = self.all().count();
@@ -141,6 +146,11 @@ impl OfNamespace {
         self.queues.retain(|_, kept| !is_over(kept));
         before - self.all().count()
     }
+}
+
+/// The part of so many that one namespace may have, so that it leaves some to others: three quarters.
+fn share(most: usize) -> usize {
+    most - most / 4
 }
 
 /// All feeds of a shard.
@@ -189,7 +199,9 @@ impl Feeds {
 
     /// One more reader of a feed, which is made if need be. `now` is the place of what happens next.
     fn enter(&mut self, topic: &Topic, now: Place, run: u64) -> Result<Arc<Feed>, Error> {
-        if self.readers >= self.options.readers {
+        let of_namespace = self.namespaces.get(&topic.namespace);
+        let (feeds, readers) = of_namespace.map_or((0, 0), OfNamespace::figures);
+        if self.readers >= self.options.readers || readers >= share(self.options.readers) {
             return Err(Error::Overloaded { what: "readers of events", retry_after_ms: RETRY_AFTER_MS });
         }
         if self.run == 0 {
@@ -201,7 +213,12 @@ impl Feeds {
             self.readers += 1;
             return Ok(Arc::clone(&kept.feed));
         }
-        if self.count >= FEEDS_MAX && !self.forget_oldest() {
+        let has_room = match (feeds >= share(FEEDS_MAX), self.count >= FEEDS_MAX) {
+            (true, _) => self.forget_oldest(Some(topic.namespace)),
+            (false, true) => self.forget_oldest(None),
+            (false, false) => true,
+        };
+        if !has_room {
             return Err(Error::Overloaded { what: "feeds of events", retry_after_ms: RETRY_AFTER_MS });
         }
         let feed = Arc::new(Feed::new(self.run, now));
@@ -240,18 +257,23 @@ impl Feeds {
         }
     }
 
-    /// Makes room for another feed: forgets the one that nobody has read for longest. False if all are read.
-    fn forget_oldest(&mut self) -> bool {
-        let all = self.namespaces.values().flat_map(OfNamespace::all);
+    /// Makes room for another feed: forgets the one that nobody has read for longest, of a namespace or of
+    /// all. False if all are read.
+    fn forget_oldest(&mut self, of: Option<NamespaceId>) -> bool {
+        let namespaces =
+            self.namespaces.iter().filter(|(namespace, _)| of.is_none_or(|of| of == **namespace));
+        let all = namespaces.flat_map(|(_, of_namespace)| of_namespace.all());
         let Some(oldest_us) = all.filter(|kept| kept.readers == 0).map(|kept| kept.until_us).min() else {
             return false;
         };
-        self.forget(|kept| kept.readers == 0 && kept.until_us <= oldest_us);
+        self.forget(of, |kept| kept.readers == 0 && kept.until_us <= oldest_us);
         true
     }
 
-    fn forget(&mut self, is_over: impl Fn(&Kept) -> bool) {
-        for of_namespace in self.namespaces.values_mut() {
+    fn forget(&mut self, of: Option<NamespaceId>, is_over: impl Fn(&Kept) -> bool) {
+        let namespaces =
+            self.namespaces.iter_mut().filter(|(namespace, _)| of.is_none_or(|of| of == **namespace));
+        for (_, of_namespace) in namespaces {
             self.count -= of_namespace.forget(&is_over);
         }
         self.namespaces.retain(|_, of_namespace| of_namespace.all().next().is_some());
@@ -259,7 +281,7 @@ impl Feeds {
 
     /// Forgets what was kept for long enough.
     fn forget_abandoned(&mut self, monotonic_us: u64) {
-        self.forget(|kept| kept.readers == 0 && kept.until_us <= monotonic_us);
+        self.forget(None, |kept| kept.readers == 0 && kept.until_us <= monotonic_us);
         let all = self.namespaces.values().flat_map(OfNamespace::all);
         self.look_us = all.filter(|kept| kept.readers == 0).map(|kept| kept.until_us).min();
     }
@@ -381,5 +403,22 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.feeds.end_namespace(namespace);
         }
         self.engine.watch_events(self.feeds.count > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_namespace_leaves_feeds_and_readers_to_others() {
+        let mut feeds = Feeds::new(EventOptions { readers: 400, ..EventOptions::default() });
+        let mut enter = |namespace: u32, queue: usize| {
+            let topic = Topic { namespace: NamespaceId(namespace), queue: Some(queue.to_string().into()) };
+            feeds.enter(&topic, (1, 0), 1).is_ok()
+        };
+        assert_eq!((0..FEEDS_MAX).filter(|queue| enter(1, *queue)).count(), 192);
+        assert_eq!((0..400).filter(|_| enter(1, 0)).count(), 300 - 192);
+        assert!(enter(2, 0) && enter(2, 1), "others have the rest");
     }
 }

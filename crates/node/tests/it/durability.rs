@@ -58,6 +58,33 @@ async fn after_an_orderly_stop_damage_to_the_last_batch_is_told() {
 }
 
 #[tokio::test]
+async fn a_list_with_payloads_says_which_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Always);
+    let id = send(&node, "jobs", &[b"what the disk forgets"]).await.first;
+    // Out of the cache.
+    let payload = vec![7u8; 64 << 10];
+    for _ in 0..100 {
+        send(&node, "jobs", &[&payload]).await;
+    }
+    let segments = std::fs::read_dir(dir.path().join("shard-000")).unwrap();
+    let damage = |path: std::path::PathBuf| {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(21).position(|window| window == b"what the disk forgets")?;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).ok()
+    };
+    assert_eq!(segments.filter_map(|entry| damage(entry.unwrap().path())).count(), 1);
+    let page = node.messages(NamespaceId::DEFAULT, "jobs", None, None, 3, true).await.unwrap();
+    let seen = page.items.iter().map(|stored| (stored.damaged, stored.blob.is_some()));
+    assert_eq!(seen.collect::<Vec<_>>(), [(true, false), (false, true), (false, true)]);
+    let page = node.messages(NamespaceId::DEFAULT, "jobs", None, None, 1, false).await.unwrap();
+    assert!(!page.items[0].damaged, "nobody has looked");
+    assert_eq!(node.message(id, true).await.unwrap_err().code(), "payload_damaged");
+    stop(node).await;
+}
+
+#[tokio::test]
 async fn ids_and_tokens_are_new_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let node = open(dir.path(), Durability::Always);

@@ -183,6 +183,9 @@ pub(super) async fn list(
 }
 
 fn preview(message: &Stored) -> String {
+    if message.payload_damaged {
+        return "(damaged)".to_owned();
+    }
     match message.payload_bytes() {
         Ok(Some(payload)) => match std::str::from_utf8(&payload) {
             Ok(text) => line(text, PREVIEW),

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::{SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
@@ -21,12 +22,27 @@ use crate::http::context::Context;
 use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
-use crate::http::permit::Asking;
+use crate::http::permit::Asking as Asks;
 use crate::http::send::{Batch, allow_onward, allow_queues, begin};
 use crate::http::settle::{Refused, Settlements, in_order};
 
 /// The answer to a frame, or to several.
 pub(super) type Answering = Pin<Box<dyn Future<Output = Answers> + Send>>;
+
+/// A call whose caller has first to be asked for, by the queues of its messages.
+pub(super) type Asking = Pin<Box<dyn Future<Output = Known> + Send>>;
+
+/// A call of which it is known whether its caller may make it: if not, its answer says so.
+pub(super) struct Known(pub(super) Answering);
+
+/// A call of a frame. It reaches the node when its [`Answering`] is polled for the first time.
+pub(super) enum Call {
+    /// Its caller may make it, or is asked for when it is begun.
+    Ready(Answering),
+    /// Frames behind it wait until it is known whether its caller may make it, so that they do not overtake
+    /// it.
+    Asked(Asking),
+}
 
 /// Mostly of one frame.
 pub(super) type Answers = SmallVec<[Answered; 1]>;
@@ -75,8 +91,22 @@ impl Calls {
         &self.context.node
     }
 
-    pub(super) fn asking(&self) -> Asking<'_> {
-        Asking { peer: &self.peer, caller: &self.caller, namespace: &self.name, what: PATH }
+    pub(super) fn asking(&self) -> Asks<'_> {
+        Asks { peer: &self.peer, caller: &self.caller, namespace: &self.name, what: PATH }
+    }
+
+    /// A call about these messages, once it is known that the caller may make it.
+    fn about(&self, receipts: impl Iterator<Item = Receipt>, number: u64, call: Answering) -> Call {
+        if self.caller.may_everywhere(Right::Receive, &self.name) {
+            return Call::Ready(call);
+        }
+        let (calls, receipts) = (self.clone(), receipts.collect::<Vec<_>>());
+        Call::Asked(Box::pin(async move {
+            match calls.allow_receipts(receipts.into_iter()).await {
+                Ok(()) => Known(call),
+                Err(denied) => Known(answering(number, async { Err(denied) })),
+            }
+        }))
     }
 
     /// Whether the caller may settle these, by the queues that they are in. What cannot be read is refused for itself.
@@ -89,9 +119,9 @@ impl Calls {
     }
 
     /// Sends what is more than plain.
-    pub(super) fn send(&self, number: u64, send: SendMany) -> Answering {
+    pub(super) fn send(&self, number: u64, send: SendMany) -> Call {
         let calls = self.clone();
-        answering(number, async move {
+        let sending = async move {
             let json = send_as_json(&send)?;
             let batch = Batch::read(&json, calls.node().limits())?;
             let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
@@ -101,9 +131,16 @@ impl Calls {
             let items = batch.items(&headers, &tags, &options);
             let queue = text(&send.queue, "queue")?;
             allow_onward(calls.asking(), calls.node(), calls.namespace, items.iter()).await?;
-            let sending = calls.begin_send(queue, &send.idempotency_key, &items)?;
-            Ok(Done::Sent(sending.done().await?))
-        })
+            calls.begin_send(queue, &send.idempotency_key, &items)
+        };
+        if self.caller.may_everywhere(Right::Send, &self.name) {
+            // Nothing is waited for until it is begun.
+            return Call::Ready(answering(number, async { Ok(Done::Sent(sending.await?.done().await?)) }));
+        }
+        Call::Asked(Box::pin(async move {
+            let begun = sending.await;
+            Known(answering(number, async { Ok(Done::Sent(begun?.done().await?)) }))
+        }))
     }
 
     pub(super) fn send_plain(&self, number: u64, plain: &Plain<'_>) -> Result<Answering, ApiError> {
@@ -134,11 +171,11 @@ impl Calls {
         Ok(begin(self.node(), self.namespace, queue, idempotency_key, items)?)
     }
 
-    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Answering {
+    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Call {
         let calls = self.clone();
-        answering(number, async move {
+        let receipts = readable(extend.items.iter().map(|item| &item.receipt));
+        let call = answering(number, async move {
             let (node, namespace) = (calls.node(), calls.namespace);
-            calls.allow_receipts(extend.items.iter().filter_map(|item| receipt(&item.receipt).ok())).await?;
             if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
                 let json = as_json("ExtendMany", &extend)?;
                 let request = Extensions::read(&json, node.limits())?;
@@ -154,32 +191,43 @@ impl Calls {
             }
             let done = if items.is_empty() { Vec::new() } else { node.extend(namespace, &items).await? };
             Ok(Done::Items(in_order(done, refused)))
-        })
+        });
+        self.about(receipts.into_iter(), number, call)
     }
 
     /// A settlement that is more than acks.
-    pub(super) fn settle(&self, number: u64, mut settle: SettleMany) -> Answering {
+    pub(super) fn settle(&self, number: u64, mut settle: SettleMany) -> Call {
+        let acks = std::mem::take(&mut settle.acks);
+        let ack = |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
+        settle.items.extend(acks.into_iter().map(ack));
         let calls = self.clone();
-        answering(number, async move {
-            let acks = std::mem::take(&mut settle.acks);
-            let ack =
-                |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
-            settle.items.extend(acks.into_iter().map(ack));
-            calls.allow_receipts(settle.items.iter().filter_map(|item| receipt(&item.receipt).ok())).await?;
+        let receipts = readable(settle.items.iter().map(|item| &item.receipt));
+        let call = answering(number, async move {
             let json = as_json("SettleMany", &settle)?;
             let request = Settlements::read_mixed(&json, calls.node().limits())?;
             Ok(Done::Items(request.settle(calls.node(), calls.namespace).await?))
-        })
+        });
+        self.about(receipts.into_iter(), number, call)
     }
 
     /// Settles what gathered of acks. What one frame may not do is not held against the others.
-    pub(super) fn ack(&self, acks: Acks) -> Answering {
+    pub(super) fn ack(&self, acks: Acks) -> Call {
         let calls = self.clone();
+        if self.caller.may_everywhere(Right::Receive, &self.name) {
+            return Call::Ready(calls.acking(acks, Answers::new()));
+        }
+        Call::Asked(Box::pin(async move {
+            let (acks, answers) = match calls.allow_receipts(acks.receipts.iter().copied()).await {
+                Ok(()) => (acks, Answers::new()),
+                Err(_) => acks.allowed(&calls).await,
+            };
+            Known(calls.acking(acks, answers))
+        }))
+    }
+
+    /// Settles them; `answers`: those of frames that were refused.
+    fn acking(self, acks: Acks, mut answers: Answers) -> Answering {
         Box::pin(async move {
-            let (mut acks, mut answers) = (acks, Answers::new());
-            if calls.allow_receipts(acks.receipts.iter().copied()).await.is_err() {
-                (acks, answers) = acks.allowed(&calls).await;
-            }
             let ack = |receipt: &Receipt| SettleItem {
                 receipt: *receipt,
                 settlement: Settlement::Ack,
@@ -189,7 +237,7 @@ impl Calls {
             let items: SmallVec<[SettleItem<'_>; 4]> = acks.receipts.iter().map(ack).collect();
             let settled = match items.is_empty() {
                 true => Ok(Vec::new()),
-                false => calls.node().settle(calls.namespace, &items).await,
+                false => self.node().settle(self.namespace, &items).await,
             };
             answers.extend(acks.answers(settled));
             answers
@@ -211,6 +259,11 @@ impl Calls {
             Ok(Done::Detached(consumer, calls.node().detach(calls.namespace, id, grace_ms).await))
         })
     }
+}
+
+/// The receipts that can be read.
+fn readable<'r>(texts: impl Iterator<Item = &'r Bytes>) -> SmallVec<[Receipt; 4]> {
+    texts.filter_map(|text| receipt(text).ok()).collect()
 }
 
 /// Acks of frames that came together: they are settled as one.

@@ -71,14 +71,16 @@ async fn hand_on(
 ) {
     loop {
         let next = async {
-            outbox.has_room().await;
-            consumer.next(MESSAGES_MAX, BYTES_MAX).await
+            let bytes = consumer.ready(MESSAGES_MAX, BYTES_MAX).await;
+            let room = outbox.room_for(bytes).await;
+            (room, consumer.next(MESSAGES_MAX, bytes).await)
         };
-        let event = tokio::select! {
+        // The room is kept until what it is for stands in the outbox.
+        let (_room, event) = tokio::select! {
             biased;
             // An error means that the session is gone, which is ended as well.
             _ = ended.wait_for(|ended| *ended) => break,
-            event = next => event,
+            next = next => next,
         };
         match event {
             Ok(Event::Delivered(messages)) => {

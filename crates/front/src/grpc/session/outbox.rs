@@ -15,6 +15,8 @@ use sluice_engine::id::Receipt;
 use sluice_proto::framing::Framer;
 use tokio::sync::Notify;
 
+use crate::http::answers::Share;
+
 /// Bytes that wait above which no deliveries are added.
 const DELIVERIES_MAX: usize = 256 << 10;
 /// Bytes that wait above which nothing more is read from the client, since it would be answered.
@@ -26,6 +28,8 @@ const PIECE_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Outbox {
     state: Mutex<State>,
+    /// Memory for what waits, and for what is about to.
+    share: Arc<Share>,
     /// Told when bytes were taken, and when the connection has gone.
     changed: Notify,
 }
@@ -33,6 +37,8 @@ pub(super) struct Outbox {
 #[derive(Debug)]
 struct State {
     waiting: Framer,
+    /// Bytes of deliveries that are about to be added.
+    reserved: usize,
     /// Bytes that the connection has taken so far.
     taken: u64,
     /// Deliveries that it has not taken: where each begins, whose it is, and which.
@@ -45,9 +51,11 @@ struct State {
 }
 
 impl Outbox {
-    pub(super) fn new() -> Arc<Outbox> {
+    /// `share`: what it has of the memory for answers.
+    pub(super) fn new(share: &Arc<Share>) -> Arc<Outbox> {
         let state = State {
             waiting: Framer::default(),
+            reserved: 0,
             taken: 0,
             unsent: VecDeque::new(),
             trailers: None,
@@ -55,7 +63,8 @@ impl Outbox {
             is_closed: false,
             added_at: Instant::now(),
         };
-        Arc::new(Outbox { state: Mutex::new(state), changed: Notify::new() })
+        let (state, share) = (Mutex::new(state), Arc::clone(share));
+        Arc::new(Outbox { state, share, changed: Notify::new() })
     }
 
     /// Appends one frame.
@@ -75,6 +84,7 @@ impl Outbox {
         state.unsent.extend(receipts.map(|receipt| (begins, consumer, receipt)));
         state.waiting.add(encode);
         state.added_at = Instant::now();
+        self.charge(&state);
         let reader = state.reader.take();
         drop(state);
         if let Some(reader) = reader {
@@ -91,9 +101,31 @@ impl Outbox {
         }
     }
 
-    /// Resolves when deliveries may be added, at once if the connection has gone.
-    pub(super) async fn has_room(&self) {
-        self.falls_below(DELIVERIES_MAX).await;
+    /// Sets room aside for deliveries of so many bytes, as soon as there is any: what waits and what is about
+    /// to may be more than its limit by one of them. Never resolves when the connection has gone.
+    pub(super) async fn room_for(&self, bytes: u64) -> Room<'_> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        loop {
+            self.share.until_room().await;
+            self.until(State::has_room).await;
+            if let Some(room) = self.room_now(bytes) {
+                return room;
+            }
+        }
+    }
+
+    fn room_now(&self, bytes: usize) -> Option<Room<'_>> {
+        let mut state = self.state();
+        (state.has_room() && self.share.has_room().is_ok()).then(|| {
+            state.reserved = state.reserved.saturating_add(bytes);
+            self.charge(&state);
+            Room { outbox: self, bytes }
+        })
+    }
+
+    fn charge(&self, state: &State) {
+        // What is there is counted, whether it fits or not.
+        self.share.charge(state.waiting.len().saturating_add(state.reserved));
     }
 
     /// Resolves when more may be read from the client.
@@ -137,8 +169,35 @@ impl Outbox {
         of_consumer.map(|(_, _, receipt)| *receipt).collect()
     }
 
+    fn give_back(&self, bytes: usize) {
+        let mut state = self.state();
+        state.reserved -= bytes;
+        self.charge(&state);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn has_room(&self) -> bool {
+        !self.is_closed && self.waiting.len().saturating_add(self.reserved) < DELIVERIES_MAX
+    }
+}
+
+/// Room for deliveries that are about to be added, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Room<'o> {
+    outbox: &'o Outbox,
+    bytes: usize,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.outbox.give_back(self.bytes);
     }
 }
 
@@ -172,6 +231,7 @@ impl Body for Outgoing {
         while state.unsent.front().is_some_and(|(begins, ..)| *begins < taken) {
             state.unsent.pop_front();
         }
+        self.0.charge(&state);
         drop(state);
         self.0.changed.notify_waiters();
         Poll::Ready(Some(Ok(Frame::data(piece))))
@@ -187,18 +247,48 @@ impl Drop for Outgoing {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use http_body_util::BodyExt as _;
     use sluice_engine::{MessageId, NamespaceId};
 
     use super::*;
+    use crate::http::answers::Answers;
+    use crate::http::connection::Activity;
 
     fn receipt(token: u64) -> Receipt {
         Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token }
     }
 
+    fn outbox() -> (Arc<Outbox>, Arc<Answers>) {
+        let answers = Arc::new(Answers::new(1 << 20));
+        let share = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+        (Outbox::new(&Arc::new(share)), answers)
+    }
+
+    #[tokio::test]
+    async fn what_waits_and_what_is_about_to_is_bounded_and_counted() {
+        let (outbox, answers) = outbox();
+        let mut outgoing = Outgoing(Arc::clone(&outbox));
+        let room = outbox.room_for(DELIVERIES_MAX as u64).await;
+        assert_eq!(answers.budget.used(), DELIVERIES_MAX);
+        assert!(outbox.room_for(1).now_or_never().is_none());
+        outbox.add(|out| out.resize(out.len() + PIECE_BYTES, 0));
+        drop(room);
+        assert!((PIECE_BYTES..PIECE_BYTES + 10).contains(&answers.budget.used()));
+        while answers.budget.used() > 0 {
+            assert!(outgoing.frame().await.is_some());
+        }
+        // Others have all the memory.
+        let other = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+        other.charge(1 << 20);
+        assert!(outbox.room_for(1).now_or_never().is_none());
+        drop(other);
+        assert!(outbox.room_for(1).now_or_never().is_some());
+    }
+
     #[tokio::test]
     async fn what_was_not_taken_is_known() {
-        let outbox = Outbox::new();
+        let (outbox, _) = outbox();
         let mut outgoing = Outgoing(Arc::clone(&outbox));
         outbox.add_deliveries(1, [receipt(1)].into_iter(), |out| out.resize(out.len() + PIECE_BYTES, 0));
         outbox.add_deliveries(2, [receipt(2)].into_iter(), |out| out.extend_from_slice(b"b"));
@@ -214,14 +304,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_room_hears_that_the_connection_has_gone() {
-        let outbox = Outbox::new();
+    async fn who_waits_hears_that_the_connection_has_gone() {
+        let (outbox, _) = outbox();
         let outgoing = Outgoing(Arc::clone(&outbox));
         outbox.add(|out| out.resize(DELIVERIES_MAX, 0));
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
             async move {
-                outbox.has_room().await;
                 outbox.closed().await;
             }
         });

@@ -1,5 +1,6 @@
 //! The client's side of a session: its frames in order, and their answers.
 
+use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waking, Poll, Waker};
@@ -22,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::attach::Asked;
-use super::calls::{Acks, Answered, Answering, Answers, Calls, Done};
+use super::calls::{Acks, Answered, Answering, Answers, Asking, Call, Calls, Done, Known};
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
 use super::delivering::Attached;
@@ -36,8 +37,9 @@ use crate::grpc::wire::INVALID;
 use crate::http::body::{Body, Inbound, allowance};
 use crate::http::context::Context;
 use crate::http::errors::ApiError;
+use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
-use crate::http::permit::Asking;
+use crate::http::permit::Asking as Asks;
 use crate::http::routes::DEFAULT_NAMESPACE;
 
 /// The path of the call.
@@ -55,10 +57,11 @@ const OUT_OF_ORDER: &str = "frame_out_of_order";
 pub(in crate::grpc) fn open(
     context: &Arc<Context>,
     peer: &Arc<Peer>,
+    in_flight: &Arc<InFlight>,
     head: &Parts,
     incoming: Inbound,
 ) -> Response<Body> {
-    let outbox = Outbox::new();
+    let outbox = Outbox::new(&in_flight.share);
     let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     let who = Who { peer: Arc::clone(peer), authorization: head.headers.get(AUTHORIZATION).cloned() };
@@ -76,6 +79,8 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
         last_number: 0,
         attachments: Consumers::default(),
         answers: FuturesUnordered::new(),
+        asking: None,
+        held: None,
         acks: Acks::default(),
         consumers: &mut consumers,
         ended,
@@ -131,6 +136,10 @@ struct Session<'s> {
     last_number: u64,
     attachments: Consumers,
     answers: FuturesUnordered<Answering>,
+    /// The call that all frames behind it wait for.
+    asking: Option<Asking>,
+    /// The first of them, where it was read to know what it is.
+    held: Option<Bytes>,
     /// Of the frames that came together.
     acks: Acks,
     consumers: &'s mut JoinSet<()>,
@@ -149,17 +158,18 @@ impl Session<'_> {
         let opened = Instant::now();
         let mut frame_since = opened;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
+        let mut changes = self.who.peer.changes();
         let (mut reading, mut draining) = (true, false);
         let context = Arc::clone(self.context);
         let mut stopping = std::pin::pin!(context.stopping());
-        while reading || !self.answers.is_empty() {
+        while reading || !self.answers.is_empty() || self.asking.is_some() {
             let waits = self.opened.is_none() || self.frames.pending() > 0;
             let deadline = match self.opened {
                 None => opened + context.options.head_timeout,
                 Some(_) => frame_since + context.options.body_timeout + allowance(self.frames.pending()),
             };
             let unanswered = self.answers.len() + self.attachments.waiting();
-            let may_read = reading && unanswered < UNANSWERED_MAX;
+            let may_read = reading && unanswered < UNANSWERED_MAX && self.asking.is_none();
             tokio::select! {
                 piece = next_piece(&mut incoming, self.outbox), if may_read => match piece {
                     Some(piece) => {
@@ -175,6 +185,11 @@ impl Session<'_> {
                     }
                     None => reading = false,
                 },
+                Known(call) = asked(&mut self.asking), if self.asking.is_some() => {
+                    self.asking = None;
+                    self.begin(call)?;
+                    self.take_frames()?;
+                }
                 Some(answered) = self.answers.next(), if !self.answers.is_empty() => self.tell_all(answered),
                 () = self.outbox.closed() => return Ok(()),
                 () = &mut stopping, if !draining => {
@@ -182,7 +197,10 @@ impl Session<'_> {
                     let grace_ms = context.options.shutdown_grace.as_millis() as u64;
                     self.outbox.add(|out| encode::draining(out, grace_ms));
                 }
+                // Never an error: the session knows the sender.
+                _ = changes.changed() => self.still_allowed()?,
                 _ = keep_alive.tick() => {
+                    // What was shown may have expired.
                     self.still_allowed()?;
                     if self.outbox.quiet_for() >= KEEP_ALIVE {
                         self.outbox.add(encode::keep_alive);
@@ -206,7 +224,17 @@ impl Session<'_> {
     fn take(&mut self, piece: Bytes) -> Result<bool, ApiError> {
         self.frames.push(piece);
         let before = self.last_number;
-        loop {
+        self.take_frames()?;
+        Ok(self.last_number > before)
+    }
+
+    /// Takes the frames that are there, up to one that others have to wait for.
+    fn take_frames(&mut self) -> Result<(), ApiError> {
+        while self.asking.is_none() {
+            if let Some(bytes) = self.held.take() {
+                self.held_frame(&bytes)?;
+                continue;
+            }
             match self.frames.next() {
                 Ok(Some(bytes)) => self.frame(&bytes)?,
                 Ok(None) => break,
@@ -217,8 +245,7 @@ impl Session<'_> {
             }
         }
         self.settle_gathered();
-        self.reserve()?;
-        Ok(self.last_number > before)
+        self.reserve()
     }
 
     /// A large frame on its way counts as the body of a request.
@@ -268,6 +295,23 @@ impl Session<'_> {
         }
         // What comes behind others must not overtake them.
         self.settle_gathered();
+        if self.asking.is_some() {
+            self.held = Some(bytes.clone());
+            return Ok(());
+        }
+        self.act(number, frame, &calls)
+    }
+
+    /// Goes on with a frame that had to wait.
+    fn held_frame(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+        let (number, frame) = read_frame(bytes, self.context.node.limits())?;
+        match self.opened.clone() {
+            Some(calls) => self.act(number, frame?, &calls),
+            None => Ok(()),
+        }
+    }
+
+    fn act(&mut self, number: u64, frame: Said<'_>, calls: &Calls) -> Result<(), ApiError> {
         let frame = match frame {
             Said::Other(frame) => frame,
             Said::Plain(plain) => {
@@ -279,9 +323,9 @@ impl Session<'_> {
         };
         match frame {
             Frame::Open(_) => Err(ApiError::new(OUT_OF_ORDER, "the session is open already")),
-            Frame::Send(send) => self.begin(calls.send(number, send)),
-            Frame::Settle(settle) => self.begin(calls.settle(number, settle)),
-            Frame::Extend(extend) => self.begin(calls.extend(number, extend)),
+            Frame::Send(send) => self.call(calls.send(number, send)),
+            Frame::Settle(settle) => self.call(calls.settle(number, settle)),
+            Frame::Extend(extend) => self.call(calls.extend(number, extend)),
             Frame::Attach(attach) => match Asked::read(&attach, self.context.node.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
@@ -355,7 +399,7 @@ impl Session<'_> {
             name => name,
         };
         let peer = Arc::clone(&self.who.peer);
-        Asking { peer: &peer, caller: &caller, namespace: name, what: PATH }.allow_work()?;
+        Asks { peer: &peer, caller: &caller, namespace: name, what: PATH }.allow_work()?;
         let namespace = self.context.node.namespace_id(name)?;
         let context = Arc::clone(self.context);
         self.opened = Some(Calls { context, namespace, name: name.into(), peer, caller });
@@ -369,11 +413,23 @@ impl Session<'_> {
 
     fn settle_gathered(&mut self) {
         if !self.acks.is_empty()
+            && self.asking.is_none()
             && let Some(calls) = &self.opened
         {
-            let answering = calls.ack(std::mem::take(&mut self.acks));
+            let call = calls.ack(std::mem::take(&mut self.acks));
             // Never an error: it only begins.
-            let _ = self.begin(answering);
+            let _ = self.call(call);
+        }
+    }
+
+    /// Begins a call, or lets the frames behind it wait.
+    fn call(&mut self, call: Call) -> Result<(), ApiError> {
+        match call {
+            Call::Ready(answering) => self.begin(answering),
+            Call::Asked(asking) => {
+                self.asking = Some(asking);
+                Ok(())
+            }
         }
     }
 
@@ -472,6 +528,14 @@ fn attached_already(consumer: u32) -> ApiError {
 
 fn not_attached(consumer: u32) -> ApiError {
     Error::ConsumerNotFound { consumer: consumer.to_string() }.into()
+}
+
+/// What the caller may have made of a call, once that is known.
+async fn asked(asking: &mut Option<Asking>) -> Known {
+    match asking {
+        Some(asking) => asking.await,
+        None => pending().await,
+    }
 }
 
 /// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.

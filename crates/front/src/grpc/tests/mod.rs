@@ -5,6 +5,7 @@ mod calls;
 mod contract;
 mod events;
 mod lost;
+mod memory;
 mod order;
 mod session;
 pub(super) mod support;

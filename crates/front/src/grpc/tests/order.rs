@@ -1,7 +1,9 @@
 //! Frames that come together: each takes effect in its turn, and none answers for another.
 
 use std::fs;
+use std::net::SocketAddr;
 
+use bytes::Bytes;
 use serde_json::json;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::server_frame::Frame as Told;
@@ -63,8 +65,9 @@ async fn frames_for_a_consumer_wait_for_the_attach_before_them() {
     assert_eq!(session.codes(2).await, ["invalid_name", "consumer_not_found"]);
 }
 
-#[tokio::test]
-async fn acks_are_not_refused_because_of_those_of_another_frame() {
+/// A server on which `worker` has a token and may work in queue `own`, and nothing else. With the tokens of
+/// an administrator and of the worker.
+async fn one_may_work_in_one_queue() -> (SocketAddr, String, String) {
     let folder = tempdir().unwrap();
     let path = folder.path().join("policy.toml");
     fs::write(&path, "").unwrap();
@@ -78,20 +81,63 @@ async fn acks_are_not_refused_because_of_those_of_another_frame() {
     let rule = "[[rule]]\nname = 'own'\nidentities = ['worker']\nrole = 'consumer'\nnamespaces = ['default']\nqueues = ['own']\n";
     fs::write(&path, rule).unwrap();
     assert!(access.reload().unwrap());
+    (address, client.token, worker)
+}
 
-    let mut root = Session::start(address).await;
-    root.token = client.token.clone();
-    root.restart().await;
-    root.ok(Frame::Open(Open::default())).await;
+impl Session {
+    async fn open_as(address: SocketAddr, token: String) -> Session {
+        let mut session = Session::start(address).await;
+        session.token = token;
+        session.restart().await;
+        session.ok(Frame::Open(Open::default())).await;
+        session
+    }
+}
+
+#[tokio::test]
+async fn what_comes_before_a_detach_is_not_overtaken_by_it() {
+    let (address, root, worker) = one_may_work_in_one_queue().await;
+    let mut root = Session::open_as(address, root).await;
+    let mut session = Session::open_as(address, worker).await;
+    let settle = |outcome: &str, receipt: Bytes| {
+        let item = Settlement { receipt, outcome: outcome.to_owned().into(), ..Settlement::default() };
+        Frame::Settle(SettleMany { items: vec![item], acks: vec![] })
+    };
+    let extend = |receipt: Bytes| {
+        let item = Extension { receipt, lease_ms: Some(60_000), ..Extension::default() };
+        Frame::Extend(ExtendMany { items: vec![item] })
+    };
+    for round in 0..12 {
+        root.fill("own", 1).await;
+        session.ok(Frame::Attach(attach("own", 1))).await;
+        let receipt = session.deliveries().await[0].receipt.clone();
+        let before = match round % 4 {
+            0 => settle("ack", receipt),
+            1 => settle("nack", receipt),
+            2 => extend(receipt),
+            _ => Frame::Settle(SettleMany { items: vec![], acks: vec![receipt] }),
+        };
+        session.send_together([before, detach()]).await;
+        let mut results = 0;
+        while results < 2 {
+            if let Told::Result(result) = session.next().await.unwrap() {
+                assert!(result.error.is_none() && result.failures.is_empty(), "round {round}: {result:?}");
+                results += 1;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn acks_are_not_refused_because_of_those_of_another_frame() {
+    let (address, root, worker) = one_may_work_in_one_queue().await;
+    let mut root = Session::open_as(address, root).await;
     root.fill("own", 2).await;
     root.fill("foreign", 1).await;
     root.ok(Frame::Attach(attach("foreign", 1))).await;
     let foreign = root.deliveries().await;
 
-    let mut session = Session::start(address).await;
-    session.token = worker;
-    session.restart().await;
-    session.ok(Frame::Open(Open::default())).await;
+    let mut session = Session::open_as(address, worker).await;
     session.ok(Frame::Attach(attach("own", 2))).await;
     let mut own = session.deliveries().await;
     while own.len() < 2 {

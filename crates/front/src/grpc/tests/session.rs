@@ -16,7 +16,7 @@ use sluice_proto::v1::*;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::support::{Client, PATIENCE, start, start_until};
 use crate::http::body::Body;
@@ -467,6 +467,7 @@ async fn each_frame_is_asked_who_sends_it() {
     session.restart().await;
     session.ok(Frame::Open(Open::default())).await;
     client.revoke_token("worker").await;
-    session.send(Frame::Ping(Ping::default())).await;
+    let revoked = Instant::now();
     assert_eq!(session.next().await.unwrap_err()["sluice-code"], "unauthenticated");
+    assert!(revoked.elapsed() < Duration::from_secs(5), "before anything is asked of it");
 }

@@ -5,16 +5,39 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 
 use bytes::Bytes;
-use http_body::Frame;
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sluice_http2::adapter::{BodyError, RequestBody};
 
 /// The body of a request: on its way, or there already, from a protocol that has read it.
 #[derive(Debug)]
 pub(crate) enum Inbound {
-    Http1(Incoming),
+    Http1(Unread),
     Http2(RequestBody),
     There(Bytes),
+}
+
+/// A body of HTTP/1.1, whose connection can only go on when it was read to its end.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    body: Incoming,
+    /// Whether its end was seen.
+    is_over: bool,
+}
+
+impl Inbound {
+    /// Of HTTP/1.1.
+    pub(crate) fn http1(body: Incoming) -> Inbound {
+        Inbound::Http1(Unread { body, is_over: false })
+    }
+
+    /// Whether nothing of it keeps the next request of its connection from being read.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Inbound::Http1(unread) => unread.is_over || unread.body.is_end_stream(),
+            Inbound::Http2(_) | Inbound::There(_) => true,
+        }
+    }
 }
 
 /// Why the body of a request ends before its end.
@@ -42,9 +65,10 @@ impl http_body::Body for Inbound {
         waker: &mut Waker<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, InboundError>>> {
         match &mut *self {
-            Inbound::Http1(body) => Pin::new(body)
-                .poll_frame(waker)
-                .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http1))),
+            Inbound::Http1(Unread { body, is_over }) => Pin::new(body).poll_frame(waker).map(|frame| {
+                *is_over = frame.is_none();
+                frame.map(|frame| frame.map_err(InboundError::Http1))
+            }),
             Inbound::Http2(body) => Pin::new(body)
                 .poll_frame(waker)
                 .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http2))),
@@ -55,9 +79,17 @@ impl http_body::Body for Inbound {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Inbound::Http1(body) => body.is_end_stream(),
+            Inbound::Http1(unread) => unread.body.is_end_stream(),
             Inbound::Http2(body) => body.is_end_stream(),
             Inbound::There(bytes) => bytes.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Inbound::Http1(unread) => unread.body.size_hint(),
+            Inbound::Http2(body) => body.size_hint(),
+            Inbound::There(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
     }
 }

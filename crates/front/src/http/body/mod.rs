@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderValue};
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use sluice_engine::Error;
 use tokio::time::{Instant, timeout_at};
@@ -23,6 +24,9 @@ const BODY_RESERVE_BYTES: usize = 1 << 20;
 /// How much of a refused body is read and dropped, so that the client gets to read the answer.
 const DRAIN_BYTES_MAX: usize = 32 << 20;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
+/// How much of a body that nobody wanted is read and dropped, so that its connection can go on.
+const LEFT_BYTES_MAX: usize = 64 << 10;
+const LEFT_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// The bytes of request bodies in memory, over all requests.
 #[derive(Debug)]
@@ -127,11 +131,20 @@ where
             let unread =
                 matches!(error.code(), "body_too_large" | "overloaded" | "unsupported_content_encoding");
             if unread && !headers.contains_key(EXPECT) {
-                drain(&mut incoming).await;
+                drain(&mut incoming, DRAIN_BYTES_MAX, DRAIN_TIME_MAX).await;
             }
             Err(error)
         }
     }
+}
+
+/// Reads what is left of a body to its end, if that is near. Tells whether the connection can go on.
+pub(crate) async fn read_rest(body: &mut Inbound, headers: &HeaderMap) -> bool {
+    // Whoever waits to be told to go on is not told so for nothing.
+    if !headers.contains_key(EXPECT) && body.size_hint().lower() <= LEFT_BYTES_MAX as u64 {
+        drain(body, LEFT_BYTES_MAX, LEFT_TIME_MAX).await;
+    }
+    body.is_over()
 }
 
 /// Whether the codings of a body leave it as it is.
@@ -207,13 +220,13 @@ where
 
 /// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would be
 /// reset, and the answer lost.
-async fn drain<B>(incoming: &mut B)
+async fn drain<B>(incoming: &mut B, bytes_max: usize, time_max: Duration)
 where
     B: http_body::Body<Data = Bytes> + Unpin,
 {
-    let deadline = Instant::now() + DRAIN_TIME_MAX;
+    let deadline = Instant::now() + time_max;
     let mut dropped = 0;
-    while dropped < DRAIN_BYTES_MAX && !incoming.is_end_stream() {
+    while dropped < bytes_max && !incoming.is_end_stream() {
         match timeout_at(deadline, incoming.frame()).await {
             Ok(Some(Ok(frame))) => dropped += frame.data_ref().map_or(0, Bytes::len),
             _ => break,

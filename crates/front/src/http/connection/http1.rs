@@ -28,7 +28,7 @@ impl Served<'_> {
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&self.activity)));
         let (context, activity, peer) = (self.context, Arc::clone(&self.activity), Arc::clone(&self.peer));
         let service = service_fn(|request: Request<Incoming>| {
-            let request = request.map(Inbound::Http1);
+            let request = request.map(Inbound::http1);
             let answer = handle(Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer), request);
             async { Ok::<_, Infallible>(answer.await) }
         });

@@ -14,7 +14,7 @@ mod http2;
 mod preface;
 mod stalls;
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ use preface::{Version, version_of};
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
 use crate::access::{Peer, Slot};
-use crate::tls::{HandshakeFailure, client_certificate};
+use crate::tls::{HandshakeFailure, Shown, client_certificate};
 
 /// How long a connection that was told to close may still stay.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -56,11 +56,13 @@ pub(super) async fn serve(
         let peer = Peer::new(&context.options.access, slot, None);
         return Served::new(&context, peer, stopping).in_clear_text(stream).await;
     };
+    let changes = tls.changes();
     match tls.accept(stream).await {
         Ok(stream) => {
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
             let peer = Peer::new(&context.options.access, slot, certificate);
-            Served::new(&context, peer, stopping).over_tls(stream).await;
+            let shown = Shown::of(tls, changes, &stream);
+            Served { shown, ..Served::new(&context, peer, stopping) }.over_tls(stream).await;
         }
         Err(failure) => {
             // Who only looks whether the port is open, as balancers do, has failed nothing.
@@ -79,13 +81,14 @@ struct Served<'c> {
     context: &'c Arc<Context>,
     peer: Arc<Peer>,
     activity: Arc<Activity>,
+    shown: Option<Shown>,
     stopping: watch::Receiver<bool>,
 }
 
 impl<'c> Served<'c> {
     fn new(context: &'c Arc<Context>, peer: Peer, stopping: watch::Receiver<bool>) -> Served<'c> {
         let activity = Arc::new(Activity::new(context.options.connection_answers_bytes_max));
-        Served { context, peer: Arc::new(peer), activity, stopping }
+        Served { context, peer: Arc::new(peer), activity, shown: None, stopping }
     }
 
     /// ALPN has chosen the version; without it, it is HTTP/1.1 (RFC 9113 §3.2).
@@ -115,7 +118,7 @@ impl<'c> Served<'c> {
 
     /// Lets a conversation go on until it ends, or has to.
     async fn converse(self, mut conversation: impl Conversation) {
-        let Served { context, peer, mut stopping, .. } = self;
+        let Served { context, peer, mut shown, mut stopping, .. } = self;
         let (mut closing, mut turned_away) = (false, false);
         let mut look_after = Duration::ZERO;
         loop {
@@ -130,6 +133,8 @@ impl<'c> Served<'c> {
                     (closing, turned_away, look_after) = (true, true, CLOSE_GRACE);
                     conversation.shut_down();
                 }
+                // At once: whoever is behind it is known no more.
+                () = refused(&mut shown) => return,
                 end = &mut conversation => return ended(context, end),
                 () = sleep(look_after) => match conversation.verdict(&context.options) {
                     // Its last answers had their time, and a session or requests without end get no more.
@@ -147,6 +152,14 @@ impl<'c> Served<'c> {
                 },
             }
         }
+    }
+}
+
+/// Resolves when what a client has shown is taken no more.
+async fn refused(shown: &mut Option<Shown>) {
+    match shown {
+        Some(shown) => shown.refused().await,
+        None => pending().await,
     }
 }
 

@@ -31,10 +31,10 @@ use super::dispatch::has_room;
 use super::errors::ApiError;
 use super::hosts::admits;
 use super::in_flight::InFlight;
-use super::permit::decide;
+use super::permit::{Scope, Standing, decide};
 use super::receive::{RECEIVE_FIELDS, Terms};
 use super::respond::{JSON, Json, NO_STORE};
-use super::routes::{Captured, Operation, ROUTES, Route, find_hot};
+use super::routes::{Captured, DEFAULT_NAMESPACE, Operation, ROUTES, Route, find_hot};
 use super::send::{Batch, IDEMPOTENCY_KEY};
 use super::settle::{Outcome, Settlements, in_order};
 use super::{receive, send, settle};
@@ -179,11 +179,19 @@ impl<'a> Asked<'a> {
         let queues = [(&*self.captured.name, 0)];
         let options = terms.options(self.namespace, &queues, terms.consumer(), &self.in_flight.share);
         let receiving = context.node.begin_receive(&options);
-        let wait_ms = terms.wait_ms;
+        let standing = (terms.wait_ms > 0).then(|| self.standing());
         Some(self.answer(async move {
-            let delivered = receive::done(receiving?, &context, wait_ms).await?;
+            let delivered = receive::done(receiving?, &context, standing).await?;
             Ok(receive::answer(&context, &delivered))
         }))
+    }
+
+    /// Who waits for messages of the queue.
+    fn standing(&self) -> Standing {
+        let authorization = self.head.field(b"authorization");
+        let namespace = self.captured.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let queue = || Scope::queues(std::iter::once(&*self.captured.name));
+        Standing::new(&self.hot.peer, authorization, Right::Receive, namespace, queue)
     }
 
     /// `None`: each item says how it ended.
@@ -242,7 +250,7 @@ impl Answering {
 
     #[cold]
     fn refusal(&self, error: ApiError) -> DirectResponse {
-        error.log(&self.request_id, &Method::POST, &self.path);
+        self.context.error_log.log(&error, &self.request_id, &Method::POST, &self.path);
         let (head, body) = Response::<Body>::into_parts(error.into_response());
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         DirectResponse {

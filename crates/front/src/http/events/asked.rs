@@ -28,8 +28,8 @@ const _: () = assert!(EventKind::ALL.len() <= 32, "each kind has a bit");
 
 impl Asked {
     /// Reads parameters and fields of a call.
-    pub(crate) fn read(call: &Call<'_>, allowed: &'static [&'static str]) -> Read<Asked> {
-        let params = call.query(allowed)?;
+    pub(crate) fn read(call: &Call<'_>) -> Read<Asked> {
+        let params = call.query()?;
         let kinds = match params.text("types") {
             None => u32::MAX,
             Some(text) => read_kinds(text).map_err(|fault| fault.inside("types"))?,

@@ -8,12 +8,13 @@ mod asked;
 mod write;
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{AUTHORIZATION, HeaderName};
+use http::header::HeaderName;
 use http::response::Response;
 use sluice_node::{EventPosition, Gap, Heard, Reader, Told};
 use tokio::sync::mpsc;
@@ -23,9 +24,11 @@ use super::body::Body;
 use super::call::Call;
 use super::context::Context;
 use super::errors::ApiError;
-use super::permit::Standing;
+use super::permit::{Scope, Standing};
 use super::respond;
-pub(crate) use asked::{Asked, EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
+use crate::access::Right;
+pub(crate) use asked::Asked;
+pub(super) use asked::{EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
 pub(crate) use write::{write_gap, write_told};
 
 /// Events that are taken from the node at once: some kilobytes.
@@ -54,17 +57,16 @@ pub(crate) trait Form: Send + Sync + 'static {
 
 /// `GET P/events`
 pub(crate) async fn of_namespace(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    stream(call, None, Asked::read(call, EVENTS_PARAMS)?).await
+    stream(call, None, Asked::read(call)?).await
 }
 
 /// `GET P/queues/{queue}/events`
 pub(crate) async fn of_queue(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    stream(call, Some(call.name), Asked::read(call, QUEUE_EVENTS_PARAMS)?).await
+    stream(call, Some(call.name), Asked::read(call)?).await
 }
 
 async fn stream(call: &Call<'_>, queue: Option<&str>, asked: Asked) -> Result<Response<Body>, ApiError> {
-    let authorization = call.head.headers.get(AUTHORIZATION).cloned();
-    let pieces = open(call, queue, asked, authorization, write::ServerSent).await?;
+    let pieces = open(call, queue, asked, write::ServerSent).await?;
     let mut response = respond::streamed("text/event-stream", Body::stream(pieces));
     // A proxy that gathers answers would hold events back; nginx and others know this word.
     let no = HeaderValue::from_static("no");
@@ -72,29 +74,30 @@ async fn stream(call: &Call<'_>, queue: Option<&str>, asked: Asked) -> Result<Re
     Ok(response)
 }
 
-/// Begins a stream. Who reads shows `authorization` again and again, since what they may do can end.
+/// Begins a stream. It ends when whoever reads may not any more.
 pub(crate) async fn open(
     call: &Call<'_>,
     queue: Option<&str>,
     asked: Asked,
-    authorization: Option<HeaderValue>,
     form: impl Form,
 ) -> Result<mpsc::Receiver<io::Result<Bytes>>, ApiError> {
     call.in_flight.share.reserve(STREAM_BYTES)?;
     let reader = call.node().watch(call.namespace_id()?, queue, asked.after).await?;
-    let standing = Standing::new(call, authorization, queue);
+    let scope = || queue.map_or(Scope::Whole, |queue| Scope::queues(std::iter::once(queue)));
+    let standing = Standing::of(call, Right::Observe, scope);
+    let namespace = call.namespace_name().into();
     let (out, pieces) = mpsc::channel(PIECES);
     let pause = call.context.options.event_pause;
     let context = Arc::clone(call.context);
-    let stream = Stream { context, standing, reader, asked, form, out, buffer: Vec::new(), unwanted: 0 };
-    tokio::spawn(stream.run(pause));
+    let stream = Stream { context, namespace, reader, asked, form, out, buffer: Vec::new(), unwanted: 0 };
+    tokio::spawn(stream.run(standing, pause));
     Ok(pieces)
 }
 
 /// One stream under way.
 struct Stream<F> {
     context: Arc<Context>,
-    standing: Standing,
+    namespace: Box<str>,
     reader: Reader,
     asked: Asked,
     form: F,
@@ -106,19 +109,23 @@ struct Stream<F> {
 
 impl<F: Form> Stream<F> {
     /// Goes on until the client or the server has had enough.
-    async fn run(mut self, pause: Duration) {
+    async fn run(mut self, standing: Standing, pause: Duration) {
         self.form.begin(&mut self.buffer, self.reader.position());
-        let (mut looks, mut silence) = (every(pause), every(pause));
-        while self.hand_over().await {
+        let mut lost = pin!(standing.lost());
+        let mut silence = every(pause);
+        loop {
+            tokio::select! {
+                biased;
+                denied = &mut lost => return self.form.end(denied.into()),
+                goes_on = self.hand_over() => if !goes_on {
+                    return;
+                },
+            }
             tokio::select! {
                 biased;
                 () = self.context.stopping() => return,
                 () = self.out.closed() => return,
-                _ = looks.tick() => {
-                    if let Err(denied) = self.standing.check() {
-                        return self.form.end(denied.into());
-                    }
-                }
+                denied = &mut lost => return self.form.end(denied.into()),
                 _ = silence.tick() => {
                     self.form.still_here(&mut self.buffer, self.reader.position());
                     self.unwanted = 0;
@@ -139,7 +146,7 @@ impl<F: Form> Stream<F> {
     fn take(&mut self, heard: Heard) -> bool {
         match heard {
             Heard::Ended => {
-                if let Err(gone) = self.context.node.namespace_id(self.standing.namespace()) {
+                if let Err(gone) = self.context.node.namespace_id(&self.namespace) {
                     self.form.end(gone.into());
                 }
                 return false;

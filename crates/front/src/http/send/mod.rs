@@ -29,7 +29,7 @@ use crate::digest::send_digest;
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// `POST P/queues/{queue}/messages`
-pub(crate) async fn send(call: &Call<'_>, body: Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
     if !call.may_everywhere(Right::Send) {

@@ -21,6 +21,7 @@ pub(super) fn all() -> Value {
         "cancelled": {"const": true, "description": "Leased: gone when the lease ends"},
         "version": text("Another one after each change"), "changes": changing::changes(),
         "reason": text("Why it is dead or held, or why it died in from_queue"), "reason_at_ms": number(""),
+        "payload_damaged": {"const": true, "description": "Its payload was asked for and does not verify"},
         "from_queue": text("The queue in which it died, if that was another one"),
         "backoff": reference("Backoff"), "size_bytes": number("Content type, headers and payload"),
         "history": list(reference("Attempt")),

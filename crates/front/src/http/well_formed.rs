@@ -1,0 +1,70 @@
+//! What makes a request of HTTP/1.1 well-formed beyond what hyper looks at (RFC 9112). Where the parts of a
+//! request can be read in two ways, a proxy before this server might read them in the other one. Over HTTP/2,
+//! `sluice-http2` has looked.
+
+use http::Version;
+use http::header::{HOST, HeaderValue, TRANSFER_ENCODING};
+use http::request::Parts;
+
+use super::errors::ApiError;
+use super::json::{Fault, Read, clip};
+
+/// Refuses a request that is not well-formed.
+///
+/// # Errors
+/// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`; `unsupported_transfer_encoding`.
+pub(super) fn check(head: &Parts) -> Result<(), ApiError> {
+    if head.version == Version::HTTP_2 {
+        return Ok(());
+    }
+    check_host(head)?;
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(unsupported(head)),
+    }
+}
+
+/// There is one, also where the target of the request names the host (RFC 9112 §3.2); HTTP/1.0 knows none.
+fn check_host(head: &Parts) -> Read<()> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let Some(host) = hosts.next() else {
+        return match head.version {
+            Version::HTTP_11 => {
+                Err(Fault::missing("Host", "a request of HTTP/1.1 names the server that it is for"))
+            }
+            _ => Ok(()),
+        };
+    };
+    if hosts.next().is_some() {
+        return Err(given_twice("Host"));
+    }
+    if !host.as_bytes().iter().all(|byte| is_of_host(*byte)) {
+        let host = clip(&String::from_utf8_lossy(host.as_bytes()));
+        return Err(
+            Fault::invalid(format!("expected a name or an address, and a port, got {host:?}")).inside("Host")
+        );
+    }
+    Ok(())
+}
+
+/// Whether a byte may stand in a host or a port (RFC 3986 §3.2.2).
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte)
+}
+
+/// A field of which a request has one at most.
+#[cold]
+pub(super) fn given_twice(name: &str) -> Box<Fault> {
+    Fault::new("duplicate_field", "the field is given twice").inside(name)
+}
+
+/// RFC 9112 §6.1: a coding that is not understood is no mistake of the request.
+#[cold]
+fn unsupported(head: &Parts) -> ApiError {
+    let codings: Vec<_> = head.headers.get_all(TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes).collect();
+    let codings = clip(&String::from_utf8_lossy(&codings.join(&b", "[..])));
+    let message = format!("Transfer-Encoding is {codings:?}: only chunked is known here, and only once");
+    ApiError::new("unsupported_transfer_encoding", message).with(|o| o.text("transfer_encoding", &codings))
+}

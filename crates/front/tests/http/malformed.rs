@@ -1,0 +1,97 @@
+//! Requests of HTTP/1.1 that nobody should answer as if they were whole (RFC 9110, RFC 9112), and how a
+//! connection goes on after a refusal.
+
+use crate::client::Bare;
+use crate::support::Server;
+
+/// What comes of one request, after which the server is asked for the queues that there are.
+async fn refused(server: &Server, head: &str, body: &str) -> String {
+    let mut bare = Bare::connect(server.address).await;
+    bare.write(&format!("{head}\r\n\r\n{body}")).await;
+    let answer = bare.read_until("}}}").await;
+    let queues = server.get("/v1/queues").await.json()["queues"].clone();
+    assert_eq!(queues.as_array().unwrap().len(), 0, "{head}: it was done: {queues}");
+    answer
+}
+
+#[tokio::test]
+async fn a_request_has_one_host_one_origin_and_a_body_that_is_understood() {
+    let server = Server::start().await;
+    for (fields, status, code, part) in [
+        ("content-length: 0", 400, "missing_field", "Host: "),
+        ("host: x\r\nhost: x\r\ncontent-length: 0", 400, "duplicate_field", "Host: "),
+        ("host: x y\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
+        ("host: x@y\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
+        (
+            "host: x\r\norigin: http://x\r\norigin: http://y\r\ncontent-length: 0",
+            400,
+            "duplicate_field",
+            "Origin: ",
+        ),
+        ("host: x\r\ntransfer-encoding: gzip, chunked", 501, "unsupported_transfer_encoding", "gzip"),
+        (
+            "host: x\r\ntransfer-encoding: x\r\ntransfer-encoding: chunked",
+            501,
+            "unsupported_transfer_encoding",
+            "x, chunked",
+        ),
+        (
+            "host: x\r\ntransfer-encoding: chunked, chunked",
+            501,
+            "unsupported_transfer_encoding",
+            "chunked, chunked",
+        ),
+    ] {
+        let body = if fields.contains("chunked") { "0\r\n\r\n" } else { "" };
+        let answer = refused(&server, &format!("PUT /v1/queues/q HTTP/1.1\r\n{fields}"), body).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{fields}: {answer}");
+        assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{fields}: {answer}");
+        assert!(answer.contains(part), "{fields}: {answer}");
+        if status == 501 {
+            assert!(answer.contains("connection: close\r\n"), "{fields}: {answer}");
+        }
+    }
+    // What is as it should be goes on; HTTP/1.0 knows no Host.
+    for good in [
+        "PUT /v1/queues/q HTTP/1.1\r\nhost: x:7070\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n",
+        "PUT /v1/queues/q HTTP/1.1\r\nhost:\r\ncontent-length: 0\r\n\r\n",
+        "PUT /v1/queues/q HTTP/1.0\r\ncontent-length: 0\r\n\r\n",
+    ] {
+        let mut bare = Bare::connect(server.address).await;
+        bare.write(good).await;
+        let answer = bare.read_until("}").await;
+        assert!(answer.contains(" 201 ") || answer.contains(" 200 "), "{good}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_refusal_the_connection_goes_on_or_says_that_it_does_not() {
+    let server = Server::start().await;
+    let large = "x".repeat(1 << 20);
+    let chunk = "10000\r\n".to_owned() + &large[..0x1_0000] + "\r\n";
+    for (request, body, goes_on) in [
+        // Nobody reads these bodies; a small one is dropped, so that the connection can go on.
+        ("POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 2", "{}", true),
+        ("POST /v1/nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked", "2\r\n{}\r\n0\r\n\r\n", true),
+        ("GET /v1/whoami HTTP/1.1\r\nhost: x\r\ncontent-length: 2", "{}", true),
+        (
+            "POST /v1/queues/q/messages HTTP/1.1\r\nhost: x\r\ncontent-type: text/x\r\ncontent-length: 1",
+            "a",
+            true,
+        ),
+        ("POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 1048576", &large, false),
+        ("POST /v1/nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked", &chunk.repeat(16), false),
+        ("POST /v1/nothing HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2", "", false),
+    ] {
+        let mut bare = Bare::connect(server.address).await;
+        bare.write(&format!("{request}\r\n\r\n")).await;
+        // The server may have had enough of it.
+        let _ = tokio::io::AsyncWriteExt::write_all(&mut bare.0, body.as_bytes()).await;
+        let answer = bare.read_until("}").await;
+        assert_eq!(!answer.contains("connection: close\r\n"), goes_on, "{request}: {answer}");
+        if goes_on {
+            bare.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+            bare.read_until("ok\n").await;
+        }
+    }
+}
