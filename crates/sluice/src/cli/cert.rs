@@ -8,7 +8,7 @@ use sluice_front::access::Scope;
 
 use super::output::Table;
 use super::{CliError, Out, Result};
-use crate::cert::{Files, Folder, pair_names, see};
+use crate::cert::{Files, Folder, Maker, pair_names, see};
 
 /// Days that a CA is valid.
 const CA_DAYS: u32 = 3_650;
@@ -97,7 +97,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
             pair_names(&file).map_err(CliError::usage)?;
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
-            let pair = ca.server(&names, make.days).map_err(CliError::usage)?;
+            let pair = ca.server(&names, make.days, Maker::Person).map_err(CliError::usage)?;
             told(out, &folder.write(&file, &pair, make.overwrite).map_err(CliError::failed)?)?;
         }
         CertVerb::Client { name, scope, make } => {
@@ -105,7 +105,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
-            let pair = ca.client(&name, &scopes, make.days).map_err(CliError::usage)?;
+            let pair = ca.client(&name, &scopes, make.days, Maker::Person).map_err(CliError::usage)?;
             told(out, &folder.write(&name, &pair, make.overwrite).map_err(CliError::failed)?)?;
         }
         CertVerb::Show { file } => show(&file, out)?,

@@ -1,12 +1,14 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
 //! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes, `stopping` signals.
+//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
+//! `names` what they are for, `stopping` signals.
 
 mod address;
 mod auto;
 mod banner;
 mod logging;
+mod names;
 pub(crate) mod open_files;
 pub(crate) mod pages;
 mod secured;
@@ -223,8 +225,8 @@ fn http_options(config: &Config) -> HttpOptions {
 fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
     match (is_secured, address.ip().is_loopback()) {
         (true, _) => Hosts::any(),
-        (false, true) => Hosts::of_all(auto::names(&config.listen)),
-        (false, false) => Hosts::of_pages(auto::names(&config.listen)),
+        (false, true) => Hosts::of_all(names::own(&config.listen)),
+        (false, false) => Hosts::of_pages(names::own(&config.listen)),
     }
 }
 
