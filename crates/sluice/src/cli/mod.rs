@@ -33,6 +33,7 @@ mod restore;
 mod schedule;
 mod send;
 mod settle;
+mod sure;
 mod token;
 mod values;
 
