@@ -43,7 +43,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub(crate) use error::{CliError, Result};
+pub(crate) use error::{CliError, Fault, Result};
 pub(crate) use output::Out;
 pub(crate) use values::{duration, queue_weight};
 

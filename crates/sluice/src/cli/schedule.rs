@@ -133,7 +133,7 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let payload = match &args.file {
         Some(path) => std::fs::read(path)
-            .map_err(|error| CliError::failed(format!("cannot read {}: {error}", path.display())))?,
+            .map_err(|error| CliError::unreadable(&path.display().to_string(), &error))?,
         None => args.payload.unwrap_or_default().into_bytes(),
     };
     let settings = ScheduleSettings {

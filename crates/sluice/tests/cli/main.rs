@@ -9,6 +9,7 @@ mod context;
 mod dead;
 mod errors;
 mod events;
+mod exits;
 mod flow;
 mod message;
 mod namespace;

@@ -256,12 +256,12 @@ fn a_context_keeps_who_somebody_is() {
 #[test]
 fn certificates_are_made_and_never_replaced_by_accident() {
     let home = tempfile::tempdir().unwrap();
-    let error = at(home.path(), &["cert", "client", "a"]).fails(1);
+    let error = at(home.path(), &["cert", "client", "a"]).fails(2);
     assert!(error.contains("sluice cert ca"), "{error}");
     at(home.path(), &["cert", "ca"]).ok();
-    assert!(at(home.path(), &["cert", "ca"]).fails(1).contains("there is a CA"));
+    assert!(at(home.path(), &["cert", "ca"]).fails(4).contains("there is a CA"));
     at(home.path(), &["cert", "client", "a", "--scope", "shop=rw", "--days", "7"]).ok();
-    assert!(at(home.path(), &["cert", "client", "a"]).fails(1).contains("--overwrite replaces it"));
+    assert!(at(home.path(), &["cert", "client", "a"]).fails(4).contains("--overwrite replaces it"));
     at(home.path(), &["cert", "client", "a", "--overwrite"]).ok();
     for (args, told) in [
         (&["cert", "client", "../a"][..], "is not a name"),
@@ -271,5 +271,5 @@ fn certificates_are_made_and_never_replaced_by_accident() {
     ] {
         assert!(at(home.path(), args).fails(2).contains(told), "{args:?}");
     }
-    assert!(alone(&["cert", "show", "/dev/null"]).fails(1).contains("no PEM of a certificate"));
+    assert!(alone(&["cert", "show", "/dev/null"]).fails(2).contains("no PEM of a certificate"));
 }

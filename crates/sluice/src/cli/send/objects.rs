@@ -10,7 +10,6 @@ use sluice_client::{Backoff, Message, QueueMessage, Step};
 
 use super::super::{CliError, Result};
 use super::Fields;
-use super::input::cannot_read;
 use super::options::OptionFields;
 
 /// Most bytes of a file that is read as a whole.
@@ -84,7 +83,7 @@ pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
     };
-    read.map_err(|e| cannot_read(&name, &e))?;
+    read.map_err(|e| CliError::unreadable(&name, &e))?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(CliError::usage(format!("{name} has more than {FILE_BYTES_MAX} bytes")));
     }
