@@ -18,6 +18,7 @@ pub(crate) mod error;
 mod events;
 mod flow;
 pub(crate) mod format;
+mod globals;
 mod key;
 mod limit;
 mod message;
@@ -37,7 +38,6 @@ mod sure;
 mod token;
 mod values;
 
-use std::ffi::OsString;
 use std::future::Future;
 use std::process::ExitCode;
 
@@ -50,7 +50,8 @@ pub(crate) use values::{duration, queue_weight};
 /// A durable queue server, and everything to work with it.
 ///
 /// Start a server with `sluice serve`; then, in other terminals, `sluice send emails hello` and
-/// `sluice work emails -- sh -c 'cat; echo'`.
+/// `sluice work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file and so on)
+/// may stand before the verb, too.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, max_term_width = 110, after_help = error::EXIT_CODES)]
 struct Cli {
@@ -151,7 +152,8 @@ enum Verb {
 
 /// Parses, runs, and turns what went wrong into words and an exit code.
 pub(crate) fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let cli = Cli::command();
+    let args = globals::behind_the_verb(std::env::args_os().collect(), &cli);
     // Read before parsing, so that mistakes of usage are told in the form that was asked for, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
     let result = match Cli::try_parse_from(args) {

@@ -11,6 +11,7 @@ mod errors;
 mod events;
 mod exits;
 mod flow;
+mod globals;
 mod message;
 mod namespace;
 mod queue;
