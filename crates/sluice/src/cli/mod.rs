@@ -23,6 +23,7 @@ mod key;
 mod limit;
 mod message;
 mod namespace;
+mod near;
 pub(crate) mod output;
 mod progress;
 mod queue;
@@ -154,6 +155,7 @@ enum Verb {
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::command();
     let args = globals::behind_the_verb(std::env::args_os().collect(), &cli);
+    let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     // Read before parsing, so that mistakes of usage are told in the form that was asked for, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
     let result = match Cli::try_parse_from(args) {
@@ -161,10 +163,18 @@ pub(crate) fn main() -> ExitCode {
         Err(e) if e.exit_code() == 0 => {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Err(e) if json => Err(CliError::usage(e.to_string().trim().trim_start_matches("error: "))),
         Err(e) => {
-            let _ = e.print();
-            return ExitCode::from(error::USAGE);
+            let meant = near::meant(&e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+            if json {
+                let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
+                Err(meant.into_iter().fold(error, CliError::hint))
+            } else {
+                let _ = e.print();
+                if let Some(meant) = meant {
+                    eprintln!("\n{meant}");
+                }
+                return ExitCode::from(error::USAGE);
+            }
         }
     };
     match result {

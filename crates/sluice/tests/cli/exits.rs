@@ -82,6 +82,8 @@ const FAULTS: &[(&str, i32, &[&[&str]])] = &[
         2,
         &[
             &["send", "q", "x", "--priority", "10"],
+            &["schedule", "set", "s", "q", "--every", "500ms"],
+            &["limit", "set", "l", "--rate", "0/1s"],
             &["receive"],
             &["sned"],
             &["serve", "--shards", "100"],

@@ -134,7 +134,7 @@ mod tests {
         for (text, wrong) in [
             (
                 "{\"payload\":\"a\"}\n\n{\"payloaf\":1}\n",
-                "stdin, line 3: not a message: unknown field `payloaf`",
+                "stdin, line 3: not a message: unknown field `payloaf`, did you mean `payload`?",
             ),
             ("\n\n{}\n", "stdin, line 3: payload or payload_base64 is missing"),
         ] {
