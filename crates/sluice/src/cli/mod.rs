@@ -35,6 +35,7 @@ mod restore;
 mod schedule;
 mod send;
 mod settle;
+mod status;
 mod sure;
 mod token;
 mod values;
@@ -117,6 +118,8 @@ enum Verb {
     Dead(dead::DeadVerb),
     /// Print what happens to messages, as it happens.
     Events(events::EventsArgs),
+    /// Show on one screen how the server is: version, durability, disk, what waits, and what needs a person.
+    Status(status::StatusArgs),
     /// Watch queues, limits and rates live.
     Top(crate::top::TopArgs),
     /// Show every setting of the server, its value, and where it comes from.
@@ -208,6 +211,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),
         Verb::Events(args) => talk(events::run(args, out)),
+        Verb::Status(args) => talk(status::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),

@@ -14,6 +14,8 @@ const VERBS: &[(&str, &str)] = &[
     ("enqueue", "sluice send QUEUE PAYLOAD"),
     ("fetch", "sluice receive QUEUE"),
     ("get", "sluice receive QUEUE or sluice message show ID"),
+    ("health", "sluice status"),
+    ("info", "sluice status"),
     ("ls", "sluice queue list"),
     ("poll", "sluice receive QUEUE"),
     ("pop", "sluice receive QUEUE --ack"),
@@ -26,7 +28,7 @@ const VERBS: &[(&str, &str)] = &[
     ("run", "sluice serve or sluice work QUEUE -- COMMAND"),
     ("server", "sluice serve"),
     ("start", "sluice serve"),
-    ("stats", "sluice queue list or sluice top"),
+    ("stats", "sluice status, sluice queue list or sluice top"),
     ("subscribe", "sluice work QUEUE -- COMMAND or sluice events"),
     ("worker", "sluice work QUEUE -- COMMAND"),
 ];

@@ -11,6 +11,7 @@ const FAULTS: &[(&str, i32, &[&[&str]])] = &[
         &[
             &["send", "q", "x", "--server", "http://127.0.0.1:1"],
             &["receive", "q", "--server", "http://127.0.0.1:1"],
+            &["status", "--server", "http://127.0.0.1:1"],
             &["backup", "x", "--server", "http://127.0.0.1:1"],
             &["events", "--server", "http://127.0.0.1:1"],
             &["top", "--once", "--server", "http://127.0.0.1:1"],

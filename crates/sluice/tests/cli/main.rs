@@ -21,5 +21,6 @@ mod secure;
 mod send;
 mod serve;
 mod settle;
+mod status;
 mod support;
 mod work;
