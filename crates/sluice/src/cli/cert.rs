@@ -88,6 +88,14 @@ pub(super) fn scope(text: &str) -> std::result::Result<Scope, String> {
     Scope::new(namespace, perm)
 }
 
+/// What somebody is told who makes a `token` or `certificate` that allows nothing by itself.
+pub(super) fn without_scope(what: &str) -> String {
+    format!(
+        "Without --scope this {what} may do nothing, until a rule of the server's policy names it; \
+         --scope default=rw would let it send and receive."
+    )
+}
+
 pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
     match verb {
         CertVerb::Ca { name, days, dir } => {
@@ -105,6 +113,9 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
         }
         CertVerb::Client { name, scope, make } => {
             pair_names(&name).map_err(CliError::usage)?;
+            if scope.is_empty() {
+                out.note(&without_scope("certificate"));
+            }
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
