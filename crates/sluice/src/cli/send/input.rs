@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 
 use sluice_client::Message;
 
+use super::super::format::quoted;
 use super::super::{CliError, Result};
 use super::objects::message;
 use super::{Fields, SendArgs};
@@ -51,6 +52,12 @@ impl Input {
                 read.map_err(|e| CliError::unreadable("stdin", &e))?;
                 if payload.len() as u64 > LINE_BYTES_MAX {
                     return Err(CliError::usage(format!("stdin has more than {LINE_BYTES_MAX} bytes")));
+                }
+                if payload.is_empty() && args.payload.is_none() {
+                    return Err(CliError::usage("there is nothing to send: stdin is empty").hint(format!(
+                        "`sluice send {} ''` sends a message without payload.",
+                        quoted(&args.queue)
+                    )));
                 }
                 payload
             }
