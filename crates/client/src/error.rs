@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::tls_fault::TlsFault;
+
 /// Why a call failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -60,7 +62,7 @@ pub enum TransportKind {
     /// None could be made: nothing was sent.
     Connect,
     /// One was made, and TLS could not be agreed on: nothing was sent.
-    Tls,
+    Tls(TlsFault),
     /// It broke: whether the request took effect is not known.
     Broken,
     /// No answer within the time allowed: whether the request took effect is not known.
@@ -80,7 +82,7 @@ impl ClientError {
     pub(crate) fn may_have_taken_effect(&self) -> bool {
         match self {
             ClientError::Transport { kind, .. } => {
-                !matches!(kind, TransportKind::Connect | TransportKind::Tls)
+                !matches!(kind, TransportKind::Connect | TransportKind::Tls(_))
             }
             ClientError::Server { status, .. } => *status >= 500,
             _ => false,
@@ -100,7 +102,7 @@ impl fmt::Display for ClientError {
             ClientError::Transport { kind, server, tried, reason } => {
                 let what = match kind {
                     TransportKind::Connect => "cannot connect to",
-                    TransportKind::Tls => "cannot agree on TLS with",
+                    TransportKind::Tls(_) => "cannot agree on TLS with",
                     TransportKind::Broken => "lost the connection to",
                     TransportKind::Timeout => "no answer in time from",
                 };

@@ -41,6 +41,7 @@ mod retry;
 mod schedules;
 mod session;
 mod stored;
+mod tls_fault;
 mod transport;
 mod types;
 mod worker;
@@ -61,6 +62,7 @@ pub use session::{Frames, Session};
 /// The frames of a session.
 pub use sluice_proto::v1;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
+pub use tls_fault::TlsFault;
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,

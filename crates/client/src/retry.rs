@@ -66,7 +66,7 @@ fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
     match error {
         ClientError::Transport { kind: TransportKind::Connect, .. } => true,
         // A certificate that is not trusted now will not be so in a second.
-        ClientError::Transport { kind: TransportKind::Tls, .. } => false,
+        ClientError::Transport { kind: TransportKind::Tls(_), .. } => false,
         ClientError::Transport { .. } => safety == Safety::Repeatable,
         // Refused before anything was done, whatever the request.
         ClientError::Server { code, .. }

@@ -22,6 +22,7 @@ use crate::client::Options;
 use crate::credentials::Alpn;
 use crate::error::{ClientError, TransportKind};
 use crate::session::{self, Outgoing};
+use crate::tls_fault::TlsFault;
 use crate::types::ErrorBody;
 
 /// Largest answer that is taken into memory; a receive of 1,000 messages is cut by the server long before.
@@ -268,7 +269,10 @@ impl Transport {
         let stream = BufReader::with_capacity(READ_BYTES, stream);
         match timeout(self.connect_timeout, connector.connect(tls.name.clone(), stream)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
-            Ok(Err(e)) => Err(Failure { kind: TransportKind::Tls, reason: tls_reason(&e) }),
+            Ok(Err(e)) => {
+                let (fault, reason) = TlsFault::of(&e);
+                Err(Failure { kind: TransportKind::Tls(fault), reason })
+            }
             Err(_) => Err(failure(format!("no TLS within {:?}", self.connect_timeout))),
         }
     }
@@ -293,20 +297,6 @@ impl Transport {
     fn forget_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-}
-
-/// What went wrong in the handshake, and what is most likely the cause.
-fn tls_reason(error: &std::io::Error) -> String {
-    use rustls::{CertificateError, Error};
-    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
-    let hint = match cause {
-        Some(Error::InvalidMessage(_)) => "; does the server speak TLS at this port?",
-        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "; give the certificate of the CA that has signed the server's"
-        }
-        _ => "",
-    };
-    format!("{error}{hint}")
 }
 
 impl std::fmt::Debug for Tls {

@@ -201,6 +201,7 @@ pub const TABLE: &[Code] = &[
     caller("missing_field"),
     caller("conflicting_fields"),
     caller("incomplete_body"),
+    caller("tls_required"),
     row(
         "forbidden_origin",
         403,

@@ -12,7 +12,7 @@ use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::answers::{Delivered, ItemResult};
-use crate::error::ClientError;
+use crate::error::{ClientError, TransportKind};
 use crate::message::{Receive, Settle};
 use crate::worker::leases::Leases;
 use crate::worker::link::{Event, Link, Terms};
@@ -104,7 +104,7 @@ impl Worker {
 
 fn broken(client: &crate::Client, error: &JoinError) -> ClientError {
     let (server, reason) = (client.server().to_owned(), error.to_string());
-    ClientError::Transport { kind: crate::TransportKind::Broken, server, tried: 1, reason }
+    ClientError::Transport { kind: TransportKind::Broken, server, tried: 1, reason }
 }
 
 struct State<'a, F> {
@@ -120,6 +120,8 @@ struct State<'a, F> {
     receive: Option<JoinHandle<Received>>,
     extend: Option<JoinHandle<Extended>>,
     failures: u32,
+    /// Whether the server has ever answered.
+    ever_reached: bool,
     receive_after: Instant,
     /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
     began_idle: bool,
@@ -187,6 +189,7 @@ where
             receive: None,
             extend: None,
             failures: 0,
+            ever_reached: false,
             receive_after: Instant::now(),
             began_idle: false,
             lost_until: Instant::now(),
@@ -285,6 +288,7 @@ where
         };
         match result {
             Ok((messages, repeated)) => {
+                self.ever_reached = true;
                 if repeated {
                     self.answer_lost();
                 }
@@ -324,6 +328,7 @@ where
                 }
             }
             Event::Attached(lost) => {
+                self.ever_reached = true;
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = true;
                 }
@@ -381,6 +386,8 @@ where
     async fn receive_failed(&mut self, error: ClientError) {
         let final_error = match &error {
             ClientError::Server { status, .. } => (400..500).contains(status) && *status != 429,
+            // A certificate that does not do at the first call will not do at the next.
+            ClientError::Transport { kind: TransportKind::Tls(_), .. } => !self.ever_reached,
             ClientError::Transport { .. } => false,
             ClientError::Protocol { .. }
             | ClientError::InvalidUrl { .. }

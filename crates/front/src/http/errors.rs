@@ -232,7 +232,9 @@ mod tests {
         for error in [full, limit, quota, Error::Overloaded { what: "requests", retry_after_ms: 1 }] {
             assert!(!ApiError::from(error.clone()).is_ours(), "{error}");
         }
-        for error in [Error::DiskFull { free_bytes: 1 }, Error::Internal { reason: String::new() }] {
+        for error in
+            [Error::DiskFull { free_bytes: 1, needed_bytes: 1 }, Error::Internal { reason: String::new() }]
+        {
             assert!(ApiError::from(error.clone()).is_ours(), "{error}");
         }
     }

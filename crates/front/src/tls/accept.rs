@@ -20,8 +20,9 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 
 /// What those get who speak HTTP in clear text on a TLS port.
 const CLEAR_TEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-    content-type: text/plain; charset=utf-8\r\ncontent-length: 71\r\nconnection: close\r\n\r\n\
-    This port speaks TLS, and this was clear text: use https:// in the URL\n";
+    content-type: application/json\r\ncontent-length: 130\r\nconnection: close\r\n\r\n\
+    {\"error\":{\"code\":\"tls_required\",\"message\":\"this port speaks TLS, and this was clear text: use https:// \
+    in the URL\",\"details\":{}}}\n";
 
 /// Why a connection has no TLS.
 #[derive(Debug)]

@@ -55,7 +55,8 @@ async fn clear_text_is_told_that_this_is_tls() {
     let mut bare = Bare::connect(server.address).await;
     bare.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let told = bare.read_to_end().await;
-    assert!(told.starts_with("HTTP/1.1 400 ") && told.contains("This port speaks TLS"), "{told}");
+    assert!(told.starts_with("HTTP/1.1 400 ") && told.contains("this port speaks TLS"), "{told}");
+    assert!(told.contains("\"code\":\"tls_required\""), "{told}");
     let mut garbage = Bare::connect(server.address).await;
     garbage.0.write_all(&[0xff; 64]).await.unwrap();
     assert_eq!(garbage.read_to_end().await, "");

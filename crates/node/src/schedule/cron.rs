@@ -47,7 +47,7 @@ impl Cron {
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let cron = match parser.parse(expression) {
             Ok(cron) => cron,
-            Err(error) => return wrong(error.to_string()),
+            Err(error) => return wrong(mistake(&parser, &fields).unwrap_or_else(|| error.to_string())),
         };
         let every_hour = if word {
             expression.trim().eq_ignore_ascii_case("@hourly")
@@ -135,6 +135,31 @@ impl Cron {
             }
         }
     }
+}
+
+/// The fields of an expression, and what each may have beside `*`.
+const FIELDS: [(&str, &str); 6] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day", "1 to 31, or L"),
+    ("month", "1 to 12, or JAN to DEC"),
+    ("weekday", "0 to 7, or SUN to SAT"),
+];
+
+/// The first field that cannot be read by itself, and what would be right there.
+fn mistake(parser: &CronParser, fields: &[&str]) -> Option<String> {
+    let named = FIELDS.iter().skip(FIELDS.len().saturating_sub(fields.len()));
+    let wrong = |at: usize| {
+        let mut alone = vec!["*"; fields.len()];
+        alone[at] = fields[at];
+        parser.parse(&alone.join(" ")).is_err()
+    };
+    let (at, (name, range)) = named.enumerate().take(fields.len()).find(|(at, _)| wrong(*at))?;
+    let given = fields[at];
+    Some(format!(
+        "the {name} {given:?} is not one: use {range}, or lists, ranges and steps of them, such as */2"
+    ))
 }
 
 fn zone(name: &str) -> Result<TimeZone, Error> {
@@ -228,7 +253,11 @@ mod tests {
     fn mistakes_are_told() {
         let told = |expression: &str, zone: &str| Cron::parse(expression, zone).unwrap_err().to_string();
         assert!(told("* * * *", "UTC").contains("4 fields"), "{}", told("* * * *", "UTC"));
-        assert!(told("61 * * * *", "UTC").starts_with("cron: \"61 * * * *\": "));
+        assert!(
+            told("61 * * * *", "UTC")
+                .starts_with("cron: \"61 * * * *\": the minute \"61\" is not one: use 0 to 59")
+        );
+        assert!(told("0 0 9 * * MOO", "UTC").contains("the weekday \"MOO\""));
         assert!(told("@reboot", "UTC").contains("@daily"));
         assert!(told("* * * * * * 2030", "UTC").contains("7 fields"));
         assert!(told("0 9 * * *", "Europe/Berln").contains("\"Europe/Berln\""));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sluice_client::{Client, Credentials, Options};
 
-use crate::cert::Folder;
+use crate::cert::{Folder, Maker};
 use crate::cli::credentials::CredentialFiles;
 
 /// Certificates outlive the longest run by far.
@@ -68,8 +68,16 @@ pub(super) fn serve_flags(folder: &Path) -> Result<[String; 3], String> {
     if !folder.has_ca() {
         folder.make_ca("Sluice benchmark CA", CERTIFICATE_DAYS)?;
         let ca = folder.open_ca()?;
-        folder.write(SERVER, &ca.server(&["127.0.0.1".to_owned()], CERTIFICATE_DAYS)?, false)?;
-        folder.write(CLIENT, &ca.client(CLIENT, &[CLIENT_SCOPE.to_owned()], CERTIFICATE_DAYS)?, false)?;
+        folder.write(
+            SERVER,
+            &ca.server(&["127.0.0.1".to_owned()], CERTIFICATE_DAYS, Maker::Person)?,
+            false,
+        )?;
+        folder.write(
+            CLIENT,
+            &ca.client(CLIENT, &[CLIENT_SCOPE.to_owned()], CERTIFICATE_DAYS, Maker::Person)?,
+            false,
+        )?;
     }
     let (ca, server) = (folder.ca(), folder.files(SERVER));
     Ok([

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use super::read::{Seen, see};
 use super::{Authority, Pair};
 use crate::part::{Part, sync_folder_of};
 
@@ -39,7 +40,7 @@ impl Folder {
 
     /// Whether a CA is there.
     pub(crate) fn has_ca(&self) -> bool {
-        self.ca().cert.exists() || self.ca().key.exists()
+        self.ca().exist()
     }
 
     /// The CA, to sign with.
@@ -69,8 +70,9 @@ impl Folder {
                 return Err(format!("{} exists: --overwrite replaces it", path.display()));
             }
         }
-        // The key first: a reader of the pair finds the two of them, or what was there before and does not fit.
-        for (path, text, mode) in [(&files.key, &pair.key, 0o600), (&files.cert, &pair.cert, 0o644)] {
+        // The certificate first: it tells who has made the pair, also when the key was not written any more. A reader finds
+        // the two of them, or what does not fit, and looks again.
+        for (path, text, mode) in [(&files.cert, &pair.cert, 0o644), (&files.key, &pair.key, 0o600)] {
             replace(path, text, mode).map_err(|e| told(path, e))?;
         }
         Ok(files)
@@ -87,6 +89,17 @@ impl Folder {
 }
 
 impl Files {
+    /// Whether one of them is there.
+    pub(crate) fn exist(&self) -> bool {
+        self.cert.exists() || self.key.exists()
+    }
+
+    /// What is in the certificate.
+    pub(crate) fn see(&self) -> Result<Seen, String> {
+        let pem = fs::read(&self.cert).map_err(|e| format!("cannot read {}: {e}", self.cert.display()))?;
+        see(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
+    }
+
     pub(crate) fn read(&self) -> Result<Pair, String> {
         let read = |path: &Path| {
             fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))

@@ -29,6 +29,26 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
+/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of the subject.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Maker {
+    /// Somebody, with `sluice cert`.
+    Person,
+    /// `sluice serve --tls auto`.
+    Server,
+}
+
+/// The organisation in the subject of what [`Maker::Server`] has made.
+const SERVER_MARK: &str = "sluice serve --tls auto";
+
+impl Maker {
+    fn mark(self, params: &mut CertificateParams) {
+        if self == Maker::Server {
+            params.distinguished_name.push(DnType::OrganizationName, SERVER_MARK);
+        }
+    }
+}
+
 /// A CA that can sign.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -68,17 +88,19 @@ impl Authority {
     }
 
     /// A certificate for a server that is reached by these names and addresses.
-    pub(crate) fn server(&self, names: &[String], days: u32) -> Result<Pair> {
+    pub(crate) fn server(&self, names: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let first = names.first().ok_or("a server has at least one name")?;
         let mut params = params(first, days, Some(self.expires_at))?;
+        maker.mark(&mut params);
         params.subject_alt_names = names.iter().map(|name| host(name)).collect::<Result<_>>()?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.sign(params)
     }
 
     /// A certificate for a client: its name, and scopes as URIs.
-    pub(crate) fn client(&self, name: &str, scopes: &[String], days: u32) -> Result<Pair> {
+    pub(crate) fn client(&self, name: &str, scopes: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let mut params = params(name, days, Some(self.expires_at))?;
+        maker.mark(&mut params);
         let identity = sluice_front::access::client_uri(name)?;
         for uri in std::iter::once(&identity).chain(scopes) {
             let uri =
@@ -110,7 +132,7 @@ fn params(name: &str, days: u32, no_longer_than: Option<SystemTime>) -> Result<C
 }
 
 /// A name or address that a client connects to.
-fn host(name: &str) -> Result<SanType> {
+pub(crate) fn host(name: &str) -> Result<SanType> {
     if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(SanType::IpAddress(address));
     }
@@ -139,24 +161,33 @@ mod tests {
     #[test]
     fn a_server_is_reached_by_names_and_addresses() {
         let names = ["localhost", "*.example.org", "127.0.0.1", "::1"].map(str::to_owned);
-        let pair = authority().server(&names, 365).unwrap();
+        let pair = authority().server(&names, 365, Maker::Person).unwrap();
         let seen = see(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, names);
         assert!(!seen.is_ca);
         let days = seen.not_after.duration_since(SystemTime::now()).unwrap().as_secs() / 86_400;
         assert!(days < 10, "no longer than its CA: {days}");
         for bad in ["", "a b", "ü", "a..b", "-.*"] {
-            assert!(authority().server(&[bad.to_owned()], 1).is_err(), "{bad}");
+            assert!(authority().server(&[bad.to_owned()], 1, Maker::Person).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_client_carries_its_name_and_scopes() {
         let scope = "sluice://ns/shop?perm=rw".to_owned();
-        let pair = authority().client("billing", std::slice::from_ref(&scope), 1).unwrap();
+        let pair = authority().client("billing", std::slice::from_ref(&scope), 1, Maker::Person).unwrap();
         let seen = see(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, ["sluice://client/billing".to_owned(), scope]);
-        assert!(authority().client("a b", &[], 1).is_err());
+        assert!(authority().client("a b", &[], 1, Maker::Person).is_err());
+    }
+
+    #[test]
+    fn the_server_knows_what_it_has_made() {
+        let names = ["localhost".to_owned()];
+        for (maker, is_own) in [(Maker::Person, false), (Maker::Server, true)] {
+            let pair = authority().server(&names, 1, maker).unwrap();
+            assert_eq!(see(pair.cert.as_bytes()).unwrap().by_server, is_own);
+        }
     }
 
     #[test]

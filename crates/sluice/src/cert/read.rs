@@ -5,10 +5,13 @@ use std::time::SystemTime;
 
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
-use x509_cert::der::asn1::{Ia5StringRef, PrintableStringRef, Utf8StringRef};
+use x509_cert::der::asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, Utf8StringRef};
 use x509_cert::der::{Decode as _, Tag, Tagged as _};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
+
+/// The organisation in a subject (RFC 5280, appendix A.1: id-at-organizationName).
+const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
 /// What people and `sluice cert` want to know of a certificate.
 #[derive(Clone, Debug)]
@@ -16,6 +19,8 @@ pub(crate) struct Seen {
     pub(crate) subject: String,
     /// The only part of the subject, if it is a common name.
     pub(crate) common_name: Option<String>,
+    /// Whether `sluice serve --tls auto` has made it.
+    pub(crate) by_server: bool,
     pub(crate) issuer: String,
     /// In hexadecimal, as revocation lists have it.
     pub(crate) serial: String,
@@ -46,6 +51,9 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
     Ok(Seen {
         subject: tbs.subject.to_string(),
         common_name: if let [only] = parts.as_slice() { text(only) } else { None },
+        by_server: parts
+            .iter()
+            .any(|part| part.oid == ORGANIZATION && text(part).as_deref() == Some(super::SERVER_MARK)),
         issuer: tbs.issuer.to_string(),
         serial: data_encoding::HEXLOWER.encode(tbs.serial_number.as_bytes()),
         names: names.map(|(_, names)| names.0.iter().filter_map(shown).collect()).unwrap_or_default(),

@@ -10,7 +10,7 @@ use sluice_client::Download;
 use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
-use super::{CliError, Out, Result};
+use super::{CliError, Fault, Out, Result};
 use crate::part::Part;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,10 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let to_stdout = args.file == Path::new("-");
     if !to_stdout && !args.overwrite && args.file.exists() {
-        return Err(CliError::usage(format!("{} exists: --overwrite replaces it", args.file.display())));
+        return Err(CliError::of(
+            Fault::Exists,
+            format!("{} exists: --overwrite replaces it", args.file.display()),
+        ));
     }
     let mut download = connection.client.backup().await.map_err(|e| connection.error(&e))?;
     let progress = Progress::bytes(out, None, "copied");

@@ -12,6 +12,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::{counted, relative};
 use super::output::Table;
 use super::progress::Progress;
+use super::sure::Sure;
 use super::values::header;
 use super::{CliError, Out, Result};
 
@@ -22,7 +23,8 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) enum BulkVerb {
     /// Change all messages of a queue that match, and wait for the end.
     ///
-    /// The server does it in the background: it goes on when this command is interrupted.
+    /// The server does it in the background: it goes on when this command is interrupted. What cancels, denies or moves
+    /// messages asks first.
     Start(Box<StartArgs>),
     /// Show how far a bulk is.
     Show {
@@ -68,6 +70,8 @@ pub(crate) struct StartArgs {
     /// Print the id of the bulk, and do not wait.
     #[arg(long)]
     detach: bool,
+    #[command(flatten)]
+    sure: Sure,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -159,6 +163,9 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
         error_contains: args.filter.error_contains,
     };
     let connection = args.server.connect()?;
+    if let Some(doing) = irrevocable(&change).filter(|_| !args.dry_run) {
+        args.sure.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
+    }
     let started = connection.client.bulk_start(&change, &filter, &args.note.note(), args.dry_run).await;
     let id = started.map_err(|e| connection.error(&e))?;
     if args.detach {
@@ -170,6 +177,16 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
     match bulk.error {
         Some(error) => Err(CliError::server(&error.code, &error.message, &error.details)),
         None => Ok(0),
+    }
+}
+
+/// How a change is called that no other change takes back.
+fn irrevocable(change: &Change) -> Option<&'static str> {
+    match change {
+        Change::Cancel => Some("Cancelling"),
+        Change::Deny => Some("Making dead letters of"),
+        Change::Move { .. } => Some("Moving away"),
+        _ => None,
     }
 }
 

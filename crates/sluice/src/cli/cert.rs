@@ -7,8 +7,8 @@ use serde_json::json;
 use sluice_front::access::Scope;
 
 use super::output::Table;
-use super::{CliError, Out, Result};
-use crate::cert::{Files, Folder, pair_names, see};
+use super::{CliError, Fault, Out, Result};
+use crate::cert::{Files, Folder, Maker, pair_names, see};
 
 /// Days that a CA is valid.
 const CA_DAYS: u32 = 3_650;
@@ -88,25 +88,40 @@ pub(super) fn scope(text: &str) -> std::result::Result<Scope, String> {
     Scope::new(namespace, perm)
 }
 
+/// What somebody is told who makes a `token` or `certificate` that allows nothing by itself.
+pub(super) fn without_scope(what: &str) -> String {
+    format!(
+        "Without --scope this {what} may do nothing, until a rule of the server's policy names it; \
+         --scope default=rw would let it send and receive."
+    )
+}
+
 pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
     match verb {
         CertVerb::Ca { name, days, dir } => {
-            told(out, &Folder(dir.dir).make_ca(&name, days).map_err(CliError::failed)?)?;
+            let folder = Folder(dir.dir);
+            let is_there = folder.has_ca();
+            told(out, &folder.make_ca(&name, days).map_err(not_made(is_there))?)?;
         }
         CertVerb::Server { names, file, make } => {
             pair_names(&file).map_err(CliError::usage)?;
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
-            let pair = ca.server(&names, make.days).map_err(CliError::usage)?;
-            told(out, &folder.write(&file, &pair, make.overwrite).map_err(CliError::failed)?)?;
+            let pair = ca.server(&names, make.days, Maker::Person).map_err(CliError::usage)?;
+            let is_there = !make.overwrite && folder.files(&file).exist();
+            told(out, &folder.write(&file, &pair, make.overwrite).map_err(not_made(is_there))?)?;
         }
         CertVerb::Client { name, scope, make } => {
             pair_names(&name).map_err(CliError::usage)?;
+            if scope.is_empty() {
+                out.note(&without_scope("certificate"));
+            }
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
-            let pair = ca.client(&name, &scopes, make.days).map_err(CliError::usage)?;
-            told(out, &folder.write(&name, &pair, make.overwrite).map_err(CliError::failed)?)?;
+            let pair = ca.client(&name, &scopes, make.days, Maker::Person).map_err(CliError::usage)?;
+            let is_there = !make.overwrite && folder.files(&name).exist();
+            told(out, &folder.write(&name, &pair, make.overwrite).map_err(not_made(is_there))?)?;
         }
         CertVerb::Show { file } => show(&file, out)?,
     }
@@ -114,7 +129,11 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
 }
 
 fn no_ca(reason: String) -> CliError {
-    CliError::failed(reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
+    CliError::of(Fault::Unopened, reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
+}
+
+fn not_made(is_there: bool) -> impl Fn(String) -> CliError {
+    move |reason| if is_there { CliError::of(Fault::Exists, reason) } else { CliError::failed(reason) }
 }
 
 fn told(out: Out, files: &Files) -> Result<()> {
@@ -123,9 +142,9 @@ fn told(out: Out, files: &Files) -> Result<()> {
 }
 
 fn show(file: &std::path::Path, out: Out) -> Result<()> {
-    let named = |e: String| CliError::failed(format!("{}: {e}", file.display()));
-    let pem = std::fs::read(file).map_err(|e| named(e.to_string()))?;
-    let seen = see(&pem).map_err(named)?;
+    let name = file.display().to_string();
+    let pem = std::fs::read(file).map_err(|e| CliError::unreadable(&name, &e))?;
+    let seen = see(&pem).map_err(|e| CliError::of(Fault::Unopened, format!("{name}: {e}")))?;
     let value = json!({"subject": seen.subject, "issuer": seen.issuer, "serial": seen.serial, "names": seen.names,
         "expires": seen.expires, "ca": seen.is_ca});
     out.show(&value, |_| {

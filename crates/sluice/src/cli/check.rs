@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use sluice_front::codes::exit;
 use sluice_journal::{CheckReport, FsDisk, OpenError, check};
 use sluice_node::directory;
 
@@ -14,7 +13,7 @@ use crate::root_keys::KeyFlags;
 use super::error::FAILED;
 use super::format::{counted, plural, size};
 use super::progress::Progress;
-use super::{CliError, Out, Result};
+use super::{CliError, Fault, Out, Result};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -57,7 +56,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
 
 /// The directories of the shards, by number.
 fn shards(data_dir: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |e: std::io::Error| CliError::usage(format!("cannot read {}: {e}", data_dir.display()));
+    let failed = |e: std::io::Error| CliError::unreadable(&data_dir.display().to_string(), &e);
     let mut found = Vec::new();
     for entry in data_dir.read_dir().map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -86,9 +85,10 @@ impl<'a> Shard<'a> {
     fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<Shard<'a>> {
         match result {
             Ok(report) => Ok(Shard { dir, report, fatal: None }),
-            Err(OpenError::InUse { .. }) => Err(CliError::failed(format!("a server uses {}", dir.display()))
-                .hint("Stop it first: a check of files that change would prove nothing.")
-                .exit_with(exit::CONFLICT)),
+            Err(OpenError::InUse { .. }) => {
+                Err(CliError::of(Fault::InUse, format!("a server uses {}", dir.display()))
+                    .hint("Stop it first: a check of files that change would prove nothing."))
+            }
             Err(e @ OpenError::Damaged(_)) => {
                 let fatal = Some(e.to_string());
                 Ok(Shard { dir, report: CheckReport::default(), fatal })

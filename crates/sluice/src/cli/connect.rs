@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use sluice_client::{Client, ClientError, Options, TransportKind};
+use sluice_client::{Client, ClientError, Options, TlsFault, TransportKind};
 
 use super::contexts::Contexts;
 use super::credentials::CredentialFiles;
@@ -64,6 +64,12 @@ impl ServerFlags {
 }
 
 impl Connection {
+    /// The address with its scheme.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.server.starts_with("https://") { "https" } else { "http" };
+        format!("{scheme}://{}", self.client.server())
+    }
+
     /// Turns a client's error into words for a stranger.
     pub(crate) fn error(&self, error: &ClientError) -> CliError {
         let told = CliError::client(error);
@@ -76,9 +82,15 @@ impl Connection {
                     "Is the server running there? Name another with --server, or start one with `sluice serve`."
                         .to_owned()
                 }),
-            ClientError::Transport { kind: TransportKind::Tls, .. } => told
-                .hint(format!("The address comes from {}.", self.origin))
-                .hint("--ca FILE or SLUICE_CA names the CA that has signed the server's certificate."),
+            ClientError::Transport { kind: TransportKind::Tls(fault), server, .. } => {
+                let told = told.hint(format!("The address comes from {}.", self.origin));
+                match tls_hint(*fault, server) {
+                    Some(hint) => told.hint(hint),
+                    None => told,
+                }
+            }
+            ClientError::Server { code, .. } if code == "tls_required" => told
+                .hint(format!("The address comes from {}; https://{} would be right.", self.origin, self.client.server())),
             ClientError::Server { code, .. } if code == "unauthenticated" => {
                 told.hint("--cert and --cert-key, or --token-file, say who you are; so do SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN.")
             }
@@ -88,6 +100,25 @@ impl Connection {
             ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
             _ => told,
         }
+    }
+}
+
+/// What would be right where TLS could not be agreed on with `server`, a `host:port`.
+fn tls_hint(fault: TlsFault, server: &str) -> Option<String> {
+    match fault {
+        TlsFault::Issuer => {
+            Some("--ca FILE or SLUICE_CA names the CA that has signed the server's certificate.".to_owned())
+        }
+        TlsFault::Name => {
+            let name = server.rsplit_once(':').map_or(server, |(name, _)| name);
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            Some(format!(
+                "Call it by what its certificate is for, or let the server have one for {name}: \
+                 `sluice serve --tls auto --tls-name {name}`, or `sluice cert server {name}`."
+            ))
+        }
+        TlsFault::ClearText => Some(format!("If it does not, http://{server} would be right.")),
+        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn content(flag: &str, text: &str) -> Result<Vec<u8>> {
         }
         Some(path) => std::fs::read(path),
     };
-    read.map_err(|e| CliError::failed(format!("cannot read {} of {flag}: {e}", &text[1..])))
+    read.map_err(|e| CliError::unreadable(&format!("{} of {flag}", &text[1..]), &e))
 }
 
 #[cfg(test)]

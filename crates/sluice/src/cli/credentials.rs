@@ -83,8 +83,7 @@ impl CredentialFiles {
 }
 
 fn read(what: &str, path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|e| CliError::usage(format!("cannot read the {what} {}: {e}", path.display())))
+    std::fs::read(path).map_err(|e| CliError::unreadable(&format!("the {what} {}", path.display()), &e))
 }
 
 #[cfg(test)]

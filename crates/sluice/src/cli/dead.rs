@@ -9,7 +9,7 @@ use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
 use super::progress::Progress;
-use super::queue::Sure;
+use super::sure::Sure;
 use super::{Out, Result};
 
 /// How often one looks how far a redrive has come.

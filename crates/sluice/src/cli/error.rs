@@ -1,6 +1,6 @@
 //! What went wrong, in words for the terminal and as an exit code.
 
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -18,6 +18,34 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = exit::USAGE;
 /// Nothing there: no such queue or message, or nothing to receive.
 pub(crate) const NOTHING: u8 = exit::NOT_FOUND;
+
+/// What several verbs may meet on this side. Whichever meets it, the exit code is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// A file or folder that was named cannot be opened, or is none of its kind.
+    Unopened,
+    /// What is to be made is there already, or is not empty.
+    Exists,
+    /// Another process uses the directory or the port.
+    InUse,
+}
+
+impl Fault {
+    fn exit(self) -> u8 {
+        match self {
+            Fault::Unopened => USAGE,
+            Fault::Exists | Fault::InUse => exit::CONFLICT,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Fault::Unopened => "usage",
+            Fault::Exists => "exists",
+            Fault::InUse => "in_use",
+        }
+    }
+}
 
 /// Shown below `sluice --help`; a test holds it against the table of codes.
 pub(crate) const EXIT_CODES: &str = "\
@@ -62,9 +90,26 @@ impl CliError {
         CliError::new("failed", FAILED, message)
     }
 
+    /// A fault that several verbs may meet.
+    pub(crate) fn of(fault: Fault, message: impl Into<String>) -> CliError {
+        CliError::new(fault.code(), fault.exit(), message)
+    }
+
+    /// A file that was named, or stdin, could not be read.
+    pub(crate) fn unreadable(what: &str, error: &io::Error) -> CliError {
+        let message = format!("cannot read {what}: {error}");
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory => CliError::of(Fault::Unopened, message),
+            _ => CliError::failed(message),
+        }
+    }
+
     /// Output could not be written; a reader that went away is no failure.
-    pub(crate) fn output(error: &std::io::Error) -> CliError {
-        let silent = error.kind() == std::io::ErrorKind::BrokenPipe;
+    pub(crate) fn output(error: &io::Error) -> CliError {
+        let silent = error.kind() == ErrorKind::BrokenPipe;
         let mut failed = CliError::failed(format!("cannot write the output: {error}"));
         failed.exit = if silent { 0 } else { FAILED };
         failed.silent = silent;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Limit, LimitKey, LimitSettings, Rate};
+use sluice_engine::limit::IN_FLIGHT_MAX;
 
 use super::connect::ServerFlags;
 use super::format::{length, time};
@@ -54,10 +55,10 @@ pub(crate) struct SetArgs {
     /// Name of the limit.
     limit: String,
     /// Most messages in flight, of all queues that follow the limit.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
     in_flight: Option<u32>,
     /// Most messages in flight of each limit key.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
     in_flight_per_key: Option<u32>,
     /// Deliveries in a period, and how many may go at once [default: as many], such as 50/1s or 50/1s:10.
     #[arg(long, value_name = "RATE", value_parser = rate)]

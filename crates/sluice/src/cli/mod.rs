@@ -18,10 +18,12 @@ pub(crate) mod error;
 mod events;
 mod flow;
 pub(crate) mod format;
+mod globals;
 mod key;
 mod limit;
 mod message;
 mod namespace;
+mod near;
 pub(crate) mod output;
 mod progress;
 mod queue;
@@ -33,23 +35,25 @@ mod restore;
 mod schedule;
 mod send;
 mod settle;
+mod status;
+mod sure;
 mod token;
 mod values;
 
-use std::ffi::OsString;
 use std::future::Future;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub(crate) use error::{CliError, Result};
+pub(crate) use error::{CliError, Fault, Result};
 pub(crate) use output::Out;
 pub(crate) use values::{duration, queue_weight};
 
 /// A durable queue server, and everything to work with it.
 ///
 /// Start a server with `sluice serve`; then, in other terminals, `sluice send emails hello` and
-/// `sluice work emails -- sh -c 'cat; echo'`.
+/// `sluice work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file and so on)
+/// may stand before the verb, too.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, max_term_width = 110, after_help = error::EXIT_CODES)]
 struct Cli {
@@ -114,6 +118,8 @@ enum Verb {
     Dead(dead::DeadVerb),
     /// Print what happens to messages, as it happens.
     Events(events::EventsArgs),
+    /// Show on one screen how the server is: version, durability, disk, what waits, and what needs a person.
+    Status(status::StatusArgs),
     /// Watch queues, limits and rates live.
     Top(crate::top::TopArgs),
     /// Show every setting of the server, its value, and where it comes from.
@@ -150,7 +156,9 @@ enum Verb {
 
 /// Parses, runs, and turns what went wrong into words and an exit code.
 pub(crate) fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let cli = Cli::command();
+    let args = globals::behind_the_verb(std::env::args_os().collect(), &cli);
+    let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     // Read before parsing, so that mistakes of usage are told in the form that was asked for, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
     let result = match Cli::try_parse_from(args) {
@@ -158,10 +166,18 @@ pub(crate) fn main() -> ExitCode {
         Err(e) if e.exit_code() == 0 => {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Err(e) if json => Err(CliError::usage(e.to_string().trim().trim_start_matches("error: "))),
         Err(e) => {
-            let _ = e.print();
-            return ExitCode::from(error::USAGE);
+            let meant = near::meant(&e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+            if json {
+                let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
+                Err(meant.into_iter().fold(error, CliError::hint))
+            } else {
+                let _ = e.print();
+                if let Some(meant) = meant {
+                    eprintln!("\n{meant}");
+                }
+                return ExitCode::from(error::USAGE);
+            }
         }
     };
     match result {
@@ -195,6 +211,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Dead(verb) => talk(dead::run(verb, out)),
         Verb::Bench(verb) => crate::bench::run(&verb, out),
         Verb::Events(args) => talk(events::run(args, out)),
+        Verb::Status(args) => talk(status::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),
         Verb::Config(args) => config::run(args, out),
         Verb::Check(args) => check::run(&args, out),

@@ -7,7 +7,7 @@ use sluice_client::{Namespace, QuotaChange};
 use super::connect::ServerFlags;
 use super::format::{size, time};
 use super::output::Table;
-use super::queue::Sure;
+use super::sure::Sure;
 use super::values::size as parse_size;
 use super::{CliError, Out, Result};
 

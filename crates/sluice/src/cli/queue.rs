@@ -1,7 +1,5 @@
 //! `sluice queue`.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-
 use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Queue, QueueChange};
@@ -11,6 +9,7 @@ use super::format::{counted, length, size, time};
 use super::output::Table;
 use super::queue_defaults::{self, DefaultsVerb};
 use super::queue_settings::{SettingFlags, settings_table};
+use super::sure::Sure;
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
@@ -83,35 +82,6 @@ pub(crate) struct SetArgs {
     settings: SettingFlags,
     #[command(flatten)]
     server: ServerFlags,
-}
-
-/// Consent to what cannot be undone.
-#[derive(Debug, Args)]
-pub(crate) struct Sure {
-    /// Do not ask.
-    #[arg(long, short)]
-    yes: bool,
-}
-
-impl Sure {
-    /// Asks at the terminal; without one, consent must be given beforehand.
-    pub(super) fn ask(&self, what: &str) -> Result<()> {
-        if self.yes {
-            return Ok(());
-        }
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            return Err(CliError::usage(format!("{what} cannot be undone: confirm it with --yes")));
-        }
-        eprint!("{what}? This cannot be undone. [y/N] ");
-        let _ = std::io::stderr().flush();
-        let mut answer = String::new();
-        let read = std::io::stdin().lock().read_line(&mut answer);
-        read.map_err(|e| CliError::failed(format!("cannot read the answer: {e}")))?;
-        match answer.trim() {
-            "y" | "Y" | "yes" => Ok(()),
-            _ => Err(CliError::failed("nothing was done")),
-        }
-    }
 }
 
 pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {

@@ -1,5 +1,7 @@
 //! `sluice request`, and waiting for results.
 
+use std::borrow::Cow;
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,7 +17,7 @@ const KEEP_BEYOND: Duration = Duration::from_secs(60);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  sluice work sums --result -- sh -c 'bc' &\n  echo '6*7' | sluice request sums @-\n\n\
-    The result is printed as it is. A worker gives one with `sluice ack --result` or `sluice work --result`."
+    The result is printed as it is, at a terminal with an end of line. A worker gives one with `sluice ack --result` or `sluice work --result`."
 )]
 pub(crate) struct RequestArgs {
     /// Queue to send to; made when it does not exist.
@@ -58,12 +60,20 @@ pub(super) async fn result(connection: &Connection, id: &str, wait: Duration, ou
     match awaited.state.as_str() {
         "done" if out.json => out.object(&awaited)?,
         "done" => match awaited.result_bytes().map_err(|e| CliError::client(&e))? {
-            Some(bytes) => out.bytes(&bytes)?,
+            Some(bytes) => out.bytes(&ended(bytes, std::io::stdout().is_terminal()))?,
             None => out.note(&format!("{id} is done, without a result")),
         },
         state => return Err(no_result(id, state, &awaited)),
     }
     Ok(0)
+}
+
+/// A result as a reader wants it: in a pipe as it is; at a terminal the prompt that follows begins on a line of its own.
+fn ended(mut bytes: Cow<'_, [u8]>, at_terminal: bool) -> Cow<'_, [u8]> {
+    if at_terminal && !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        bytes.to_mut().push(b'\n');
+    }
+    bytes
 }
 
 fn no_result(id: &str, state: &str, awaited: &Awaited) -> CliError {
@@ -78,4 +88,21 @@ fn no_result(id: &str, state: &str, awaited: &Awaited) -> CliError {
     });
     CliError::failed(format!("{id} has no result yet{progress}"))
         .hint(format!("`sluice message result {id} --wait 60s` waits on."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_gets_an_end_of_line_at_a_terminal_only() {
+        for (result, at_terminal, shown) in [
+            ("HELLO", true, "HELLO\n"),
+            ("HELLO\n", true, "HELLO\n"),
+            ("HELLO", false, "HELLO"),
+            ("", true, ""),
+        ] {
+            assert_eq!(ended(Cow::Borrowed(result.as_bytes()), at_terminal), shown.as_bytes());
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::root_keys::KeyFlags;
 
 use super::format::{quoted, size};
 use super::progress::Progress;
-use super::{CliError, Out, Result};
+use super::{CliError, Fault, Out, Result};
 
 #[derive(Debug, Args)]
 #[command(
@@ -32,7 +32,7 @@ pub(crate) struct RestoreArgs {
 pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     let dir = &args.data_dir;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(CliError::usage(format!("{} is not empty", dir.display()))
+        return Err(CliError::of(Fault::Exists, format!("{} is not empty", dir.display()))
             .hint("Restore into a new directory; nothing is ever overwritten."));
     }
     let roots = args.keys.read(dir).map_err(CliError::usage)?;
@@ -40,8 +40,8 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
         (Box::new(io::stdin().lock()), None)
     } else {
         let name = args.file.display();
-        let failed = |e: io::Error| CliError::failed(format!("cannot read {name}: {e}"));
-        let file = File::open(&args.file).map_err(|e| CliError::usage(format!("cannot open {name}: {e}")))?;
+        let failed = |e: io::Error| CliError::unreadable(&name.to_string(), &e);
+        let file = File::open(&args.file).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         (Box::new(file), Some(bytes))
     };

@@ -7,6 +7,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Schedule, ScheduleSettings};
+use sluice_engine::limits::DELAY_MS_MAX;
+use sluice_node::schedule::EVERY_MS_MIN;
 
 use super::connect::ServerFlags;
 use super::format::{length, time};
@@ -75,7 +77,7 @@ pub(crate) struct SetArgs {
     #[arg(long, value_name = "ZONE", conflicts_with = "every")]
     time_zone: Option<String>,
     /// Again and again after so long; at least 1s.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = every)]
     every: Option<Duration>,
     /// Times at which the server was down: send once for all of them, for each (at most 1,000), or not at all [default: once].
     #[arg(long, value_parser = PossibleValuesParser::new(["once", "all", "skip"]))]
@@ -84,6 +86,12 @@ pub(crate) struct SetArgs {
     fields: Fields,
     #[command(flatten)]
     server: ServerFlags,
+}
+
+fn every(text: &str) -> std::result::Result<Duration, String> {
+    let every = duration(text)?;
+    let range = Duration::from_millis(EVERY_MS_MIN)..=Duration::from_millis(DELAY_MS_MAX);
+    if range.contains(&every) { Ok(every) } else { Err("expected 1s to 3660d".to_owned()) }
 }
 
 pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
@@ -132,8 +140,9 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
 async fn set(args: SetArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let payload = match &args.file {
-        Some(path) => std::fs::read(path)
-            .map_err(|error| CliError::failed(format!("cannot read {}: {error}", path.display())))?,
+        Some(path) => {
+            std::fs::read(path).map_err(|error| CliError::unreadable(&path.display().to_string(), &error))?
+        }
         None => args.payload.unwrap_or_default().into_bytes(),
     };
     let settings = ScheduleSettings {

@@ -66,6 +66,9 @@ pub(super) async fn run(verb: TokenVerb, out: Out) -> Result<u8> {
     match verb {
         TokenVerb::Create { name, scope, ttl, server } => {
             let connection = server.connect()?;
+            if scope.is_empty() {
+                out.note(&super::cert::without_scope("token"));
+            }
             let new = TokenNew {
                 name,
                 scopes: scope.iter().map(ToString::to_string).collect(),

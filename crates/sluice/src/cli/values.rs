@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sluice_engine::limit::{RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
+
 use crate::config::units;
 
 /// A duration such as `30s`.
@@ -34,11 +36,21 @@ pub(crate) fn rate(text: &str) -> Result<sluice_client::Rate, String> {
     let expected = "expected COUNT/PERIOD[:BURST], such as 50/1s or 50/1s:10";
     let (count, rest) = text.split_once('/').ok_or(expected)?;
     let (period, burst) = match rest.split_once(':') {
-        Some((period, burst)) => (period, Some(burst.parse().map_err(|_| expected)?)),
+        Some((period, burst)) => (period, Some(burst)),
         None => (rest, None),
     };
-    let period_ms = units::parse_duration(period).map_err(|_| expected)?.as_millis() as u64;
-    Ok(sluice_client::Rate { count: count.parse().map_err(|_| expected)?, period_ms, burst })
+    let number = |what: &str, text: &str| match text.parse() {
+        Ok(number) if (1..=RATE_COUNT_MAX).contains(&number) => Ok(number),
+        _ => Err(format!("the {what} {text:?} is not a number from 1 to {RATE_COUNT_MAX}; {expected}")),
+    };
+    let period_ms = match units::parse_duration(period) {
+        Ok(time) if (1..=u128::from(RATE_PERIOD_MS_MAX)).contains(&time.as_millis()) => {
+            time.as_millis() as u64
+        }
+        _ => return Err(format!("the period {period:?} is not a duration from 1ms to 31d; {expected}")),
+    };
+    let burst = burst.map(|burst| number("burst", burst)).transpose()?;
+    Ok(sluice_client::Rate { count: number("count", count)?, period_ms, burst })
 }
 
 /// `KEY=WEIGHT`.
@@ -101,8 +113,16 @@ mod tests {
         let plain = sluice_client::Rate { count: 50, period_ms: 60_000, burst: None };
         assert_eq!(rate("50/1m"), Ok(plain));
         assert_eq!(rate("50/1m:10"), Ok(sluice_client::Rate { burst: Some(10), ..plain }));
-        for bad in ["", "50", "x/1s", "50/1", "50/1s:x"] {
-            assert!(rate(bad).is_err(), "{bad}");
+        for (bad, told) in [
+            ("", "expected COUNT/PERIOD"),
+            ("50", "expected COUNT/PERIOD"),
+            ("x/1s", "the count \"x\" is not a number from 1 to 1000000"),
+            ("0/1s", "the count \"0\""),
+            ("50/1", "the period \"1\" is not a duration from 1ms to 31d"),
+            ("50/32d", "the period \"32d\""),
+            ("50/1s:x", "the burst \"x\""),
+        ] {
+            assert!(rate(bad).unwrap_err().contains(told), "{bad}");
         }
     }
 

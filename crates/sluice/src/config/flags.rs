@@ -29,12 +29,15 @@ impl Args for SettingFlags {
                 .value_name(setting.placeholder)
                 .help(help)
                 .help_heading(heading)
-                .action(ArgAction::Set)
-                .overrides_with(setting.key);
-            command.arg(if setting.is_switch() {
-                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
-            } else {
-                arg
+                .action(if setting.is_list() { ArgAction::Append } else { ArgAction::Set });
+            command.arg(match (setting.is_list(), setting.is_switch()) {
+                (true, _) => arg,
+                (_, true) => arg
+                    .overrides_with(setting.key)
+                    .num_args(0..=1)
+                    .require_equals(true)
+                    .default_missing_value("true"),
+                _ => arg.overrides_with(setting.key),
             })
         })
     }
@@ -54,7 +57,10 @@ impl FromArgMatches for SettingFlags {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         self.given = SETTINGS
             .iter()
-            .filter_map(|s| matches.get_one::<String>(s.key).map(|text| (s.key, text.clone())))
+            .filter_map(|s| {
+                let texts: Vec<&str> = matches.get_many::<String>(s.key)?.map(String::as_str).collect();
+                Some((s.key, texts.join(",")))
+            })
             .collect();
         Ok(())
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use sluice_front::near::distance;
+
 use super::flags::SettingFlags;
 use super::table::{Config, SETTINGS};
 
@@ -144,6 +146,9 @@ impl Gathered {
                 toml::Value::String(text) => text.clone(),
                 toml::Value::Integer(number) => number.to_string(),
                 toml::Value::Boolean(switch) => switch.to_string(),
+                toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
+                    items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(",")
+                }
                 toml::Value::Table(inner) if section.is_empty() && is_section(&key) => {
                     self.table(path, &key, inner);
                     continue;
@@ -224,20 +229,6 @@ fn hint(key: &str) -> String {
         }
         _ => "; `sluice config` lists them all".to_owned(),
     }
-}
-
-/// Letters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = if x == *y { diagonal } else { 1 + diagonal.min(row[j]).min(row[j + 1]) };
-            diagonal = std::mem::replace(&mut row[j + 1], cost);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use sluice_node::Durability;
 
 use crate::root_keys::RootKeySource;
 
-use super::values::{Any, Between, Count, LogFormat, LogLevel, MaybePath, SettingValue, Size, TlsMode};
+use super::values::{
+    Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
+};
 
 /// One setting, as the sources and the documentation see it.
 #[derive(Debug)]
@@ -39,6 +41,11 @@ impl Setting {
     /// The section of the file that it stands in; `None`: the top.
     pub(crate) fn section(&self) -> Option<&'static str> {
         self.key.split_once('.').map(|(section, _)| section)
+    }
+
+    /// Whether it may be given several times, each of which adds to it.
+    pub(crate) fn is_list(&self) -> bool {
+        self.placeholder == Names::PLACEHOLDER
     }
 
     pub(crate) fn is_switch(&self) -> bool {
@@ -110,6 +117,10 @@ settings! {
     tls "tls": TlsMode = "files" in Any,
         "Where TLS comes from: from `tls_cert` and `tls_key` (files; without them the server speaks clear text), or from a \
         CA and certificates that the first start makes in `tls_dir` (auto).";
+    tls_name "tls_name": Names = "" in Any,
+        "Names and addresses, with commas between, that the certificate of `--tls auto` is for, beside those that the server \
+        knows of: `localhost`, this machine's name, the host in `listen`, and with `0.0.0.0` or `[::]` the addresses of the \
+        network interfaces. Clients refuse a server whose certificate is not for what they called it by.";
     tls_cert "tls_cert": MaybePath = "" in Any,
         "PEM file with the server's certificate, followed by those between it and the CA. Read anew when it changes.";
     tls_key "tls_key": MaybePath = "" in Any,
@@ -251,6 +262,11 @@ impl Config {
         }
         let pair = (self.tls_cert.0.is_some(), self.tls_key.0.is_some());
         let mut found = Vec::new();
+        if !self.tls_name.0.is_empty() {
+            found.push(
+                "tls_name is given, and tls is files: names are for the certificate of tls = auto".to_owned(),
+            );
+        }
         if pair.0 != pair.1 {
             found.push("tls_cert and tls_key go together: give both, or neither".to_owned());
         }

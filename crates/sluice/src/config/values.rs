@@ -7,6 +7,8 @@ use std::time::Duration;
 use sluice_front::http::Compression;
 use sluice_node::Durability;
 
+use crate::cert::host;
+
 use super::units::{parse_duration, parse_size, show_duration, show_size};
 
 /// A type of settings. Every source gives text; a type reads it, or says what would be right.
@@ -30,6 +32,10 @@ pub(crate) struct Between<T>(pub(crate) T, pub(crate) T);
 /// A file or folder that need not be named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MaybePath(pub(crate) Option<PathBuf>);
+
+/// DNS names and addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Names(pub(crate) Vec<String>);
 
 /// Where the server's certificate comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,6 +180,21 @@ impl SettingValue for MaybePath {
 
     fn show(&self) -> String {
         self.0.as_ref().map_or_else(String::new, |path| path.display().to_string())
+    }
+}
+
+impl SettingValue for Names {
+    const PLACEHOLDER: &'static str = "NAME,...";
+    type Range = Any;
+
+    fn read(text: &str, _: &Any) -> Result<Self, String> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let checked = names.map(|name| host(name).map(|_| name.to_owned()));
+        checked.collect::<Result<_, String>>().map(Names)
+    }
+
+    fn show(&self) -> String {
+        self.0.join(",")
     }
 }
 

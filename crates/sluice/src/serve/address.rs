@@ -7,7 +7,7 @@ use sluice_front::access::Access;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::secured::Secured;
-use crate::cli::{CliError, Result};
+use crate::cli::{CliError, Fault, Result};
 use crate::config::{Loaded, Origin};
 
 /// Connections that may wait to be accepted, if the system allows as many (`net.core.somaxconn`). With the usual 128, of
@@ -27,9 +27,10 @@ pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListen
         return Err(clear_text(listen, open, &from));
     }
     listen_at(&found).map_err(|e| {
-        let error = CliError::failed(format!("cannot listen at {listen} (from {from}): {e}"));
+        let told = format!("cannot listen at {listen} (from {from}): {e}");
+        let error = CliError::failed(told.clone());
         match e.kind() {
-            std::io::ErrorKind::AddrInUse => error.hint(
+            std::io::ErrorKind::AddrInUse => CliError::of(Fault::InUse, told).hint(
                 "Another server has this port, perhaps a sluice. --listen 127.0.0.1:0 takes a free one.",
             ),
             std::io::ErrorKind::PermissionDenied => {

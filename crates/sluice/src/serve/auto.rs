@@ -1,14 +1,14 @@
 //! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and kept.
 //!
 //! They lie beside the data directory, not in it: backups and copies of the data are shown to more people than may sign
-//! certificates.
+//! certificates. What somebody else has put there is used as it is, and never replaced.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::cert::{Files, Folder, see};
+use super::names;
+use crate::cert::{Files, Folder, Maker};
 use crate::config::Config;
 
 const CA_DAYS: u32 = 3_650;
@@ -23,24 +23,38 @@ const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     folder: Folder,
-    names: Vec<String>,
+    config: Config,
     pub(super) ca: PathBuf,
     pub(super) server: Files,
     /// Of an administrator.
     pub(super) client: Files,
 }
 
+/// What is to be done about a pair of files.
+#[derive(PartialEq, Eq, Debug)]
+enum State {
+    /// It is there, and does.
+    Good,
+    /// It is not there, or was made by a server and does not do any more.
+    ToMake,
+    /// Somebody else has made it.
+    Foreign,
+}
+
 impl Made {
-    /// Makes what is missing, and what is about to end or names the server no longer.
+    /// Makes what is missing, and what is about to end or is not for all names of the server any more.
     pub(super) fn ensure(config: &Config) -> Result<Made, String> {
         let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| beside(config)));
         let made = Made {
-            names: names(&config.listen),
+            config: config.clone(),
             ca: folder.ca().cert,
             server: folder.files(SERVER),
             client: folder.files(ADMIN),
             folder,
         };
+        for files in [&made.server, &made.client] {
+            state(files, &[], &None)?;
+        }
         if !made.folder.has_ca() {
             // Two CAs of one name would be mistaken for each other.
             let tag = RandomState::new().build_hasher().finish() as u32;
@@ -50,16 +64,22 @@ impl Made {
         Ok(made)
     }
 
-    /// Makes certificates anew that are about to end, or that another CA has signed: no client trusts that one.
+    /// Makes certificates anew that are about to end, whose names are not all that the server has by now, or that
+    /// another CA has signed: no client trusts those.
     pub(super) fn renew(&self) -> Result<(), String> {
-        let ca = self.ca_key_id()?;
-        if !is_good(&self.server, &self.names, &ca) {
-            let pair = self.folder.open_ca()?.server(&self.names, DAYS)?;
-            self.folder.write(SERVER, &pair, true)?;
-            tracing::info!("made a certificate for {}", self.names.join(", "));
+        let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
+        match state(&self.server, &names, &ca)? {
+            State::Good => {}
+            State::ToMake => {
+                let pair = self.folder.open_ca()?.server(&names, DAYS, Maker::Server)?;
+                self.folder.write(SERVER, &pair, true)?;
+                tracing::info!("made a certificate for {}", names.join(", "));
+            }
+            State::Foreign => self.warn_of_foreign()?,
         }
-        if !is_good(&self.client, &[], &ca) {
-            let pair = self.folder.open_ca()?.client(ADMIN, &[ADMIN_SCOPE.to_owned()], DAYS)?;
+        if state(&self.client, &[], &ca)? == State::ToMake {
+            let scopes = [ADMIN_SCOPE.to_owned()];
+            let pair = self.folder.open_ca()?.client(ADMIN, &scopes, DAYS, Maker::Server)?;
             self.folder.write(ADMIN, &pair, true)?;
             tracing::info!("made a certificate for an administrator: {}", self.client.cert.display());
         }
@@ -68,14 +88,37 @@ impl Made {
 
     /// What certificates name that the CA has signed.
     fn ca_key_id(&self) -> Result<Option<Vec<u8>>, String> {
-        let told = |e: String| {
-            format!(
-                "{}: {e}: bring it back, or move its whole folder away, and a new CA is made that clients have to get",
-                self.ca.display()
-            )
-        };
-        let pem = std::fs::read(&self.ca).map_err(|e| told(e.to_string()))?;
-        Ok(see(&pem).map_err(told)?.key_id)
+        let advice =
+            "bring it back, or move its whole folder away, and a new CA is made that clients have to get";
+        self.folder.ca().see().map(|seen| seen.key_id).map_err(|e| format!("{e}: {advice}"))
+    }
+
+    /// What the server's certificate is for.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.server.see().map(|seen| seen.names).unwrap_or_default()
+    }
+
+    /// Tells what a certificate of somebody else lacks of what the settings ask for.
+    fn warn_of_foreign(&self) -> Result<(), String> {
+        let (seen, path) = (self.server.see()?, self.server.cert.display());
+        let named = self.config.tls_name.0.iter().map(String::as_str);
+        let missing: Vec<&str> = named.filter(|name| !seen.names.iter().any(|has| has == name)).collect();
+        let ca = self.folder.ca().see()?;
+        if seen.issuer != ca.subject {
+            tracing::warn!("{path} is signed by {}: give clients the certificate of that CA", seen.issuer);
+        }
+        if !missing.is_empty() {
+            tracing::warn!(
+                "{path} is for {}, and not for {}: it was not made by --tls auto, so it stays; \
+                 make another with `sluice cert server`, or remove it",
+                seen.names.join(", "),
+                missing.join(", ")
+            );
+        }
+        if seen.not_after.duration_since(SystemTime::now()).unwrap_or_default() < RENEW_BEFORE {
+            tracing::warn!("{path} ends at {}: it was not made by --tls auto, so renew it", seen.expires);
+        }
+        Ok(())
     }
 }
 
@@ -85,44 +128,20 @@ fn beside(config: &Config) -> PathBuf {
     config.data_dir.with_file_name(name)
 }
 
-/// Whether a pair is there, is signed by the CA with this key, names all of these, and has some time left.
-fn is_good(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> bool {
-    let Ok(pair) = files.read() else { return false };
-    let Ok(seen) = see(pair.cert.as_bytes()) else { return false };
+/// Whether a pair is there, is signed by the CA with this key, is for all of these names, and has some time left.
+fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State, String> {
+    if !files.exist() {
+        return Ok(State::ToMake);
+    }
+    let seen = files.see().map_err(|e| {
+        let key = files.key.display();
+        format!("{e}; what is in it and in {key} was not made by --tls auto: mend it, or move both away")
+    })?;
+    if !seen.by_server {
+        return Ok(State::Foreign);
+    }
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
-    left > RENEW_BEFORE && seen.issuer_key_id == *ca && names.iter().all(|name| seen.names.contains(name))
-}
-
-/// By what a server is reached: as this machine, and as the settings say.
-pub(super) fn names(listen: &str) -> Vec<String> {
-    let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    let host = listen.rsplit_once(':').map_or("", |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let wildcard = host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
-    let uname = rustix::system::uname();
-    let machine = uname.nodename().to_string_lossy().into_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    for name in [Some(host).filter(|_| !wildcard), Some(machine).filter(|name| name.chars().all(plain))] {
-        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
-    }
-    names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names;
-
-    #[test]
-    fn a_server_is_named_as_it_is_reached() {
-        for (listen, name) in
-            [("queue.example.org:7070", "queue.example.org"), ("[2001:db8::1]:1", "2001:db8::1")]
-        {
-            assert!(names(listen).contains(&name.to_owned()), "{:?}", names(listen));
-        }
-        for listen in ["0.0.0.0:7070", "[::]:7070", "localhost:7070"] {
-            let names = names(listen);
-            assert!(!names.contains(&"0.0.0.0".to_owned()) && !names.contains(&"::".to_owned()), "{names:?}");
-            assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
-        }
-    }
+    let has_all = names.iter().all(|name| seen.names.contains(name));
+    let is_good = left > RENEW_BEFORE && seen.issuer_key_id == *ca && has_all && files.read().is_ok();
+    Ok(if is_good { State::Good } else { State::ToMake })
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use sluice_engine::query::State;
 use sluice_node::Node;
 
+use super::auto::Made;
 use super::secured::Secured;
 use crate::cli::format::{counted, quoted, size};
 use crate::cli::{Out, Result};
@@ -66,6 +67,7 @@ pub(super) async fn print(
                 "made": chosen.made.is_some(),
             })),
             "tls": secured.tls.is_some(),
+            "names": secured.made.as_ref().map(Made::names),
             "credentials": secured.made.as_ref().map(|made| json!({
                 "ca": shown(&made.ca), "cert": shown(&made.client.cert), "key": shown(&made.client.key),
             })),
@@ -96,6 +98,9 @@ pub(super) async fn print(
     }
     field("shards", &config.shards.0.to_string());
     field("access", access(secured));
+    if let Some(made) = &secured.made {
+        field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
+    }
     field("recovered", &recovered(&found, took));
     for note in &found.notes {
         field("note", note);

@@ -1,19 +1,21 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
 //! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes, `stopping` signals.
+//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
+//! `names` what they are for, `stopping` signals.
 
 mod address;
 mod auto;
 mod banner;
 mod logging;
+mod names;
 pub(crate) mod open_files;
 pub(crate) mod pages;
 mod secured;
 mod stopping;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,12 +25,13 @@ use sluice_engine::Limits;
 use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::codes::exit;
 use sluice_front::http::{Hosts, HttpOptions, serve};
+use sluice_journal::{Disk as _, FsDisk};
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
-use sluice_node::{Node, Options};
+use sluice_node::{Node, Options, StartError};
 use tokio::runtime::Runtime;
 
-use crate::cli::{CliError, Out, Result};
+use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
 use banner::Started;
@@ -106,8 +109,7 @@ fn serve_until_stopped(
         .then(|| Keeper::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| CliError::failed(e).context("cannot start").exit_with(exit::SERVER))?;
-    let node = Node::start(options(config, chosen.as_ref()))
-        .map_err(|e| CliError::failed(e.to_string()).context("cannot start").exit_with(exit::SERVER))?;
+    let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(config, &e))?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
@@ -129,6 +131,23 @@ fn serve_until_stopped(
         secured.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
+}
+
+fn not_started(config: &Config, error: &StartError) -> CliError {
+    let shards = config.data_dir.read_dir().into_iter().flatten().flatten();
+    let is_used = !config.memory && shards.map(|shard| shard.path()).any(|shard| is_used(&shard));
+    let told = error.to_string();
+    let error = if is_used {
+        CliError::of(Fault::InUse, told)
+    } else {
+        CliError::failed(told).exit_with(exit::SERVER)
+    };
+    error.context("cannot start")
+}
+
+/// Whether another process has locked the directory of a shard.
+fn is_used(shard: &Path) -> bool {
+    shard.is_dir() && FsDisk.is_locked(shard).unwrap_or(false)
 }
 
 /// After the last connection: sync, and say how it went.
@@ -223,8 +242,8 @@ fn http_options(config: &Config) -> HttpOptions {
 fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
     match (is_secured, address.ip().is_loopback()) {
         (true, _) => Hosts::any(),
-        (false, true) => Hosts::of_all(auto::names(&config.listen)),
-        (false, false) => Hosts::of_pages(auto::names(&config.listen)),
+        (false, true) => Hosts::of_all(names::own(&config.listen)),
+        (false, false) => Hosts::of_pages(names::own(&config.listen)),
     }
 }
 

@@ -23,20 +23,20 @@ pub(super) enum Sort {
     Name,
     Ready,
     Sent,
-    InFlight,
+    Leased,
     Dead,
     Age,
 }
 
 impl Sort {
-    const ALL: [Sort; 6] = [Sort::Name, Sort::Ready, Sort::Sent, Sort::InFlight, Sort::Dead, Sort::Age];
+    const ALL: [Sort; 6] = [Sort::Name, Sort::Ready, Sort::Sent, Sort::Leased, Sort::Dead, Sort::Age];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Sort::Name => "name",
             Sort::Ready => "ready",
             Sort::Sent => "sent/s",
-            Sort::InFlight => "in flight",
+            Sort::Leased => "leased",
             Sort::Dead => "dead",
             Sort::Age => "age",
         }
@@ -131,7 +131,7 @@ impl State {
             Sort::Name => rows.sort_by(|a, b| a.queue.name.cmp(&b.queue.name)),
             Sort::Ready => rows.sort_by_key(|row| Reverse(row.queue.counts.ready)),
             Sort::Sent => rows.sort_by(|a, b| b.sent_per_s.total_cmp(&a.sent_per_s)),
-            Sort::InFlight => rows.sort_by_key(|row| Reverse(row.queue.counts.leased)),
+            Sort::Leased => rows.sort_by_key(|row| Reverse(row.queue.counts.leased)),
             Sort::Dead => rows.sort_by_key(|row| Reverse(row.queue.counts.dead)),
             Sort::Age => rows.sort_by_key(|row| Reverse(row.queue.oldest_ready_age_ms)),
         }

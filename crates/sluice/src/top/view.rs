@@ -12,23 +12,15 @@ use sluice_client::Consumer;
 
 use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, State, is_paused};
-use crate::cli::format::{length, now_ms, size};
+use crate::cli::format::{length, now_ms, size, time};
 
-const QUEUE_COLUMNS: [&str; 11] = [
-    "QUEUE",
-    "SENT/S",
-    "DELIV/S",
-    "ACKED/S",
-    "READY",
-    "DELAYED",
-    "BLOCKED",
-    "IN FLIGHT",
-    "DEAD",
+// The words of `sluice queue list`, `consumer list` and `limit list`.
+const QUEUE_COLUMNS: [&str; 12] = [
+    "QUEUE", "SENT/S", "DELIV/S", "ACKED/S", "READY", "DELAYED", "BLOCKED", "LEASED", "HELD", "DEAD", "SIZE",
     "OLDEST",
-    "SIZE",
 ];
-const CONSUMER_COLUMNS: [&str; 7] = ["ID", "CONSUMER", "STATE", "IN FLIGHT", "CREDIT", "OLDEST", "QUEUES"];
-const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "QUEUES", "NEXT AT"];
+const CONSUMER_COLUMNS: [&str; 7] = ["ID", "NAME", "STATE", "IN FLIGHT", "OF", "OLDEST", "QUEUES"];
+const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "NEXT", "QUEUES"];
 
 /// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
@@ -81,14 +73,14 @@ fn footline(state: &State) -> String {
 
 fn draw_queues(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let rows = state.rows();
-    let widths = [24, 9, 9, 9, 10, 9, 9, 10, 8, 8, 9].map(Constraint::Max);
+    let widths = [24, 9, 9, 9, 10, 9, 9, 9, 8, 8, 9, 8].map(Constraint::Max);
     let table = Table::new(rows.iter().map(|row| Row::new(queue_cells(row).map(Cell::from))), widths)
         .header(Row::new(QUEUE_COLUMNS).style(bold()))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(state.selected()));
 }
 
-fn queue_cells(row: &QueueRow) -> [String; 11] {
+fn queue_cells(row: &QueueRow) -> [String; 12] {
     let counts = &row.queue.counts;
     let name = if is_paused(row) { format!("{} (paused)", row.queue.name) } else { row.queue.name.clone() };
     [
@@ -100,25 +92,26 @@ fn queue_cells(row: &QueueRow) -> [String; 11] {
         counts.delayed.to_string(),
         counts.blocked.to_string(),
         counts.leased.to_string(),
+        counts.held.to_string(),
         counts.dead.to_string(),
-        row.queue.oldest_ready_age_ms.map_or_else(|| "-".into(), length),
         size(row.queue.bytes),
+        row.queue.oldest_ready_age_ms.map_or_else(|| "-".into(), length),
     ]
 }
 
 fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let rows = state.sample.limits.iter().map(|limit| {
-        let next = limit.next_at_ms.map_or_else(|| "-".into(), |ms| ms.to_string());
+        let next = limit.next_at_ms.map_or_else(|| "-".into(), time);
         let cells = [
             limit.name.clone(),
             limit.in_flight.to_string(),
             limit.waiting.to_string(),
-            limit.queues.join(" "),
             next,
+            limit.queues.join(" "),
         ];
         Row::new(cells.map(Cell::from))
     });
-    let widths = [24, 10, 10, 40, 16].map(Constraint::Max);
+    let widths = [24, 10, 10, 21, 40].map(Constraint::Max);
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
 }
 
@@ -165,7 +158,7 @@ fn draw_peek(frame: &mut Frame<'_>, state: &State, area: Rect) {
 /// The look as plain text, for pipes.
 pub(super) fn plain(sample: &Sample) -> String {
     let mut widths = QUEUE_COLUMNS.map(str::len);
-    let rows: Vec<[String; 11]> = sample.queues.iter().map(queue_cells).collect();
+    let rows: Vec<[String; 12]> = sample.queues.iter().map(queue_cells).collect();
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
@@ -208,7 +201,7 @@ mod tests {
     fn queues_are_shown_with_their_figures() {
         let screen = drawn(&state(), 130, 8);
         assert!(screen.contains("default: 3 queues, 14 ready, 10 sent/s"), "{screen}");
-        for part in ["QUEUE", "billing", "mail.bulk", "7.5", "q quit"] {
+        for part in ["QUEUE", "LEASED    HELD", "billing", "mail.bulk", "7.5", "q quit"] {
             assert!(screen.contains(part), "{part}: {screen}");
         }
     }
@@ -225,7 +218,7 @@ mod tests {
         state.pane = Pane::Consumers;
         let screen = drawn(&state, 130, 6);
         let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
-        assert!(at("CREDIT") < at("busy") && at("busy") < at("idle") && at("mail bulk") > 0, "{screen}");
+        assert!(at(" OF ") < at("busy") && at("busy") < at("idle") && at("mail bulk") > 0, "{screen}");
     }
 
     #[test]

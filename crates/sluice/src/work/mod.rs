@@ -14,12 +14,16 @@ use std::time::Duration;
 
 use clap::Args;
 use sluice_client::{Stop, Worker, WorkerOptions, WorkerTransport};
+use sluice_front::near::nearest;
 use tokio::sync::mpsc;
 
 use crate::cli::connect::{Connection, ServerFlags};
 use crate::cli::{CliError, Out, Result, duration, queue_weight};
 use child::Setup;
 use report::Report;
+
+/// Most of a machine's name that goes into the name of a consumer.
+const MACHINE_CHARS_MAX: usize = 100;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -80,7 +84,7 @@ pub(crate) struct WorkArgs {
     /// over http (looking at several queues in order or by weight), or auto: a session if that is possible.
     #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
     transport: TransportChoice,
-    /// A name for those who look at the server.
+    /// A name for those who look at the server [default: this machine's name and the number of the process].
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
     /// Tell of every message, not only of those that fail.
@@ -120,7 +124,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
     let report = Report::new(out, args.verbose);
     let setup = Arc::new(Setup {
         command: args.command.clone(),
-        server: format!("http://{}", connection.client.server()),
+        server: connection.url(),
         namespace: connection.namespace.clone(),
         timeout: args.timeout,
         reject_code: args.reject_code,
@@ -132,6 +136,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         stop: stop.clone(),
     });
     announce(&args, &connection, out);
+    tell_of_missing(&args, &connection, out).await;
     let worker = Worker::new(connection.client.clone(), options(&args));
     let (events, heard) = mpsc::unbounded_channel();
     let telling = tokio::spawn(report::tell(report, connection.clone(), heard));
@@ -157,7 +162,7 @@ fn options(args: &WorkArgs) -> WorkerOptions {
     options.concurrency = usize::from(args.concurrency);
     options.prefetch = usize::from(args.prefetch);
     options.lease = args.lease;
-    options.consumer = args.consumer.clone().unwrap_or_default();
+    options.consumer = args.consumer.clone().unwrap_or_else(own_name);
     options.until_empty = args.until_empty;
     options.transport = match args.transport {
         TransportChoice::Auto => WorkerTransport::Auto,
@@ -165,6 +170,28 @@ fn options(args: &WorkArgs) -> WorkerOptions {
         TransportChoice::Http => WorkerTransport::Http,
     };
     options
+}
+
+/// Tells of queues that are not there yet: a name that is spelt wrong would be waited on for ever.
+async fn tell_of_missing(args: &WorkArgs, connection: &Connection, out: Out) {
+    for (name, _) in &args.queues {
+        // Whoever may not look at queues may work all the same, and what else fails is told by the worker.
+        let Err(error) = connection.client.queue(name).await else { continue };
+        if error.code() != Some("queue_not_found") {
+            continue;
+        }
+        let queues = connection.client.queues("").await.unwrap_or_default();
+        let names: Vec<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
+        let meant = nearest(name, &names).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        out.note(&format!("there was no queue {name}: waiting for its first message{meant}"));
+    }
+}
+
+/// By which a worker is told from others: `box-4711`.
+fn own_name() -> String {
+    let uname = rustix::system::uname();
+    let machine: String = uname.nodename().to_string_lossy().chars().take(MACHINE_CHARS_MAX).collect();
+    format!("{machine}-{}", std::process::id())
 }
 
 fn announce(args: &WorkArgs, connection: &Connection, out: Out) {

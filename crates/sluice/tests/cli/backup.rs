@@ -25,7 +25,7 @@ fn a_backup_under_load_restores_what_was_there() {
         &std::fs::metadata(server.path("copy.sluice")).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o600, "what is in it is nobody else's");
-    assert!(server.run(&["backup", "copy.sluice"]).fails(2).contains("--overwrite"));
+    assert!(server.run(&["backup", "copy.sluice"]).fails(4).contains("--overwrite"));
 
     let home = server.home.path().to_owned();
     let run = |args: &[&str]| Done::of(command(&home, args).output().unwrap());
@@ -35,7 +35,7 @@ fn a_backup_under_load_restores_what_was_there() {
     let told = run(&["restore", "copy.sluice", "restored", "--key-source", &key_source]).ok();
     let next = format!("sluice serve --data-dir restored --key-source {key_source}");
     assert!(told.contains(&next), "{told}");
-    assert!(run(&["restore", "copy.sluice", "restored"]).fails(2).contains("not empty"));
+    assert!(run(&["restore", "copy.sluice", "restored"]).fails(4).contains("not empty"));
     let dir = home.join("restored");
     let restored = Server::with(&["--data-dir", dir.to_str().unwrap(), "--key-source", &key_source]);
     let queue = restored.one(&["queue", "show", "q"]);
@@ -71,7 +71,7 @@ fn what_is_no_backup_is_a_wrong_argument() {
     std::fs::write(server.path("note.txt"), "buy milk").unwrap();
     for (file, expected) in [
         ("note.txt", "note.txt is not a backup made by `sluice backup`"),
-        ("missing.sluice", "cannot open missing.sluice: No such file"),
+        ("missing.sluice", "cannot read missing.sluice: No such file"),
         (".", ". is a directory, not a backup"),
     ] {
         let error = server.run(&["restore", file, "restored"]).fails(2);

@@ -34,7 +34,14 @@ fn a_bulk_changes_what_matches() {
     let dry = server.ok(&[&start[..], &["--dry-run"]].concat());
     assert!(dry.contains("would change") && dry.contains('3'), "{dry}");
     assert_eq!(server.count("a", "ready"), 4);
-    let bulk = server.json(&start);
+    // It cannot be taken back, and there is nobody to ask.
+    let error = server.run(&start).fails(2);
+    assert!(error.contains("Moving away all messages of queue a that match cannot be undone"), "{error}");
+    for action in ["cancel", "deny"] {
+        assert!(server.run(&["bulk", "start", action, "--queue", "a"]).fails(2).contains("--yes"));
+    }
+    assert_eq!(server.count("a", "ready"), 4);
+    let bulk = server.json(&[&start[..], &["--yes"]].concat());
     assert_eq!((&bulk[0]["state"], &bulk[0]["changed"]), (&"done".into(), &3.into()));
     assert_eq!((server.count("a", "ready"), server.count("b", "ready")), (1, 4));
     let id = bulk[0]["bulk"].as_str().unwrap();

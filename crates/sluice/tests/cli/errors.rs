@@ -52,6 +52,33 @@ fn usage_is_told_in_the_form_that_was_asked_for() {
 }
 
 #[test]
+fn what_other_queues_call_it_is_known() {
+    for (args, meant) in [
+        (&["publish", "q", "x"][..], "Did you mean sluice send QUEUE PAYLOAD?"),
+        (&["queue", "create", "q"], "Did you mean sluice queue set QUEUE --create"),
+        (&["send", "q", "x", "--max-retries", "3"], "Did you mean --max-attempts?"),
+        (&["--server", "http://a", "enqueue", "q"], "Did you mean sluice send"),
+        (&["limit", "set", "l", "--rate", "50/32d"], "the period \"32d\" is not a duration from 1ms to 31d"),
+        (
+            &["schedule", "set", "s", "q", "--every", "500ms"],
+            "'500ms' for '--every <DURATION>': expected 1s to",
+        ),
+    ] {
+        let told = alone(args).fails(2);
+        assert!(told.contains(meant), "{told}");
+        let json = alone(&[args, &["--json"]].concat()).fails(2);
+        assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{json}");
+    }
+    let server = Server::start();
+    let line = br#"{"payload":{"a":1}}"#;
+    assert!(server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("JSON goes as its text"));
+    let line = br#"{"payload":"","delay":1}"#;
+    assert!(server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("did you mean `delay_ms`?"));
+    let told = server.run(&["schedule", "set", "s", "q", "--cron", "0 25 * * *"]).fails(2);
+    assert!(told.contains("the hour \"25\" is not one: use 0 to 23"), "{told}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let server = Server::start();
     let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();

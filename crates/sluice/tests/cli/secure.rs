@@ -74,14 +74,66 @@ fn folder_of(server: &Server) -> std::path::PathBuf {
     server.path("sluice-data-tls")
 }
 
+/// The names in a certificate.
+fn names(server: &Server, file: &str) -> Vec<String> {
+    let path = folder_of(server).join(file);
+    let shown = server.one(&["cert", "show", &path.display().to_string()]);
+    shown["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_certificate_names_what_other_machines_call_the_server() {
+    let named = ["--tls-name", "queue.example.org,192.0.2.7", "--tls-name=mq.example.org"];
+    let server = Server::with(&[&["--memory", "--tls", "auto", "--listen=0.0.0.0:0"][..], &named].concat());
+    let names = names(&server, "server.pem");
+    for name in ["localhost", "127.0.0.1", "queue.example.org", "192.0.2.7", "mq.example.org"] {
+        assert!(names.contains(&name.to_owned()), "{name} is missing in {names:?}");
+    }
+    assert_eq!(server.ready["names"], serde_json::json!(names));
+    // Within this machine any address of 127/8 reaches it, and the certificate has one of them.
+    let other = server.url.replace("localhost", "127.0.0.2");
+    for args in [&["queue", "list"][..], &["work", "q", "--until-empty", "--", "true"]] {
+        let error = server.run(&[args, &[][..]].concat()).code;
+        assert_eq!(error, Some(0), "by its own name: {args:?}");
+        let with = [&args[..2], &["--server", &other, "--retry-for", "0s"], &args[2..]].concat();
+        let error = server.run(&with).fails(7);
+        assert!(error.contains("is not for 127.0.0.2: it is for localhost, 127.0.0.1"), "{error}");
+        assert!(error.contains("--tls-name 127.0.0.2") && !error.contains("--ca FILE"), "{error}");
+    }
+}
+
+#[test]
+fn a_certificate_that_somebody_else_made_is_kept() {
+    let server = Server::with(&["--tls", "auto"]);
+    let dir = folder_of(&server).display().to_string();
+    let mine = ["cert", "server", "queue.example.org", "127.0.0.1", "--dir", &dir, "--overwrite"];
+    server.ok(&mine);
+    let before = std::fs::read(folder_of(&server).join("server.pem")).unwrap();
+    let server = server.kill_and_restart();
+    assert_eq!(std::fs::read(folder_of(&server).join("server.pem")).unwrap(), before);
+    assert_eq!(server.ready["names"], serde_json::json!(["queue.example.org", "127.0.0.1"]));
+    server.ok(&["send", "q", "x"]);
+    // What cannot be read is not replaced either.
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("sluice-data-tls")).unwrap();
+    let key = home.path().join("sluice-data-tls/server.key");
+    std::fs::write(&key, "mine").unwrap();
+    let error = at(home.path(), &["serve", "--memory", "--tls", "auto", "--listen=127.0.0.1:0"]).fails(1);
+    assert!(error.contains("server.key") && error.contains("not made by --tls auto"), "{error}");
+    assert_eq!(std::fs::read(&key).unwrap(), b"mine");
+}
+
 #[test]
 fn a_client_without_the_ca_is_told_what_is_missing() {
     let server = Server::with(&["--memory", "--tls", "auto"]);
     let error = at(server.home.path(), &["queue", "list", "--server", &server.url]).fails(7);
     assert!(error.contains("cannot agree on TLS") && error.contains("--ca FILE"), "{error}");
     let clear = server.url.replace("https://", "http://");
-    let error = at(server.home.path(), &["queue", "list", "--server", &clear]).fails(8);
-    assert!(error.contains("This port speaks TLS"), "{error}");
+    for args in [&["queue", "list"][..], &["backup", "x"], &["work", "q", "--until-empty"]] {
+        let command = if args[0] == "work" { &["--", "true"][..] } else { &[] };
+        let error = at(server.home.path(), &[args, &["--server", &clear], command].concat()).fails(2);
+        assert!(error.contains("this port speaks TLS") && error.contains(&server.url), "{error}");
+    }
     let ca = server.ready["credentials"]["ca"].as_str().unwrap();
     let error = at(server.home.path(), &["queue", "list", "--server", &server.url, "--ca", ca]).fails(9);
     assert!(error.contains("asks who you are") && error.contains("--token-file"), "{error}");
@@ -169,6 +221,8 @@ fn what_cannot_be_used_stops_the_start_with_its_cause() {
         (&["--tls-cert", "nowhere.pem", "--tls-key", "bad.pem"], "cannot read the certificate nowhere.pem"),
         (&["--tls-cert", "bad.pem"], "tls_cert and tls_key go together"),
         (&["--tls-client-ca", "bad.pem"], "tls_client_ca is given without"),
+        (&["--tls-name", "queue.example.org"], "tls_name is given, and tls is files"),
+        (&["--tls", "auto", "--tls-name", "a b"], "--tls-name = \"a b\": \"a b\" is neither"),
         (&["--tls", "auto", "--tls-cert", "bad.pem"], "tls_cert is given, and tls is auto"),
     ] {
         let done = at(home.path(), &[&["serve", "--memory", "--listen", "127.0.0.1:0"][..], flags].concat());
@@ -222,12 +276,12 @@ fn a_context_keeps_who_somebody_is() {
 #[test]
 fn certificates_are_made_and_never_replaced_by_accident() {
     let home = tempfile::tempdir().unwrap();
-    let error = at(home.path(), &["cert", "client", "a"]).fails(1);
+    let error = at(home.path(), &["cert", "client", "a"]).fails(2);
     assert!(error.contains("sluice cert ca"), "{error}");
     at(home.path(), &["cert", "ca"]).ok();
-    assert!(at(home.path(), &["cert", "ca"]).fails(1).contains("there is a CA"));
+    assert!(at(home.path(), &["cert", "ca"]).fails(4).contains("there is a CA"));
     at(home.path(), &["cert", "client", "a", "--scope", "shop=rw", "--days", "7"]).ok();
-    assert!(at(home.path(), &["cert", "client", "a"]).fails(1).contains("--overwrite replaces it"));
+    assert!(at(home.path(), &["cert", "client", "a"]).fails(4).contains("--overwrite replaces it"));
     at(home.path(), &["cert", "client", "a", "--overwrite"]).ok();
     for (args, told) in [
         (&["cert", "client", "../a"][..], "is not a name"),
@@ -237,5 +291,5 @@ fn certificates_are_made_and_never_replaced_by_accident() {
     ] {
         assert!(at(home.path(), args).fails(2).contains(told), "{args:?}");
     }
-    assert!(alone(&["cert", "show", "/dev/null"]).fails(1).contains("no PEM of a certificate"));
+    assert!(alone(&["cert", "show", "/dev/null"]).fails(2).contains("no PEM of a certificate"));
 }

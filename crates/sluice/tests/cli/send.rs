@@ -87,3 +87,13 @@ fn too_much_is_refused_by_name() {
     let error = server.run(&["send", "bad name", "x"]).fails(2);
     assert!(error.contains("\"bad name\" is not valid"), "{error}");
 }
+
+#[test]
+fn nothing_is_not_taken_for_a_message() {
+    let server = Server::start();
+    let error = server.run(&["send", "q"]).fails(2);
+    assert!(error.contains("stdin is empty") && error.contains("sluice send q ''"), "{error}");
+    server.ok(&["send", "q", ""]);
+    server.ok(&["send", "q", "-"]);
+    assert_eq!(server.count("q", "ready"), 2);
+}

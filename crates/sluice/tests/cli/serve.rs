@@ -118,10 +118,10 @@ fn it_listens_beyond_this_machine_only_when_told() {
 fn the_port_or_the_directory_may_be_taken() {
     let server = Server::start();
     let address = server.url.trim_start_matches("http://").to_owned();
-    let error = server.run(&["serve", "--listen", &address, "--data-dir", "other"]).fails(1);
+    let error = server.run(&["serve", "--listen", &address, "--data-dir", "other"]).fails(4);
     assert!(error.contains("cannot listen at") && error.contains("Another server has this port"), "{error}");
     assert!(!server.path("other").exists(), "the data is not touched before the port is taken");
-    let error = server.run(&["serve", "--listen", "127.0.0.1:0"]).fails(8);
+    let error = server.run(&["serve", "--listen", "127.0.0.1:0"]).fails(4);
     assert!(error.contains("in use by another process"), "{error}");
 }
 

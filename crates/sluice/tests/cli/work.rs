@@ -249,3 +249,19 @@ fn a_worker_that_is_killed_costs_its_message_an_attempt() {
     wait(&mut worker);
     until("the dead letter", || server.count("q", "dead") == 1);
 }
+
+#[test]
+fn a_worker_has_a_name_and_tells_of_a_queue_that_is_not_there() {
+    let server = Server::start();
+    server.ok(&["send", "emails", "x"]);
+    let done = server.run(&["work", "emials", "--until-empty", "--", "true"]);
+    assert!(done.err.contains("there was no queue emials") && done.err.contains("mean emails?"), "{done:?}");
+    let script = format!("{} consumer list --json > consumers", env!("CARGO_BIN_EXE_sluice"));
+    let done = server.run(&["work", "emails", "--until-empty", "--", "sh", "-c", &script]);
+    assert!(done.code == Some(0) && !done.err.contains("there was no queue"), "{done:?}");
+    let consumers = std::fs::read_to_string(server.path("consumers")).unwrap();
+    let name =
+        serde_json::from_str::<serde_json::Value>(&consumers).unwrap()["name"].as_str().unwrap().to_owned();
+    let (machine, process) = name.rsplit_once('-').unwrap();
+    assert!(!machine.is_empty() && process.parse::<u32>().is_ok(), "{name}");
+}

@@ -2,6 +2,8 @@
 
 use sluice_engine::Error;
 
+use crate::near::nearest;
+
 /// A fault in a request. Boxed in [`Read`], since the good way must stay cheap.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -46,7 +48,11 @@ impl Fault {
         let reason = if allowed.is_empty() {
             format!("unknown {what}: none are known here")
         } else {
-            format!("unknown {what}: known here are {}", allowed.join(", "))
+            let known = allowed.join(", ");
+            match nearest(name, allowed) {
+                Some(meant) => format!("unknown {what}, did you mean {meant}? Known here are {known}"),
+                None => format!("unknown {what}: known here are {known}"),
+            }
         };
         Box::new(Fault { allowed, ..*Fault::new("unknown_field", reason) }).inside(&clip(name))
     }
@@ -61,6 +67,18 @@ impl Fault {
     #[cold]
     pub(crate) fn conflict(one: &'static str, other: &'static str) -> Box<Fault> {
         Fault::new("conflicting_fields", format!("{one} and {other} are both given: give one of the two"))
+    }
+
+    /// A fault in a payload: where JSON stands in place of a string, tells how JSON is sent.
+    #[cold]
+    pub(crate) fn of_payload(mut self: Box<Self>) -> Box<Fault> {
+        if self.code == "wrong_type" {
+            self.reason.push_str(
+                ": JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
+                 \"content_type\":\"application/json\", or as the body of a raw send",
+            );
+        }
+        self
     }
 
     /// Adds the name of the field that the fault is in.

@@ -233,7 +233,7 @@ impl<'a> Batch<'a> {
                 if !matches!(message.payload, Payload::Missing) {
                     return Err(Fault::conflict("payload", "payload_base64"));
                 }
-                let text = reader.string()?;
+                let text = reader.string().map_err(Fault::of_payload)?;
                 message.payload = if name == "payload" { Payload::Text(text) } else { Payload::Base64(text) };
             }
             "content_type" => message.content_type = Some(reader.string()?),

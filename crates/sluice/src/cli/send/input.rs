@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 
 use sluice_client::Message;
 
+use super::super::format::quoted;
 use super::super::{CliError, Result};
 use super::objects::message;
 use super::{Fields, SendArgs};
@@ -27,7 +28,8 @@ impl Input {
         if args.lines || args.jsonl {
             let (source, name): (Box<dyn Read + Send>, String) = match &args.file {
                 Some(path) => {
-                    let file = File::open(path).map_err(|e| cannot_read(&path.display().to_string(), &e))?;
+                    let file = File::open(path)
+                        .map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?;
                     (Box::new(file), path.display().to_string())
                 }
                 None => (Box::new(std::io::stdin()), "stdin".to_owned()),
@@ -38,7 +40,7 @@ impl Input {
         let payload = match (&args.payload, &args.file) {
             (Some(text), _) if text != "-" => text.clone().into_bytes(),
             (None, Some(path)) => {
-                std::fs::read(path).map_err(|e| cannot_read(&path.display().to_string(), &e))?
+                std::fs::read(path).map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?
             }
             (None, None) if std::io::stdin().is_terminal() => {
                 return Err(CliError::usage("there is nothing to send")
@@ -47,9 +49,15 @@ impl Input {
             _ => {
                 let mut payload = Vec::new();
                 let read = std::io::stdin().take(LINE_BYTES_MAX + 1).read_to_end(&mut payload);
-                read.map_err(|e| cannot_read("stdin", &e))?;
+                read.map_err(|e| CliError::unreadable("stdin", &e))?;
                 if payload.len() as u64 > LINE_BYTES_MAX {
                     return Err(CliError::usage(format!("stdin has more than {LINE_BYTES_MAX} bytes")));
+                }
+                if payload.is_empty() && args.payload.is_none() {
+                    return Err(CliError::usage("there is nothing to send: stdin is empty").hint(format!(
+                        "`sluice send {} ''` sends a message without payload.",
+                        quoted(&args.queue)
+                    )));
                 }
                 payload
             }
@@ -68,7 +76,7 @@ impl Input {
             line.clear();
             *number += 1;
             let read = reader.take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-            if read.map_err(|e| cannot_read(name, &e))? == 0 {
+            if read.map_err(|e| CliError::unreadable(name, &e))? == 0 {
                 return Ok(None);
             }
             if line.len() as u64 == LINE_BYTES_MAX {
@@ -105,10 +113,6 @@ fn trim_newline(line: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn cannot_read(name: &str, error: &std::io::Error) -> CliError {
-    CliError::failed(format!("cannot read {name}: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +141,7 @@ mod tests {
         for (text, wrong) in [
             (
                 "{\"payload\":\"a\"}\n\n{\"payloaf\":1}\n",
-                "stdin, line 3: not a message: unknown field `payloaf`",
+                "stdin, line 3: not a message: unknown field `payloaf`, did you mean `payload`?",
             ),
             ("\n\n{}\n", "stdin, line 3: payload or payload_base64 is missing"),
         ] {

@@ -7,14 +7,46 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use sluice_client::{Backoff, Message, QueueMessage, Step};
+use sluice_front::near::nearest;
 
 use super::super::{CliError, Result};
 use super::Fields;
-use super::input::cannot_read;
 use super::options::OptionFields;
 
 /// Most bytes of a file that is read as a whole.
 const FILE_BYTES_MAX: u64 = 96 << 20;
+
+/// How JSON is sent, for those who have put it in place of the text.
+const JSON_PAYLOAD: &str = "payload is a string: JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
+    \"content_type\":\"application/json\"; `sluice send --lines --content-type application/json` sends each line as it is";
+/// The fields of a message.
+const FIELDS: &[&str] = &[
+    "payload",
+    "payload_base64",
+    "content_type",
+    "headers",
+    "priority",
+    "delay_ms",
+    "deliver_at_ms",
+    "max_attempts",
+    "backoff",
+    "tags",
+    "ordering_key",
+    "fair_key",
+    "limit_key",
+    "unique",
+    "ttl_ms",
+    "expires_at_ms",
+    "result_ttl_ms",
+    "correlation_id",
+    "reply_to",
+    "hold",
+    "depends_on",
+    "depends_mode",
+    "on_parent_failed",
+    "chain",
+    "on_failure",
+];
 
 /// What is wrong with an object, in words.
 type Parsed<T> = std::result::Result<T, String>;
@@ -39,9 +71,23 @@ struct Object {
 
 /// A message; flags fill in what the object lacks.
 pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
-    let object: Object = serde_json::from_slice(line).map_err(|e| format!("not a message: {e}"))?;
+    let object: Object = serde_json::from_slice(line).map_err(|e| {
+        let told = serde_json::from_slice(line).ok().and_then(|value| mistake(&value));
+        format!("not a message: {}", told.unwrap_or_else(|| e.to_string()))
+    })?;
     let (message, has_payload) = object.over(flags)?;
     if has_payload { Ok(message) } else { Err(no_payload()) }
+}
+
+/// A mistake that is often made, in other words than serde's: JSON in place of a payload, a name that other queues have.
+fn mistake(value: &Value) -> Option<String> {
+    let fields = value.as_object()?;
+    if fields.get("payload").is_some_and(|payload| !payload.is_string()) {
+        return Some(JSON_PAYLOAD.to_owned());
+    }
+    let unknown = fields.keys().find(|name| !FIELDS.contains(&name.as_str()))?;
+    let meant = nearest(unknown, FIELDS).map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    Some(format!("unknown field `{unknown}`{meant}"))
 }
 
 fn no_payload() -> String {
@@ -63,8 +109,9 @@ pub(super) fn step(value: Value) -> Parsed<Step<'static>> {
     let Some(Value::String(queue)) = fields.remove("queue") else {
         return Err("queue is missing: say where it goes".to_owned());
     };
-    let object: Object =
-        serde_json::from_value(Value::Object(fields)).map_err(|e| format!("not a message: {e}"))?;
+    let fields = Value::Object(fields);
+    let object: Object = Object::deserialize(&fields)
+        .map_err(|e| format!("not a message: {}", mistake(&fields).unwrap_or_else(|| e.to_string())))?;
     let (message, own_payload) = object.over(&Fields::default())?;
     Ok(Step { queue: queue.into(), message, own_payload })
 }
@@ -84,7 +131,7 @@ pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
     };
-    read.map_err(|e| cannot_read(&name, &e))?;
+    read.map_err(|e| CliError::unreadable(&name, &e))?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(CliError::usage(format!("{name} has more than {FILE_BYTES_MAX} bytes")));
     }
@@ -138,6 +185,32 @@ mod tests {
         assert_eq!((message.priority, message.delay_ms, message.deliver_at_ms), (Some(9), None, Some(5)));
         let headers: Vec<_> = message.headers.iter().map(|(n, v)| format!("{n}={v}")).collect();
         assert_eq!(headers, ["b=flag", "a=line"]);
+    }
+
+    #[test]
+    fn mistakes_that_are_often_made_are_told_with_what_is_right() {
+        for (line, expected) in [
+            (r#"{"payload":{"a":1}}"#, "not a message: payload is a string: JSON goes as its text"),
+            (r#"{"payload":1}"#, "not a message: payload is a string"),
+            (r#"{"payload":"","delay":1}"#, "not a message: unknown field `delay`, did you mean `delay_ms`?"),
+            (
+                r#"{"payload":"","max_retries":1}"#,
+                "not a message: unknown field `max_retries`, did you mean `max_attempts`?",
+            ),
+            (r#"{"payload":"","priority":"x"}"#, "not a message: invalid type: string \"x\", expected u8"),
+        ] {
+            let told = message(line.as_bytes(), &Fields::default()).unwrap_err();
+            assert!(told.starts_with(expected), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_a_field() {
+        for name in FIELDS {
+            let fields = serde_json::json!({ *name: null });
+            let told = Object::deserialize(&fields).err().map(|e| e.to_string()).unwrap_or_default();
+            assert!(!told.contains("unknown field"), "{told}");
+        }
     }
 
     #[test]

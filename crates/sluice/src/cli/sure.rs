@@ -1,0 +1,36 @@
+//! Consent to what cannot be undone: asked for at a terminal, or given by `--yes`.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use clap::Args;
+
+use super::{CliError, Result};
+
+/// Consent to what cannot be undone.
+#[derive(Debug, Args)]
+pub(crate) struct Sure {
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Sure {
+    /// Asks at the terminal; without one, consent must be given beforehand.
+    pub(super) fn ask(&self, what: &str) -> Result<()> {
+        if self.yes {
+            return Ok(());
+        }
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(CliError::usage(format!("{what} cannot be undone: confirm it with --yes")));
+        }
+        eprint!("{what}? This cannot be undone. [y/N] ");
+        let _ = std::io::stderr().flush();
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        read.map_err(|e| CliError::failed(format!("cannot read the answer: {e}")))?;
+        match answer.trim() {
+            "y" | "Y" | "yes" => Ok(()),
+            _ => Err(CliError::failed("nothing was done")),
+        }
+    }
+}

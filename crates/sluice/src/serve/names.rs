@@ -1,0 +1,95 @@
+//! By what a server is reached: names and addresses.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use nix::ifaddrs::getifaddrs;
+
+use crate::config::Config;
+
+/// Names and addresses that a client may call the server by, so that its certificate has to be for them.
+pub(super) fn all(config: &Config) -> Vec<String> {
+    let mut names = own(&config.listen);
+    let addresses = match wildcard(&config.listen) {
+        Some(wildcard) => of_interfaces(wildcard),
+        None => Vec::new(),
+    };
+    for name in addresses.into_iter().chain(config.tls_name.0.iter().cloned()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// This machine as its own programs call it, and the host in `listen`.
+pub(super) fn own(listen: &str) -> Vec<String> {
+    let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    let host = Some(host(listen).to_owned()).filter(|_| wildcard(listen).is_none());
+    let uname = rustix::system::uname();
+    let machine = uname.nodename().to_string_lossy().into_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    for name in [host, Some(machine).filter(|name| name.chars().all(plain))] {
+        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
+    }
+    names
+}
+
+fn host(listen: &str) -> &str {
+    let host = listen.rsplit_once(':').map_or("", |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// The address that stands for all of this machine's, if `listen` has it.
+fn wildcard(listen: &str) -> Option<IpAddr> {
+    host(listen).parse().ok().filter(IpAddr::is_unspecified)
+}
+
+/// The addresses of the network interfaces that `wildcard` stands for. Those of IPv6 that count on one link only are left
+/// out: no URL can name them.
+fn of_interfaces(wildcard: IpAddr) -> Vec<String> {
+    // A system that does not tell has none to name; --tls-name can.
+    let Ok(interfaces) = getifaddrs() else { return Vec::new() };
+    let found = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        let v6 = || address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip()));
+        v4.or_else(v6)
+    });
+    let mut found: Vec<IpAddr> = found
+        .filter(|address| address.is_ipv4() || wildcard.is_ipv6())
+        .filter(|address| !matches!(address, IpAddr::V6(v6) if Ipv6Addr::is_unicast_link_local(v6)))
+        .collect();
+    found.sort_unstable();
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_as_it_is_reached() {
+        for (listen, name) in
+            [("queue.example.org:7070", "queue.example.org"), ("[2001:db8::1]:1", "2001:db8::1")]
+        {
+            assert!(own(listen).contains(&name.to_owned()), "{:?}", own(listen));
+        }
+        for listen in ["0.0.0.0:7070", "[::]:7070", "localhost:7070"] {
+            let names = own(listen);
+            assert!(!names.contains(&"0.0.0.0".to_owned()) && !names.contains(&"::".to_owned()), "{names:?}");
+            assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_wildcard_stands_for_the_interfaces_of_its_kind() {
+        let v4 = of_interfaces(wildcard("0.0.0.0:1").unwrap());
+        assert!(v4.contains(&"127.0.0.1".to_owned()) && v4.iter().all(|a| !a.contains(':')), "{v4:?}");
+        let both = of_interfaces(wildcard("[::]:1").unwrap());
+        assert!(
+            both.contains(&"127.0.0.1".to_owned()) && both.iter().all(|a| !a.starts_with("fe80")),
+            "{both:?}"
+        );
+        assert_eq!(wildcard("127.0.0.1:1"), None);
+    }
+}
