@@ -22,8 +22,8 @@ pub trait RecordSink {
 pub enum Command<'a> {
     /// A new start, or later a new leadership: `number` is the high part of every id and token until the next.
     Epoch {
-        /// Larger than every epoch before.
-        number: u32,
+        /// Larger than every epoch before, and above every id and token given; less than 2^42.
+        number: u64,
         /// The rules by which later records apply: [`crate::BEHAVIOUR_VERSION`] of the writer.
         behaviour: u16,
     },

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Bits of an id or token that count within one epoch; the epoch stands above them.
-pub const EPOCH_SHIFT: u32 = 40;
+/// Bits of an id or token below its epoch. An epoch is a number of milliseconds, so that a start may give 2^22 ids in each
+/// millisecond before it reaches the epoch of a later one; a count that is larger goes on into the bits of the epoch.
+pub const EPOCH_SHIFT: u32 = 22;
 
 /// The number of a namespace: never reused. 0 is `$sys`, 1 is `default`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,7 +34,7 @@ pub struct ConsumerId(pub u64);
 pub struct MessageId {
     /// The namespace that the message lives in.
     pub namespace: NamespaceId,
-    /// Epoch (high 24 bits) and count (low 40 bits).
+    /// The epoch (above [`EPOCH_SHIFT`] bits) plus a count that begins at 1.
     pub sequence: u64,
 }
 

@@ -231,7 +231,7 @@ pub struct ShardMetrics {
     /// Requests in the mailbox.
     pub mailbox: u64,
     /// Epoch of this start.
-    pub epoch: u32,
+    pub epoch: u64,
     /// Figures of its journal.
     pub journal: JournalStatus,
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
-use crate::clock::{Clock, LogClock, SystemClock};
+use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::directory::{Directory, SHARDS_MAX, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::handle::{Inner, Node};
@@ -108,7 +108,7 @@ impl Starting<'_> {
     fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
         let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
-        self.run(number, shard, 0, Writing::Memory, EventFlag::default())
+        self.run(number, shard, term_min(&SystemClock::new()), Writing::Memory, EventFlag::default())
     }
 
     fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
@@ -143,6 +143,7 @@ impl Starting<'_> {
             reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
             open_files: (OPEN_FILES / self.options.shards as usize).max(OPEN_FILES_MIN),
+            term_min: term_min(&SystemClock::new()),
             encryption: self.options.encryption.clone(),
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
@@ -228,7 +229,7 @@ impl Starting<'_> {
 /// Steps until the epoch has begun, durably.
 fn await_epoch<S: Store>(
     shard: &mut Shard<S, SystemClock>,
-    epoch: u32,
+    epoch: u64,
     writing: &Writing,
 ) -> Result<(), StartError> {
     let deadline = Instant::now() + FIRST_RECORDS_TIME;

@@ -100,7 +100,7 @@ use sweep::Work;
 pub struct Engine {
     applied_index: u64,
     now_us: u64,
-    epoch: u32,
+    epoch: u64,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -268,9 +268,9 @@ impl Engine {
     }
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
-    fn begin_epoch(&mut self, number: u32, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
+    fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
-        if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
+        if number < self.next_epoch() || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
             return Err(Error::Internal { reason });
         }
@@ -317,8 +317,15 @@ impl Engine {
     }
 
     /// The epoch in force; 0 before the first.
-    pub fn epoch(&self) -> u32 {
+    pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// The smallest number that the next epoch may have: above every id and token that was given.
+    pub fn next_epoch(&self) -> u64 {
+        let ids = self.namespaces.iter().map(|(_, namespace)| namespace.last_sequence);
+        let latest = ids.fold(self.tokens.latest(), u64::max);
+        self.epoch.max(latest >> EPOCH_SHIFT) + 1
     }
 
     /// The limits in force.

@@ -160,7 +160,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     let mut engine = Engine {
         applied_index: reader.u64()?,
         now_us: reader.u64()?,
-        epoch: reader.u32()?,
+        epoch: reader.u64()?,
         next_queue: reader.u32()?,
         next_namespace: reader.u32()?,
         limits: read_limits(reader)?,

@@ -5,7 +5,7 @@ use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
-use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
@@ -175,11 +175,10 @@ impl Engine {
         Error::LeaseLost { receipt: receipt.to_string() }
     }
 
-    /// Whether an id can be one that was given: of the current epoch that is known exactly.
+    /// Whether an id can be one that was given: it is not above the latest.
     pub(super) fn was_given(&self, id: MessageId) -> bool {
         let Some(slot) = self.namespace_slot(id.namespace) else { return false };
-        let count = id.sequence & ((1 << EPOCH_SHIFT) - 1);
-        count > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
+        id.sequence > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
     }
 
     /// Holds a message whose payload could not be read back, unless it is finished.

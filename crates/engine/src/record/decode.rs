@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// A record off the hot path. Its structure is sound; its values are what the writer gave.
 pub(crate) enum RareRecord<'a> {
-    Epoch { number: u32, behaviour: u16 },
+    Epoch { number: u64, behaviour: u16 },
     Configure(Limits),
     NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
@@ -195,7 +195,7 @@ fn unreadable(body: &[u8]) -> Error {
 
 fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     Some(match kind {
-        kind::EPOCH => RareRecord::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
+        kind::EPOCH => RareRecord::Epoch { number: reader.u64()?, behaviour: reader.u16()? },
         kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
         kind::NAMESPACE_CREATE => {
             let has_number = reader.bool()?;

@@ -208,7 +208,7 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {
         Command::Epoch { number, behaviour } => {
             begin(kind::EPOCH);
-            out.u32(*number);
+            out.u64(*number);
             out.u16(*behaviour);
         }
         Command::Configure(limits) => {

@@ -43,7 +43,7 @@ pub(crate) use schedule::{SchedulePutRecord, read_template};
 #[inline(always)]
 const fn layout(kind: u8) -> u8 {
     match kind {
-        kind::QUEUE_SET | kind::DETACH => 2,
+        kind::EPOCH | kind::QUEUE_SET | kind::DETACH => 2,
         _ => 1,
     }
 }

@@ -17,11 +17,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
     /// anything is served, whatever the durability.
     ///
-    /// `term` is the journal's count of its openings, 0 where it keeps none. An epoch has at least its number: a flipped bit
-    /// in the record of the last epoch looks like a torn write, and with it the number would be given again.
-    pub fn begin(&mut self, limits: &Limits, term: u64) -> u32 {
+    /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has at least its number: a flipped
+    /// bit in the record of the last epoch looks like a torn write, and with it the number would be given again.
+    pub fn begin(&mut self, limits: &Limits, term: u64) -> u64 {
         self.look_at_the_clock();
-        let number = (self.engine.epoch() + 1).max(u32::try_from(term).unwrap_or(0));
+        let number = self.engine.next_epoch().max(term);
         self.propose(
             &Command::Epoch { number, behaviour: sluice_engine::BEHAVIOUR_VERSION },
             Pending::Internal,

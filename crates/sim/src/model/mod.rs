@@ -196,7 +196,7 @@ impl Apply<'_> {
         self.check_released()
     }
 
-    fn epoch(&mut self, number: u32) -> Checked {
+    fn epoch(&mut self, number: u64) -> Checked {
         self.succeeds()?;
         ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
         self.world.epoch = number;

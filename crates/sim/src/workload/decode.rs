@@ -9,6 +9,7 @@ use sluice_engine::settings::{QueuePatch, Quotas};
 use super::consumers::ConsumerOp;
 use super::op::{NodeOp, Op, Settled};
 
+const EPOCH: u8 = 1;
 const QUEUE_SET: u8 = 11;
 const DETACH: u8 = 47;
 
@@ -16,12 +17,12 @@ const DETACH: u8 = 47;
 pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     let mut bytes = Bytes(body);
     let (kind, layout) = (bytes.u8()?, bytes.u8()?);
-    let newest = if matches!(kind, QUEUE_SET | DETACH) { 2 } else { 1 };
+    let newest = if matches!(kind, EPOCH | QUEUE_SET | DETACH) { 2 } else { 1 };
     if layout != newest {
         return None;
     }
     let op = match kind {
-        1 => Op::Node(NodeOp::Epoch { number: bytes.u32()?, behaviour: bytes.u16()? }),
+        EPOCH => Op::Node(NodeOp::Epoch { number: bytes.u64()?, behaviour: bytes.u16()? }),
         // The limits that the simulator gave; that they come back right is checked by comparing behaviour.
         2 => return Some(Op::Node(NodeOp::Configure(limits.clone()))),
         3 => Op::Node(NodeOp::Tick),

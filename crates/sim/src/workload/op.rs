@@ -141,7 +141,7 @@ pub enum Op {
 #[allow(missing_docs)]
 pub enum NodeOp {
     Epoch {
-        number: u32,
+        number: u64,
         behaviour: u16,
     },
     Configure(Limits),

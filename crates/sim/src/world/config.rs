@@ -6,9 +6,11 @@ use std::time::Duration;
 use sluice_engine::limits::Limits;
 use sluice_journal::{Durability, Encryption, Options, RootKeys};
 
+use sluice_node::clock::term_min;
 use sluice_node::shard::feeds::EventOptions;
 use sluice_node::shard::recover::knows;
 
+use crate::clock::SimClock;
 use crate::rng::Rng;
 
 /// Where the server's data lies on the simulated disk.
@@ -140,10 +142,11 @@ impl Config {
     }
 
     /// How the journal of a shard is set up.
-    pub(super) fn journal(&self, shard: u32) -> Options {
+    pub(super) fn journal(&self, shard: u32, clock: &SimClock) -> Options {
         Options {
             dir: shard_dir(shard),
             identity: self.journal.identity ^ u64::from(shard) << 1,
+            term_min: term_min(clock),
             ..self.journal.clone()
         }
     }

@@ -100,7 +100,7 @@ pub(super) fn open(
     plant: Option<Plant>,
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
-    let opened = DiskJournal::open(disk, config.journal(number)).map_err(|error| Refusal::of(&error))?;
+    let opened = DiskJournal::open(disk, config.journal(number, clock)).map_err(|error| Refusal::of(&error))?;
     let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
