@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use super::Engine;
+use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
 use crate::query::{
@@ -92,6 +93,22 @@ impl Engine {
         let Some(slot) = self.queue_slot(queue) else { return 0 };
         let queue = self.queues.get(slot);
         queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue))
+    }
+
+    /// Whether a queue of this name is there, or its first use may make it now.
+    ///
+    /// # Errors
+    /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`, `namespace_not_found`.
+    pub fn admits_queue(&self, namespace: NamespaceId, name: &str) -> Result<(), Error> {
+        let namespace_slot =
+            self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
+        if self.find_queue(namespace_slot, name).is_some() {
+            return Ok(());
+        }
+        if !self.limits.auto_create {
+            return Err(Error::QueueNotFound { queue: name.to_owned() });
+        }
+        self.admit_queues(namespace_slot, 1)
     }
 
     /// One queue.

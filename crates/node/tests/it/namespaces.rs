@@ -8,7 +8,7 @@ use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
 use sluice_node::Node;
 
-use crate::support::{options, payloads, receive_in, sending};
+use crate::support::{memory, options, payloads, receive_in, sending};
 use crate::waits::{LONG_MS, soon, until_receives_wait};
 
 #[tokio::test]
@@ -72,6 +72,20 @@ async fn quotas_hold() {
     assert!(matches!(over, Err(Error::QuotaExceeded { limit: 2, .. })), "{over:?}");
     node.namespace_set("small", Quotas::default()).await.unwrap();
     node.send(&sending(view.id, "jobs", &items[..1])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receive_from_a_queue_that_may_not_be_made_says_why_and_writes_nothing() {
+    let node = memory();
+    let quotas = Quotas { queues: 1, ..Quotas::default() };
+    let view = node.namespace_create("small", None, quotas).await.unwrap();
+    node.send(&sending(view.id, "one", &[SendItem::default()])).await.unwrap();
+    let before = node.metrics().await.shards[0].journal.records;
+    for wait_ms in [0, 10_000] {
+        let refused = receive_in(&node, view.id, "another", 1, wait_ms).await;
+        assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 1 })), "{refused:?}");
+    }
+    assert_eq!(node.metrics().await.shards[0].journal.records, before);
 }
 
 #[tokio::test]
