@@ -55,6 +55,7 @@ mod send;
 mod settle;
 mod snapshot;
 mod sweep;
+mod texts;
 mod timers;
 mod transitions;
 mod unique;

@@ -186,6 +186,19 @@ fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut im
     }
 }
 
+/// The body of a settle record with the same settlements, and neither texts nor results.
+pub(crate) fn settle_without_blobs(body: &[u8]) -> Vec<u8> {
+    let mut body = body.to_vec();
+    let (_, items) = body.split_at_mut(10);
+    for item in items.chunks_exact_mut(32) {
+        item[22..24].fill(0);
+        if std::mem::take(&mut item[21]) == tag::HAS_RESULT {
+            item[24..].fill(0);
+        }
+    }
+    body
+}
+
 fn encode_extend(namespace: NamespaceId, items: &[(Receipt, u64)], sink: &mut impl RecordSink) {
     sink.body(&list_head(kind::EXTEND, namespace, items.len()));
     for (receipt, lease_ms) in items {

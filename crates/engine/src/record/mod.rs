@@ -31,6 +31,7 @@ pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
     kind_of,
 };
+pub(crate) use encode::settle_without_blobs;
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use group::GroupRecord;
 pub use known::{check_behaviour, check_known};
