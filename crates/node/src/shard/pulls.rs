@@ -102,6 +102,16 @@ impl<S: Store, C: Clock> Shard<S, C> {
         claims
     }
 
+    /// About the bytes of the messages that were claimed last.
+    fn claimed_bytes(&self, claims: &[(QueueId, u32)]) -> u64 {
+        let bytes = claims.iter().map(|(queue, count)| {
+            let claimed = self.claims.get(queue).copied().unwrap_or(0);
+            let count = u64::from(*count);
+            self.engine.next_bytes(*queue, claimed.saturating_sub(count), count)
+        });
+        bytes.sum()
+    }
+
     fn unclaimed(&self, queue: QueueId) -> u64 {
         let claimed = self.claims.get(&queue).copied().unwrap_or(0);
         self.engine.ready_count(queue).saturating_sub(claimed)
@@ -131,7 +141,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let pull = &waiter.pull;
         // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
         let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
-        let room = pull.room.as_ref().map_or(Some(pull.max_bytes), |room| room.take(max_messages));
+        let room = pull
+            .room
+            .as_ref()
+            .map_or(Some(pull.max_bytes), |room| room.take(max_messages, self.claimed_bytes(&claims)));
         let Some(room) = room else {
             self.unclaim(&claims);
             let overloaded = Error::Overloaded { what: "unread answers", retry_after_ms: RETRY_AFTER_MS };

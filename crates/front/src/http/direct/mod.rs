@@ -182,7 +182,7 @@ impl<'a> Asked<'a> {
         let wait_ms = terms.wait_ms;
         Some(self.answer(async move {
             let delivered = receive::done(receiving?, &context, wait_ms).await?;
-            Ok(receive::answer(&context, &delivered))
+            Ok(receive::answer(&delivered))
         }))
     }
 
