@@ -2,7 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::options::SendOptions;
@@ -27,6 +27,8 @@ pub enum Command<'a> {
         /// The rules by which later records apply: [`crate::BEHAVIOUR_VERSION`] of the writer.
         behaviour: u16,
     },
+    /// The secret that the tags of receipts are made with; once, at the first start of a log.
+    ReceiptKey(ReceiptKey),
     /// The limits in force from here on.
     Configure(Limits),
     /// Time has passed: due timers fire and long work goes on, one slice.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use sluice_engine::Engine;
 use sluice_engine::query::NamespaceView;
+use sluice_engine::{Engine, ReceiptKey};
 use sluice_journal::{
     Backups, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
 };
@@ -182,7 +182,7 @@ impl Starting<'_> {
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        let epoch = shard.begin(&self.options.limits, term);
+        let epoch = shard.begin(&self.options.limits, term, self.receipt_key()?);
         await_epoch(&mut shard, epoch, &writing)?;
         await_placement(&mut shard, &self.placed, &writing)?;
         if number == 0 {
@@ -195,6 +195,13 @@ impl Starting<'_> {
         }
         let failing = self.failing.clone();
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
+    }
+
+    /// A key for the receipts of a log that has none.
+    fn receipt_key(&self) -> Result<ReceiptKey, StartError> {
+        let mut key = ReceiptKey::default();
+        self.options.encryption.random.fill(&mut key.0).map_err(told)?;
+        Ok(key)
     }
 
     /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty journal.

@@ -65,7 +65,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::error::Error;
 use crate::event::Watched;
-use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
@@ -102,6 +102,7 @@ pub struct Engine {
     applied_index: u64,
     now_us: u64,
     epoch: u64,
+    receipt_key: ReceiptKey,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -209,6 +210,7 @@ impl Engine {
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
+            RareRecord::ReceiptKey(key) => self.begin_receipts(key),
             RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;
                 self.limits = limits;
@@ -281,6 +283,15 @@ impl Engine {
         Ok(())
     }
 
+    /// A log keeps its key: with another one no receipt would count that was given before.
+    fn begin_receipts(&mut self, key: ReceiptKey) -> Result<(), Error> {
+        if self.has_receipt_key() || key == ReceiptKey::default() {
+            return Err(Error::Internal { reason: "a log gets one key for its receipts".into() });
+        }
+        self.receipt_key = key;
+        Ok(())
+    }
+
     /// When a `Tick` is due, in microseconds; a time that is past while consequences or work in slices are left. `None`: nothing
     /// waits.
     pub fn next_deadline(&self) -> Option<u64> {
@@ -320,6 +331,17 @@ impl Engine {
     /// The epoch in force; 0 before the first.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether receipts have tags that nobody can guess.
+    pub fn has_receipt_key(&self) -> bool {
+        self.receipt_key != ReceiptKey::default()
+    }
+
+    /// The receipt of a delivery.
+    #[inline]
+    pub fn receipt(&self, id: MessageId, token: u64) -> Receipt {
+        self.receipt_key.receipt(id, token)
     }
 
     /// The smallest number that the next epoch may have: above every id and token that was given.

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
-use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
     State,
@@ -133,8 +133,7 @@ impl Engine {
     /// # Errors
     /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`, `namespace_not_found`.
     pub fn admits_queue(&self, namespace: NamespaceId, name: &str) -> Result<(), Error> {
-        let namespace_slot =
-            self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
+        let namespace_slot = self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
         if self.find_queue(namespace_slot, name).is_some() {
             return Ok(());
         }
@@ -403,7 +402,7 @@ impl Engine {
             deliveries: message.deliveries,
             sent_at_us: message.sent_at_us,
             deadline_us: timed.then_some(message.time_us),
-            receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
+            receipt: (state == State::Leased).then(|| self.receipt(id, message.token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },

@@ -4,7 +4,7 @@ use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
-use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
@@ -211,7 +211,7 @@ impl Engine {
         let queue = self.queues.get(queue_slot);
         let id = MessageId { namespace: budget.namespace, sequence: message.sequence };
         out.deliveries.push(Delivery {
-            receipt: Receipt { id, token },
+            receipt: self.receipt(id, token),
             queue: QueueId(queue.number),
             blob: message.blob(),
             lease_until_us: message.time_us,

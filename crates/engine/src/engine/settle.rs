@@ -154,7 +154,8 @@ impl Engine {
         let message = self.messages.get(slot);
         let held = message.state == Some(State::Leased)
             && (message.token == receipt.token || plant::is(Plant::StaleToken))
-            && message.time_us > self.now_us;
+            && message.time_us > self.now_us
+            && self.receipt_key.made(receipt);
         held.then_some(slot)
     }
 
@@ -169,7 +170,7 @@ impl Engine {
         if !self.was_given(receipt.id) {
             return Error::MessageNotFound { id: receipt.id.to_string() };
         }
-        if self.tokens.is_settled(receipt.token) {
+        if self.receipt_key.made(receipt) && self.tokens.is_settled(receipt.token) {
             return Error::AlreadySettled { receipt: receipt.to_string() };
         }
         Error::LeaseLost { receipt: receipt.to_string() }

@@ -441,7 +441,7 @@ async fn a_rate_is_kept_and_settling_goes_on() {
     }
     assert_eq!((last.status, last.code().as_str()), (429, "rate_limited"));
     assert!(last.header("retry-after").parse::<u64>().unwrap() >= 1);
-    let body = r#"{"receipt":"00000040000000g000g0000080000010"}"#;
+    let body = r#"{"receipt":"00000040000000g000g00000800000100g2s3k4q5m6n8"}"#;
     let settle = asking.call(&asking.admin, "POST", "/v1/ack", body).await;
     assert_ne!(settle.status, 429, "{}", settle.code());
 }

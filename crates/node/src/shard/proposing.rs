@@ -79,7 +79,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn drop_growing(&mut self, error: &Error) {
         let mut pending = std::mem::take(&mut self.batch_pending);
         self.batch.replace(|record, body| {
-            let (class, _) = pending.get_mut(record as usize).filter(|(class, _)| *class == Class::Growing)?;
+            let (class, _) =
+                pending.get_mut(record as usize).filter(|(class, _)| *class == Class::Growing)?;
             let without = self.engine.without_texts(body)?;
             *class = Class::Draining;
             Some(without)

@@ -149,6 +149,7 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
         Command::QueueSet { patch, create: false, .. } if only_marks(patch) => Class::Draining,
         Command::Tick
         | Command::Epoch { .. }
+        | Command::ReceiptKey(_)
         | Command::Receive(_)
         | Command::Extend { .. }
         | Command::Attach(_)

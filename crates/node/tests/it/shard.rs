@@ -8,19 +8,22 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::settings::QueuePatch;
-use sluice_engine::{BlobRef, Command, Engine, Error};
+use sluice_engine::{BlobRef, Command, Engine, Error, ReceiptKey};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
 use sluice_node::shard::consumers::Attaching;
-use sluice_node::shard::request::{Answer, Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
+use sluice_node::shard::request::{
+    Answer, Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request,
+};
 use sluice_node::shard::store::Store;
 use sluice_node::shard::{Parts, Shard, Step};
 use tokio::sync::oneshot;
 
 const START_US: u64 = 1_800_000_000_000_000;
 const SECOND_US: u64 = 1_000_000;
+const KEY: ReceiptKey = ReceiptKey([7; 16]);
 
 /// Time that stands still unless moved, and how far the wall clock is ahead of it.
 #[derive(Clone, Default)]
@@ -136,7 +139,7 @@ impl Rig {
             events: Default::default(),
         });
         let mut rig = Rig { shard, mailbox, time, full, full_for_growing };
-        rig.shard.begin(&rig.shard.engine().limits().clone(), 0);
+        rig.shard.begin(&rig.shard.engine().limits().clone(), 0, KEY);
         rig.settle_down();
         rig
     }
@@ -496,7 +499,7 @@ fn an_epoch_is_not_below_the_journals_count_of_openings() {
     let mut rig = Rig::new(10);
     let limits = rig.shard.engine().limits().clone();
     for (term, epoch) in [(2, 2), (2, 3), (9, 9), (0, 10)] {
-        assert_eq!(rig.shard.begin(&limits, term), epoch);
+        assert_eq!(rig.shard.begin(&limits, term, KEY), epoch);
         rig.settle_down();
         assert_eq!(rig.shard.engine().epoch(), epoch);
     }

@@ -5,7 +5,7 @@ use sluice_engine::command::{
     Command, Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, Send, SendItem, SettleItem,
     Settlement,
 };
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt, ReceiptKey};
 use sluice_engine::limits::{Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
@@ -144,6 +144,7 @@ pub enum NodeOp {
         number: u64,
         behaviour: u16,
     },
+    ReceiptKey(ReceiptKey),
     Configure(Limits),
     Tick,
     Receive {
@@ -287,6 +288,7 @@ impl NodeOp {
                 f(&Command::Epoch { number: *number, behaviour: *behaviour })
             }
             NodeOp::Configure(limits) => f(&Command::Configure(limits.clone())),
+            NodeOp::ReceiptKey(key) => f(&Command::ReceiptKey(*key)),
             NodeOp::Tick => f(&Command::Tick),
             NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms } => {
                 let queues: Vec<(&str, u16)> =

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn receipt(token: u64) -> Receipt {
-        Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token }
+        Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token, tag: 0 }
     }
 
     #[tokio::test]
