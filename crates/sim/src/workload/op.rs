@@ -162,6 +162,17 @@ pub enum NodeOp {
 }
 
 impl Op {
+    /// A settlement that brings texts or results, without them.
+    pub fn without_texts(&self) -> Option<Op> {
+        let Op::Settle { namespace, items } = self else { return None };
+        let brings = |item: &Settled| !item.error.is_empty() || item.result.is_some();
+        let bare = |item: &Settled| Settled { error: String::new(), result: None, ..item.clone() };
+        items
+            .iter()
+            .any(brings)
+            .then(|| Op::Settle { namespace: *namespace, items: items.iter().map(bare).collect() })
+    }
+
     /// The features whose commands are types of their own.
     fn feature(&self) -> Option<&dyn Lend> {
         match self {
