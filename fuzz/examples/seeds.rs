@@ -108,7 +108,7 @@ fn administering() -> Vec<Vec<u8>> {
         Command::NamespaceSet { namespace, quotas },
         Command::DeadRedrive { namespace, queue, ids: &[] },
         Command::Tick,
-        Command::DeadDelete { namespace, queue, ids: &[MessageId { namespace, sequence: 1 << 40 }] },
+        Command::DeadDelete { namespace, queue, ids: &[MessageId { namespace, sequence: 1 << 22 }] },
         Command::QueuePurge { namespace, queue },
         Command::Tick,
         Command::QueueDelete { namespace, queue },
@@ -148,9 +148,9 @@ fn engine(corpus: &Corpus) {
 }
 
 fn texts(corpus: &Corpus) {
-    let id = MessageId { namespace: NAMESPACE, sequence: (3 << 40) + 99 };
+    let id = MessageId { namespace: NAMESPACE, sequence: (3 << 22) + 99 };
     corpus.write("engine_texts", "id", id.to_string().as_bytes());
-    corpus.write("engine_texts", "receipt", Receipt { id, token: (3 << 40) + 7 }.to_string().as_bytes());
+    corpus.write("engine_texts", "receipt", Receipt { id, token: (3 << 22) + 7, tag: 5 }.to_string().as_bytes());
     let head = BlobHead::default().build("text/plain", &[("traceparent", "00-1-2-01"), ("a", "")]).to_vec();
     corpus.write("engine_texts", "blob", &[&head, &b"payload"[..]].concat());
     corpus.write("engine_texts", "blob-plain", &[&[0, 0], &b"payload"[..]].concat());

@@ -2,7 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::options::SendOptions;
@@ -22,11 +22,13 @@ pub trait RecordSink {
 pub enum Command<'a> {
     /// A new start, or later a new leadership: `number` is the high part of every id and token until the next.
     Epoch {
-        /// Larger than every epoch before.
-        number: u32,
+        /// Larger than every epoch before, and above every id and token given; less than 2^42.
+        number: u64,
         /// The rules by which later records apply: [`crate::BEHAVIOUR_VERSION`] of the writer.
         behaviour: u16,
     },
+    /// The secret that the tags of receipts are made with; once, at the first start of a log.
+    ReceiptKey(ReceiptKey),
     /// The limits in force from here on.
     Configure(Limits),
     /// Time has passed: due timers fire and long work goes on, one slice.

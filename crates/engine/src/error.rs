@@ -86,7 +86,7 @@ errors! {
         "{id:?} is not a message id: expected 20 characters of 0-9 a-v";
     /// Text that is not a receipt.
     InvalidReceipt { receipt: String } "invalid_receipt" Caller
-        "{receipt:?} is not a receipt: expected 32 characters of 0-9 a-v, as given with the delivery";
+        "{receipt:?} is not a receipt: expected 45 characters of 0-9 a-v, as given with the delivery";
     /// No such namespace.
     NamespaceNotFound { namespace: String } "namespace_not_found" Caller
         "namespace {namespace:?} does not exist: create it first";

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use siphasher::sip::SipHasher13;
+
 use crate::error::Error;
 
-/// Bits of an id or token that count within one epoch; the epoch stands above them.
-pub const EPOCH_SHIFT: u32 = 40;
+/// Bits of an id or token below its epoch. An epoch is a number of milliseconds, so that a start may give 2^22 ids in each
+/// millisecond before it reaches the epoch of a later one; a count that is larger goes on into the bits of the epoch.
+pub const EPOCH_SHIFT: u32 = 22;
 
 /// The number of a namespace: never reused. 0 is `$sys`, 1 is `default`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,18 +36,50 @@ pub struct ConsumerId(pub u64);
 pub struct MessageId {
     /// The namespace that the message lives in.
     pub namespace: NamespaceId,
-    /// Epoch (high 24 bits) and count (low 40 bits).
+    /// The epoch (above [`EPOCH_SHIFT`] bits) plus a count that begins at 1.
     pub sequence: u64,
 }
 
-/// Proof of one delivery: the message and the fencing token of its lease. Printed as 32 lower-case base32hex
-/// characters.
+/// Proof of one delivery: the message, the fencing token of its lease, and a tag that only the server can make. Printed as
+/// 45 lower-case base32hex characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Receipt {
     /// The message that was delivered.
     pub id: MessageId,
     /// The fencing token of the delivery; tokens only grow.
     pub token: u64,
+    /// What [`ReceiptKey`] makes of the two: who holds one receipt cannot compute another.
+    pub tag: u64,
+}
+
+/// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the log, so that
+/// receipts survive restarts.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiptKey(pub [u8; 16]);
+
+impl ReceiptKey {
+    /// The receipt of a delivery.
+    #[inline]
+    pub(crate) fn receipt(&self, id: MessageId, token: u64) -> Receipt {
+        let mut bytes = [0; 20];
+        bytes[..4].copy_from_slice(&id.namespace.0.to_le_bytes());
+        bytes[4..12].copy_from_slice(&id.sequence.to_le_bytes());
+        bytes[12..].copy_from_slice(&token.to_le_bytes());
+        Receipt { id, token, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
+    }
+
+    /// Whether a receipt was made with this key. Tags are compared as one word, which takes the same time wherever they
+    /// differ.
+    #[inline]
+    pub(crate) fn made(&self, receipt: &Receipt) -> bool {
+        self.receipt(receipt.id, receipt.token).tag ^ receipt.tag == 0
+    }
+}
+
+impl fmt::Debug for ReceiptKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReceiptKey")
+    }
 }
 
 /// Where a variable-size field lies: record index in the log and item within the record. It stays valid when
@@ -141,10 +176,11 @@ impl MessageId {
 
 impl Receipt {
     /// The printed form, on the stack.
-    pub fn to_text(&self) -> [u8; 32] {
-        let mut bytes = [0u8; 20];
+    pub fn to_text(&self) -> [u8; 45] {
+        let mut bytes = [0u8; 28];
         bytes[..12].copy_from_slice(&id_bytes(&self.id));
-        bytes[12..].copy_from_slice(&self.token.to_be_bytes());
+        bytes[12..20].copy_from_slice(&self.token.to_be_bytes());
+        bytes[20..].copy_from_slice(&self.tag.to_be_bytes());
         encode_base32hex(bytes)
     }
 }
@@ -175,12 +211,14 @@ impl FromStr for Receipt {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bytes = decode_base32hex::<20>(text.as_bytes())
+        let bytes = decode_base32hex::<28>(text.as_bytes())
             .ok_or_else(|| Error::InvalidReceipt { receipt: clip(text) })?;
-        let (id, token) = bytes.split_at(12);
+        let (id, rest) = bytes.split_at(12);
+        let (token, tag) = rest.split_at(8);
         Ok(Receipt {
             id: id_from(id.try_into().expect("split at 12")),
-            token: u64::from_be_bytes(token.try_into().expect("20 - 12 = 8")),
+            token: u64::from_be_bytes(token.try_into().expect("split at 8")),
+            tag: u64::from_be_bytes(tag.try_into().expect("28 - 12 - 8 = 8")),
         })
     }
 }
@@ -200,9 +238,21 @@ mod tests {
         let b = MessageId { namespace: NamespaceId(1), sequence: 1 << EPOCH_SHIFT };
         assert!(a < b && a.to_string() < b.to_string());
         assert_eq!(a.to_string().parse::<MessageId>().ok(), Some(a));
-        let receipt = Receipt { id: b, token: u64::MAX };
-        assert_eq!(receipt.to_string().len(), 32);
+        let receipt = Receipt { id: b, token: u64::MAX, tag: 0x0123_4567_89ab_cdef };
+        assert_eq!(receipt.to_string().len(), 45);
         assert_eq!(receipt.to_string().parse::<Receipt>().ok(), Some(receipt));
+    }
+
+    #[test]
+    fn a_receipt_is_made_with_one_key_for_one_delivery() {
+        let (key, other) = (ReceiptKey([1; 16]), ReceiptKey([2; 16]));
+        let id = MessageId { namespace: NamespaceId(1), sequence: 7 };
+        let receipt = key.receipt(id, 5);
+        assert!(key.made(&receipt) && !other.made(&receipt));
+        assert!(!key.made(&Receipt { token: 6, ..receipt }));
+        let next = MessageId { sequence: 8, ..id };
+        assert!(!key.made(&Receipt { id: next, ..receipt }));
+        assert!((0..64).all(|bit| !key.made(&Receipt { tag: receipt.tag ^ 1 << bit, ..receipt })));
     }
 
     #[test]

@@ -43,10 +43,10 @@ mod wire;
 pub use command::Command;
 pub use engine::{Engine, PAGE_ITEMS_MAX};
 pub use error::Error;
-pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
 pub use record::{check_behaviour, check_known};
 
 /// The version of the rules by which records apply; a log that follows another one is refused.
-pub const BEHAVIOUR_VERSION: u16 = 4;
+pub const BEHAVIOUR_VERSION: u16 = 6;

@@ -83,7 +83,7 @@ struct Run {
     numbers: Numbers,
     driver: Driver,
     now_us: u64,
-    epoch: u32,
+    epoch: u64,
     /// Few queues, keys and places, so that everything gets into each other's way.
     tight: bool,
     namespaces: Vec<NamespaceId>,
@@ -135,7 +135,7 @@ impl Run {
     }
 
     fn begin_epoch(&mut self) {
-        self.epoch += 1 + self.numbers.below(3) as u32;
+        self.epoch += 1 + self.numbers.below(3);
         self.apply(&Command::Epoch { number: self.epoch, behaviour: BEHAVIOUR_VERSION });
     }
 

@@ -111,6 +111,26 @@ impl Batch {
         }
     }
 
+    /// Puts a record of this body alone, without blobs, in the place of each for which `body` gives one: it gets the number of
+    /// the record, from 0, and its body.
+    pub fn replace(&mut self, mut body: impl FnMut(u32, &[u8]) -> Option<Vec<u8>>) {
+        let (bytes, _) = self.take();
+        let mut records = Records::new(&bytes);
+        let (mut number, mut rest) = (0, bytes.len());
+        while let Some(record) = records.next() {
+            let (start, end) = (bytes.len() - rest, bytes.len() - records.rest().len());
+            match body(number, record.body) {
+                Some(body) => self.record(0).body(&body),
+                None => {
+                    self.buffer.extend_from_slice(&bytes[start..end]);
+                    self.records += 1;
+                }
+            }
+            number += 1;
+            rest = records.rest().len();
+        }
+    }
+
     /// Forgets the records, and keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();

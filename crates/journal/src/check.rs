@@ -23,7 +23,7 @@ const OPEN_FILES: usize = 16;
 /// What a check has found.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
-    /// How often the journal was opened.
+    /// Number of the last opening.
     pub term: u64,
     /// Files that were verified.
     pub files: Vec<CheckedFile>,

@@ -66,6 +66,9 @@ pub struct Options {
     /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
     /// simulators, which need the same bytes each time.
     pub identity: u64,
+    /// The term of this opening, if it is larger than the last one's; 0: leave it to the journal. A copy of the journal gets
+    /// other terms than the original when both are given the time.
+    pub term_min: u64,
     /// Whether and how it is encrypted.
     pub encryption: Encryption,
     /// What the state machine above can replay.
@@ -87,6 +90,7 @@ impl Options {
             snapshot_log_bytes: 64 << 20,
             scrub_bytes_per_s: 4 << 20,
             identity: 0,
+            term_min: 0,
             encryption: Encryption::default(),
             knows: Knows::default(),
         }

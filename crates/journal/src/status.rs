@@ -52,7 +52,7 @@ pub struct Status {
 pub struct RecoveryReport {
     /// Whether the journal is new.
     pub fresh: bool,
-    /// Number of this opening; grows by one each time.
+    /// Number of this opening: larger than those of all before.
     pub term: u64,
     /// Index that the next record gets.
     pub next_index: u64,

@@ -49,13 +49,40 @@ impl Node {
         self.change_namespaces(async move |node| node.create(&name, shard, quotas).await).await
     }
 
-    /// Replaces the quotas of a namespace. Dropping the future does not end the change.
+    /// Changes the quotas of a namespace: `change` gets those that it has, and no other change comes between. `shard`: where
+    /// the caller says that it lives. Dropping the future does not end the change.
     ///
     /// # Errors
-    /// `namespace_not_found`.
-    pub async fn namespace_set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
+    /// `namespace_not_found`; `invalid_argument` for another shard than its own.
+    pub async fn namespace_set(
+        &self,
+        name: &str,
+        shard: Option<u32>,
+        change: impl FnOnce(Quotas) -> Quotas + Send + 'static,
+    ) -> Result<NamespaceView, Error> {
         let name = name.to_owned();
-        self.change_namespaces(async move |node| node.set(&name, quotas).await).await
+        self.change_namespaces(async move |node| node.set(&name, shard, change).await).await
+    }
+
+    /// Creates a namespace with what `change` makes of no quotas, or changes those of the one that is there, as one change.
+    /// True: it is new.
+    ///
+    /// # Errors
+    /// As [`Node::namespace_create`] and [`Node::namespace_set`], without `namespace_exists` and `namespace_not_found`.
+    pub async fn namespace_put(
+        &self,
+        name: &str,
+        shard: Option<u32>,
+        change: impl FnOnce(Quotas) -> Quotas + Send + 'static,
+    ) -> Result<(NamespaceView, bool), Error> {
+        let name = name.to_owned();
+        let put = async move |node: Node| {
+            if node.inner.placement.by_name(&name).is_ok() {
+                return Ok((node.set(&name, shard, change).await?, false));
+            }
+            Ok((node.create(&name, shard, change(Quotas::default())).await?, true))
+        };
+        self.change_namespaces(put).await
     }
 
     /// Deletes a namespace; with `force` its queues and messages too. Dropping the future does not end the change.
@@ -111,8 +138,22 @@ impl Node {
         self.changed(name).await
     }
 
-    async fn set(&self, name: &str, quotas: Quotas) -> Result<NamespaceView, Error> {
+    async fn set(
+        &self,
+        name: &str,
+        shard_told: Option<u32>,
+        change: impl FnOnce(Quotas) -> Quotas,
+    ) -> Result<NamespaceView, Error> {
         let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        if let Some(told) = shard_told.filter(|told| *told != shard) {
+            let reason = format!("the namespace lives on shard {shard}, not {told}: it cannot be moved");
+            return Err(Error::InvalidArgument { field: "shard".to_owned(), reason });
+        }
+        let view = self.namespace(name).await?;
+        let quotas = change(view.quotas);
+        if quotas == view.quotas {
+            return Ok(view);
+        }
         let command = Command::NamespaceSet { namespace, quotas };
         self.step(shard, &command).await?;
         if shard != 0 {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use sluice_engine::Engine;
 use sluice_engine::query::NamespaceView;
+use sluice_engine::{Engine, ReceiptKey};
 use sluice_journal::{
     Backups, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
 };
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
-use crate::clock::{Clock, LogClock, SystemClock};
+use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::directory::{Directory, SHARDS_MAX, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::handle::{Inner, Node};
@@ -108,7 +108,7 @@ impl Starting<'_> {
     fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
         let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
-        self.run(number, shard, 0, Writing::Memory, EventFlag::default())
+        self.run(number, shard, term_min(&SystemClock::new()), Writing::Memory, EventFlag::default())
     }
 
     fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
@@ -145,6 +145,7 @@ impl Starting<'_> {
             reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
             open_files: (OPEN_FILES / self.options.shards as usize).max(OPEN_FILES_MIN),
+            term_min: term_min(&SystemClock::new()),
             encryption: self.options.encryption.clone(),
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
@@ -184,7 +185,7 @@ impl Starting<'_> {
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        let epoch = shard.begin(&self.options.limits, term);
+        let epoch = shard.begin(&self.options.limits, term, self.receipt_key()?);
         await_epoch(&mut shard, epoch, &writing)?;
         await_placement(&mut shard, &self.placed, &writing)?;
         if number == 0 {
@@ -197,6 +198,13 @@ impl Starting<'_> {
         }
         let failing = self.failing.clone();
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
+    }
+
+    /// A key for the receipts of a log that has none.
+    fn receipt_key(&self) -> Result<ReceiptKey, StartError> {
+        let mut key = ReceiptKey::default();
+        self.options.encryption.random.fill(&mut key.0).map_err(told)?;
+        Ok(key)
     }
 
     /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty journal.
@@ -231,7 +239,7 @@ impl Starting<'_> {
 /// Steps until the epoch has begun, durably.
 fn await_epoch<S: Store>(
     shard: &mut Shard<S, SystemClock>,
-    epoch: u32,
+    epoch: u64,
     writing: &Writing,
 ) -> Result<(), StartError> {
     let deadline = Instant::now() + FIRST_RECORDS_TIME;

@@ -56,6 +56,7 @@ mod send;
 mod settle;
 mod snapshot;
 mod sweep;
+mod texts;
 mod timers;
 mod transitions;
 mod unique;
@@ -65,7 +66,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::error::Error;
 use crate::event::Watched;
-use crate::id::{BlobRef, EPOCH_SHIFT, NamespaceId};
+use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
@@ -101,7 +102,8 @@ use sweep::Work;
 pub struct Engine {
     applied_index: u64,
     now_us: u64,
-    epoch: u32,
+    epoch: u64,
+    receipt_key: ReceiptKey,
     limits: Limits,
     totals: Counters,
     messages: Messages,
@@ -209,6 +211,7 @@ impl Engine {
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
+            RareRecord::ReceiptKey(key) => self.begin_receipts(key),
             RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;
                 self.limits = limits;
@@ -269,15 +272,24 @@ impl Engine {
     }
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
-    fn begin_epoch(&mut self, number: u32, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
+    fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
-        if number <= self.epoch || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
+        if number < self.next_epoch() || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
             let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
             return Err(Error::Internal { reason });
         }
         self.epoch = number;
         self.tokens.begin(number);
         self.detach_all(None, out);
+        Ok(())
+    }
+
+    /// A log keeps its key: with another one no receipt would count that was given before.
+    fn begin_receipts(&mut self, key: ReceiptKey) -> Result<(), Error> {
+        if self.has_receipt_key() || key == ReceiptKey::default() {
+            return Err(Error::Internal { reason: "a log gets one key for its receipts".into() });
+        }
+        self.receipt_key = key;
         Ok(())
     }
 
@@ -318,8 +330,26 @@ impl Engine {
     }
 
     /// The epoch in force; 0 before the first.
-    pub fn epoch(&self) -> u32 {
+    pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether receipts have tags that nobody can guess.
+    pub fn has_receipt_key(&self) -> bool {
+        self.receipt_key != ReceiptKey::default()
+    }
+
+    /// The receipt of a delivery.
+    #[inline]
+    pub fn receipt(&self, id: MessageId, token: u64) -> Receipt {
+        self.receipt_key.receipt(id, token)
+    }
+
+    /// The smallest number that the next epoch may have: above every id and token that was given.
+    pub fn next_epoch(&self) -> u64 {
+        let ids = self.namespaces.iter().map(|(_, namespace)| namespace.last_sequence);
+        let latest = ids.fold(self.tokens.latest(), u64::max);
+        self.epoch.max(latest >> EPOCH_SHIFT) + 1
     }
 
     /// The limits in force.

@@ -3,15 +3,17 @@
 use std::ops::Bound;
 
 use super::Engine;
+use super::lookup::namespace_not_found;
 use crate::error::Error;
-use crate::id::{MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
     State,
 };
 use crate::state::changed::Entry;
-use crate::state::message::{BlockedBy, SIBLINGS, mark};
+use crate::state::message::{BlockedBy, PLACE, SIBLINGS, mark};
 use crate::state::options::Options;
+use crate::state::queue::Ready;
 use crate::store::NIL;
 
 /// Most entries of one page of any listing.
@@ -20,6 +22,11 @@ pub const PAGE_ITEMS_MAX: usize = 1_000;
 const PAGE_EXAMINED_MAX: usize = 2_000;
 /// Pages of the directory that one page of a listing looks at to find its place again.
 const PAGE_DIRECTORY_MAX: usize = 16;
+
+/// Ready bytes of a queue that are few, whoever takes how many of its messages.
+const FEW_BYTES: u64 = 64 << 10;
+/// Ready messages whose bytes are summed up one by one.
+const NEXT_EXAMINED_MAX: u64 = 1_000;
 
 impl Engine {
     /// One namespace.
@@ -92,6 +99,48 @@ impl Engine {
         let Some(slot) = self.queue_slot(queue) else { return 0 };
         let queue = self.queues.get(slot);
         queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue))
+    }
+
+    /// Bytes of the contents of `count` ready messages of a queue, after the `skipped` ones that receives take before them.
+    /// Exact as long as few are ready, or they are near the front and no turns are taken; else twice what the mean says.
+    pub fn next_bytes(&self, queue: QueueId, skipped: u64, count: u64) -> u64 {
+        let Some(slot) = self.queue_slot(queue) else { return 0 };
+        let queue = self.queues.get(slot);
+        let (ready, all) = (queue.counters.states[State::Ready as usize], queue.bytes[State::Ready as usize]);
+        if all <= FEW_BYTES {
+            return all;
+        }
+        if skipped + count <= NEXT_EXAMINED_MAX && queue.fair.is_none() {
+            let lens = self.first_ready(&queue.ready).skip(skipped as usize).take(count as usize);
+            return lens.map(|slot| u64::from(self.messages.get(slot).blob_len)).sum();
+        }
+        let mean = all.checked_div(ready).unwrap_or(0);
+        mean.saturating_mul(2).saturating_mul(count).min(all)
+    }
+
+    /// Slots of ready messages in the order of their lists, from the highest priority on.
+    fn first_ready<'a>(&'a self, ready: &'a Ready) -> impl Iterator<Item = u32> + 'a {
+        let there = |slot: u32| (slot != NIL).then_some(slot);
+        ready.lists.iter().rev().flat_map(move |list| {
+            std::iter::successors(there(list.head), move |&slot| {
+                there(self.messages.get(slot).links[PLACE].next)
+            })
+        })
+    }
+
+    /// Whether a queue of this name is there, or its first use may make it now.
+    ///
+    /// # Errors
+    /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`, `namespace_not_found`.
+    pub fn admits_queue(&self, namespace: NamespaceId, name: &str) -> Result<(), Error> {
+        let namespace_slot = self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
+        if self.find_queue(namespace_slot, name).is_some() {
+            return Ok(());
+        }
+        if !self.limits.auto_create {
+            return Err(Error::QueueNotFound { queue: name.to_owned() });
+        }
+        self.admit_queues(namespace_slot, 1)
     }
 
     /// One queue.
@@ -353,7 +402,7 @@ impl Engine {
             deliveries: message.deliveries,
             sent_at_us: message.sent_at_us,
             deadline_us: timed.then_some(message.time_us),
-            receipt: (state == State::Leased).then_some(Receipt { id, token: message.token }),
+            receipt: (state == State::Leased).then(|| self.receipt(id, message.token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },

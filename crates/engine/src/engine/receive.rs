@@ -4,7 +4,7 @@ use super::Engine;
 use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
-use crate::id::{EPOCH_SHIFT, MessageId, NamespaceId, QueueId, Receipt};
+use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
@@ -26,7 +26,7 @@ pub(super) struct Budget {
     messages: u32,
     bytes: u64,
     lease_ms: u64,
-    /// Whether the epoch has no more tokens.
+    /// Whether there are no more tokens.
     tokens_spent: bool,
     /// How many ready messages whose time is over it may still end.
     ends: usize,
@@ -58,10 +58,10 @@ impl Budget {
         self.tokens_spent
     }
 
-    /// Without tokens nothing can be delivered until a restart begins the next epoch. What was taken before is delivered.
+    /// Without tokens nothing can be delivered. What was taken before is delivered.
     fn verdict(&self, out: &Outcome) -> Result<(), Error> {
         if self.tokens_spent && out.deliveries.is_empty() {
-            return Err(Error::LimitExceeded { what: "deliveries since its start", limit: 1 << EPOCH_SHIFT });
+            return Err(Error::LimitExceeded { what: "deliveries ever made", limit: u64::MAX });
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Engine {
         let queue = self.queues.get(queue_slot);
         let id = MessageId { namespace: budget.namespace, sequence: message.sequence };
         out.deliveries.push(Delivery {
-            receipt: Receipt { id, token },
+            receipt: self.receipt(id, token),
             queue: QueueId(queue.number),
             blob: message.blob(),
             lease_until_us: message.time_us,

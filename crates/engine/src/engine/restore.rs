@@ -7,6 +7,7 @@ use super::Engine;
 use super::snapshot::{MAGIC, each_slab, section};
 use super::sweep::Work;
 use crate::error::Error;
+use crate::id::ReceiptKey;
 use crate::query::State;
 use crate::record::read_limits;
 use crate::state::consequences::read_consequences;
@@ -160,7 +161,8 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     let mut engine = Engine {
         applied_index: reader.u64()?,
         now_us: reader.u64()?,
-        epoch: reader.u32()?,
+        epoch: reader.u64()?,
+        receipt_key: ReceiptKey(*reader.array()?),
         next_queue: reader.u32()?,
         next_namespace: reader.u32()?,
         limits: read_limits(reader)?,

@@ -318,7 +318,7 @@ impl Engine {
 
     /// The sequence number that [`Engine::reserve_sequences`] gives next.
     pub(super) fn next_sequence(&self, namespace_slot: u32) -> u64 {
-        let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
+        let epoch_begin = self.epoch << EPOCH_SHIFT;
         self.namespaces.get(namespace_slot).last_sequence.max(epoch_begin) + 1
     }
 
@@ -326,13 +326,11 @@ impl Engine {
     #[inline(always)]
     pub(super) fn reserve_sequences(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);
-        let epoch_begin = u64::from(self.epoch) << EPOCH_SHIFT;
-        let last = namespace.last_sequence.max(epoch_begin);
-        if (last - epoch_begin + u64::from(count)) >> EPOCH_SHIFT != 0 {
-            // A restart begins the next epoch, which counts anew.
-            return Err(Error::LimitExceeded { what: "messages since its start", limit: 1 << EPOCH_SHIFT });
-        }
-        namespace.last_sequence = last + u64::from(count);
+        let last = namespace.last_sequence.max(self.epoch << EPOCH_SHIFT);
+        let Some(latest) = last.checked_add(u64::from(count)) else {
+            return Err(Error::LimitExceeded { what: "messages ever sent", limit: u64::MAX });
+        };
+        namespace.last_sequence = latest;
         Ok(last + 1)
     }
 

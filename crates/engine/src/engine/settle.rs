@@ -5,7 +5,7 @@ use super::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
-use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
@@ -154,7 +154,8 @@ impl Engine {
         let message = self.messages.get(slot);
         let held = message.state == Some(State::Leased)
             && (message.token == receipt.token || plant::is(Plant::StaleToken))
-            && message.time_us > self.now_us;
+            && message.time_us > self.now_us
+            && self.receipt_key.made(receipt);
         held.then_some(slot)
     }
 
@@ -169,17 +170,16 @@ impl Engine {
         if !self.was_given(receipt.id) {
             return Error::MessageNotFound { id: receipt.id.to_string() };
         }
-        if self.tokens.is_settled(receipt.token) {
+        if self.receipt_key.made(receipt) && self.tokens.is_settled(receipt.token) {
             return Error::AlreadySettled { receipt: receipt.to_string() };
         }
         Error::LeaseLost { receipt: receipt.to_string() }
     }
 
-    /// Whether an id can be one that was given: of the current epoch that is known exactly.
+    /// Whether an id can be one that was given: it is not above the latest.
     pub(super) fn was_given(&self, id: MessageId) -> bool {
         let Some(slot) = self.namespace_slot(id.namespace) else { return false };
-        let count = id.sequence & ((1 << EPOCH_SHIFT) - 1);
-        count > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
+        id.sequence > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
     }
 
     /// Holds a message whose payload could not be read back, unless it is finished.

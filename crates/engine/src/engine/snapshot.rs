@@ -182,7 +182,8 @@ impl Engine {
         out.u8(FORMAT);
         out.u64(self.applied_index);
         out.u64(self.now_us);
-        out.u32(self.epoch);
+        out.u64(self.epoch);
+        out.raw(&self.receipt_key.0);
         out.u32(self.next_queue);
         out.u32(self.next_namespace);
         write_limits(out, &self.limits);

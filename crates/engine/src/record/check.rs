@@ -26,6 +26,7 @@ impl Command<'_> {
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Command::Epoch { .. }
+            | Command::ReceiptKey(_)
             | Command::Tick
             | Command::HoldDamaged { .. }
             | Command::ScheduleFire(_) => Ok(()),

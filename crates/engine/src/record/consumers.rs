@@ -3,15 +3,12 @@
 use super::check::{at_most, between, invalid, name_rule};
 use super::decode::{RareRecord, fixed_items, receipt_at};
 use super::encode::receipt_into;
-use super::kind;
+use super::{RECEIPT_BYTES, kind};
 use crate::command::{Attach, DETACH_GRACE_MS_MAX};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use crate::wire::{Put, Reader};
-
-/// What a receipt takes in a record.
-const RECEIPT_BYTES: usize = 20;
 
 /// A consumer that wants messages.
 #[derive(Clone, Copy)]

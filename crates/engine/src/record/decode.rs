@@ -6,10 +6,10 @@ use super::fields;
 use super::group::{self, GroupRecord};
 use super::report::{self, ReportRecord};
 use super::schedule::{self, SchedulePutRecord};
-use super::{kind, layout, tag};
+use super::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, kind, layout, tag};
 use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
 use crate::settings::{Backoff, QueuePatch, Quotas};
@@ -28,7 +28,8 @@ pub(crate) enum Kind {
 
 /// A record off the hot path. Its structure is sound; its values are what the writer gave.
 pub(crate) enum RareRecord<'a> {
-    Epoch { number: u32, behaviour: u16 },
+    Epoch { number: u64, behaviour: u16 },
+    ReceiptKey(ReceiptKey),
     Configure(Limits),
     NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
@@ -100,7 +101,7 @@ pub(crate) struct ReceiveRecord<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct SettleRecord<'a> {
     pub(crate) namespace: NamespaceId,
-    items: &'a [[u8; 32]],
+    items: &'a [[u8; SETTLE_ITEM_BYTES]],
 }
 
 #[derive(Clone, Copy)]
@@ -116,7 +117,7 @@ pub(crate) struct SettleItemRecord {
 #[derive(Clone, Copy)]
 pub(crate) struct ExtendRecord<'a> {
     pub(crate) namespace: NamespaceId,
-    items: &'a [[u8; 28]],
+    items: &'a [[u8; EXTEND_ITEM_BYTES]],
 }
 
 /// A list of message ids.
@@ -195,7 +196,8 @@ fn unreadable(body: &[u8]) -> Error {
 
 fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     Some(match kind {
-        kind::EPOCH => RareRecord::Epoch { number: reader.u32()?, behaviour: reader.u16()? },
+        kind::EPOCH => RareRecord::Epoch { number: reader.u64()?, behaviour: reader.u16()? },
+        kind::RECEIPT_KEY => RareRecord::ReceiptKey(ReceiptKey(*reader.array()?)),
         kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
         kind::NAMESPACE_CREATE => {
             let has_number = reader.bool()?;
@@ -359,9 +361,9 @@ fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], u16)> {
 #[inline]
 fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
-    let items: &[[u8; 32]] = fixed_items(reader)?;
-    let sound = |item: &[u8; 32]| {
-        item[20] <= tag::REJECT && (item[21] == 0 || (item[21] == tag::HAS_RESULT && item[20] == tag::ACK))
+    let items: &[[u8; SETTLE_ITEM_BYTES]] = fixed_items(reader)?;
+    let sound = |item: &[u8; SETTLE_ITEM_BYTES]| {
+        item[28] <= tag::REJECT && (item[29] == 0 || (item[29] == tag::HAS_RESULT && item[28] == tag::ACK))
     };
     items.iter().all(sound).then_some(())?;
     Some(SettleRecord { namespace, items })
@@ -389,7 +391,7 @@ pub(crate) fn id_at(bytes: &[u8]) -> MessageId {
 }
 
 pub(super) fn receipt_at(bytes: &[u8]) -> Receipt {
-    Receipt { id: id_at(bytes), token: u64_at(bytes, 12) }
+    Receipt { id: id_at(bytes), token: u64_at(bytes, 12), tag: u64_at(bytes, 20) }
 }
 
 impl SendItemRecord<'_> {
@@ -441,18 +443,18 @@ impl<'a> SettleRecord<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = SettleItemRecord> + use<'a> {
         let mut blobs = 0;
         self.items.iter().map(move |bytes| {
-            let delay_ms = u64_at(bytes, 24);
-            let settlement = match bytes[20] {
+            let delay_ms = u64_at(bytes, 32);
+            let settlement = match bytes[28] {
                 tag::NACK => Settlement::Nack { delay_ms: None },
                 tag::NACK_DELAY => Settlement::Nack { delay_ms: Some(delay_ms) },
                 tag::RELEASE => Settlement::Release { delay_ms },
                 tag::REJECT => Settlement::Reject,
                 _ => Settlement::Ack,
             };
-            let len = u32::from(u16::from_le_bytes([bytes[22], bytes[23]]));
+            let len = u32::from(u16::from_le_bytes([bytes[30], bytes[31]]));
             let error = (len > 0).then_some((blobs, len));
             blobs += u32::from(len > 0);
-            let has_result = bytes[21] == tag::HAS_RESULT;
+            let has_result = bytes[29] == tag::HAS_RESULT;
             let result = has_result.then_some((blobs, delay_ms as u32));
             blobs += u32::from(has_result);
             SettleItemRecord { receipt: receipt_at(bytes), settlement, error, result }
@@ -468,7 +470,7 @@ impl<'a> SettleRecord<'a> {
 
 impl<'a> ExtendRecord<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = (Receipt, u64)> + use<'a> {
-        self.items.iter().map(|bytes| (receipt_at(bytes), u64_at(bytes, 20)))
+        self.items.iter().map(|bytes| (receipt_at(bytes), u64_at(bytes, RECEIPT_BYTES)))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::fields::{self, backoff_bytes};
 use super::options::write_options;
-use super::{chain, change, consumers, first_bytes, group, kind, report, schedule, tag};
+use super::{
+    EXTEND_ITEM_BYTES, LIST_HEAD_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, chain, change, consumers,
+    first_bytes, group, kind, report, schedule, tag,
+};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
@@ -140,8 +143,8 @@ fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
     }
 }
 
-fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; 10] {
-    let mut head = [0u8; 10];
+fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; LIST_HEAD_BYTES] {
+    let mut head = [0u8; LIST_HEAD_BYTES];
     [head[0], head[1]] = first_bytes(kind);
     head[2..6].copy_from_slice(&namespace.0.to_le_bytes());
     head[6..].copy_from_slice(&(count as u32).to_le_bytes());
@@ -152,6 +155,7 @@ pub(super) fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
     bytes[..4].copy_from_slice(&receipt.id.namespace.0.to_le_bytes());
     bytes[4..12].copy_from_slice(&receipt.id.sequence.to_le_bytes());
     bytes[12..20].copy_from_slice(&receipt.token.to_le_bytes());
+    bytes[20..RECEIPT_BYTES].copy_from_slice(&receipt.tag.to_le_bytes());
 }
 
 fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut impl RecordSink) {
@@ -164,15 +168,15 @@ fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut im
             Settlement::Release { delay_ms } => (tag::RELEASE, delay_ms),
             Settlement::Reject => (tag::REJECT, 0),
         };
-        let mut fixed = [0u8; 32];
+        let mut fixed = [0u8; SETTLE_ITEM_BYTES];
         receipt_into(&mut fixed, &item.receipt);
-        fixed[20] = how;
-        fixed[22..24].copy_from_slice(&(item.error.len() as u16).to_le_bytes());
-        fixed[24..].copy_from_slice(&delay_ms.to_le_bytes());
+        fixed[28] = how;
+        fixed[30..32].copy_from_slice(&(item.error.len() as u16).to_le_bytes());
+        fixed[32..].copy_from_slice(&delay_ms.to_le_bytes());
         if let Some(result) = &item.result {
             let len = BlobHead::len(result.content_type, &[]) + result.bytes.len();
-            fixed[21] = tag::HAS_RESULT;
-            fixed[24..].copy_from_slice(&(len as u64).to_le_bytes());
+            fixed[29] = tag::HAS_RESULT;
+            fixed[32..].copy_from_slice(&(len as u64).to_le_bytes());
         }
         sink.body(&fixed);
     }
@@ -186,12 +190,25 @@ fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut im
     }
 }
 
+/// The body of a settle record with the same settlements, and neither texts nor results.
+pub(crate) fn settle_without_blobs(body: &[u8]) -> Vec<u8> {
+    let mut body = body.to_vec();
+    let (_, items) = body.split_at_mut(LIST_HEAD_BYTES);
+    for item in items.chunks_exact_mut(SETTLE_ITEM_BYTES) {
+        item[30..32].fill(0);
+        if std::mem::take(&mut item[29]) == tag::HAS_RESULT {
+            item[32..].fill(0);
+        }
+    }
+    body
+}
+
 fn encode_extend(namespace: NamespaceId, items: &[(Receipt, u64)], sink: &mut impl RecordSink) {
     sink.body(&list_head(kind::EXTEND, namespace, items.len()));
     for (receipt, lease_ms) in items {
-        let mut fixed = [0u8; 28];
+        let mut fixed = [0u8; EXTEND_ITEM_BYTES];
         receipt_into(&mut fixed, receipt);
-        fixed[20..].copy_from_slice(&lease_ms.to_le_bytes());
+        fixed[RECEIPT_BYTES..].copy_from_slice(&lease_ms.to_le_bytes());
         sink.body(&fixed);
     }
 }
@@ -208,8 +225,12 @@ fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {
         Command::Epoch { number, behaviour } => {
             begin(kind::EPOCH);
-            out.u32(*number);
+            out.u64(*number);
             out.u16(*behaviour);
+        }
+        Command::ReceiptKey(key) => {
+            begin(kind::RECEIPT_KEY);
+            out.raw(&key.0);
         }
         Command::Configure(limits) => {
             begin(kind::CONFIGURE);

@@ -31,6 +31,7 @@ pub(crate) use decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
     kind_of,
 };
+pub(crate) use encode::settle_without_blobs;
 pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
 pub(crate) use group::GroupRecord;
 pub use known::{check_behaviour, check_known};
@@ -43,7 +44,13 @@ pub(crate) use schedule::{SchedulePutRecord, read_template};
 #[inline(always)]
 const fn layout(kind: u8) -> u8 {
     match kind {
-        kind::QUEUE_SET | kind::DETACH => 2,
+        kind::EPOCH
+        | kind::QUEUE_SET
+        | kind::DETACH
+        | kind::SETTLE
+        | kind::EXTEND
+        | kind::REPORT
+        | kind::RESUME => 2,
         _ => 1,
     }
 }
@@ -53,6 +60,16 @@ const fn layout(kind: u8) -> u8 {
 const fn first_bytes(kind: u8) -> [u8; 2] {
     [kind, layout(kind)]
 }
+
+/// A receipt: namespace, sequence, token and tag.
+const RECEIPT_BYTES: usize = 28;
+/// An item of a settle record: a receipt, the settlement, whether there is a result, the length of the error text, and a
+/// delay, or the length of the result.
+const SETTLE_ITEM_BYTES: usize = RECEIPT_BYTES + 12;
+/// An item of an extend record: a receipt and a lease.
+const EXTEND_ITEM_BYTES: usize = RECEIPT_BYTES + 8;
+/// What stands before the items of a record that is a list: kind, layout, namespace, number of items.
+const LIST_HEAD_BYTES: usize = 10;
 
 /// The first byte of each body.
 mod kind {
@@ -72,6 +89,7 @@ mod kind {
     pub(super) const DEAD_REDRIVE: u8 = 14;
     pub(super) const DEAD_DELETE: u8 = 15;
     pub(super) const HOLD_DAMAGED: u8 = 16;
+    pub(super) const RECEIPT_KEY: u8 = 17;
     pub(super) const REPORT: u8 = 28;
     pub(super) const CHANGE: u8 = 34;
     pub(super) const SCHEDULE_PUT: u8 = 50;

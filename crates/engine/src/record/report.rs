@@ -1,5 +1,6 @@
 //! The layout of a report: items of a fixed length; notes and checkpoints are blobs.
 
+use super::RECEIPT_BYTES;
 use super::decode::receipt_at;
 use super::encode::receipt_into;
 use crate::blob::BlobHead;
@@ -8,7 +9,7 @@ use crate::id::{BlobRef, NamespaceId, Receipt};
 use crate::wire::Reader;
 
 /// Receipt, lease, flags, percent, and the lengths of note and checkpoint.
-const ITEM_BYTES: usize = 36;
+const ITEM_BYTES: usize = RECEIPT_BYTES + 16;
 const HAS_PROGRESS: u8 = 1;
 const HAS_CHECKPOINT: u8 = 2;
 
@@ -25,16 +26,16 @@ pub(super) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink)
     for item in items {
         let mut fixed = [0; ITEM_BYTES];
         receipt_into(&mut fixed, &item.receipt);
-        fixed[20..28].copy_from_slice(&item.lease_ms.to_le_bytes());
+        fixed[28..36].copy_from_slice(&item.lease_ms.to_le_bytes());
         if let Some(progress) = item.progress {
-            fixed[28] |= HAS_PROGRESS;
-            fixed[29] = progress.percent;
-            fixed[30..32].copy_from_slice(&(progress.note.len() as u16).to_le_bytes());
+            fixed[36] |= HAS_PROGRESS;
+            fixed[37] = progress.percent;
+            fixed[38..40].copy_from_slice(&(progress.note.len() as u16).to_le_bytes());
         }
         if let Some(checkpoint) = item.checkpoint {
-            fixed[28] |= HAS_CHECKPOINT;
+            fixed[36] |= HAS_CHECKPOINT;
             let len = BlobHead::len("", &[]) + checkpoint.len();
-            fixed[32..].copy_from_slice(&(len as u32).to_le_bytes());
+            fixed[40..].copy_from_slice(&(len as u32).to_le_bytes());
         }
         sink.body(&fixed);
     }
@@ -74,7 +75,7 @@ impl ReportItemRecord {
 pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ReportRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let items: &[[u8; ITEM_BYTES]] = super::decode::fixed_items(reader)?;
-    let sound = |item: &[u8; ITEM_BYTES]| item[28] <= HAS_PROGRESS | HAS_CHECKPOINT && item[29] <= 100;
+    let sound = |item: &[u8; ITEM_BYTES]| item[36] <= HAS_PROGRESS | HAS_CHECKPOINT && item[37] <= 100;
     items.iter().all(sound).then_some(ReportRecord { namespace, items })
 }
 
@@ -88,7 +89,7 @@ impl<'a> ReportRecord<'a> {
             BlobRef { index, item, len }
         };
         self.items.iter().map(move |bytes| {
-            let mut reader = Reader::new(&bytes[20..]);
+            let mut reader = Reader::new(&bytes[RECEIPT_BYTES..]);
             let lease_ms = reader.u64().unwrap_or_default();
             let (flags, percent) = (reader.u8().unwrap_or_default(), reader.u8().unwrap_or_default());
             let (note_len, len) = (reader.u16().unwrap_or_default(), reader.u32().unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Fencing tokens, and which of the latest have settled their message.
 //!
-//! A token is epoch and count. Whether its holder has settled is known for the last 2^24 tokens (less up to 4,096) and
+//! A token is the number at which its epoch begins, plus a count. Whether its holder has settled is known for the last 2^24 tokens (less up to 4,096) and
 //! the last 1,024 epochs in which any was given; of older ones it is only known that they hold nothing any more.
 
 use std::collections::VecDeque;
@@ -50,36 +50,39 @@ impl Slot for Bits {
 pub(crate) struct Tokens {
     /// Tokens ever given.
     given: u64,
-    /// Epochs in which tokens were given, and the tokens given before; the last is the current one.
-    epochs: VecDeque<(u32, u64)>,
+    /// The numbers above which the epochs in which tokens were given begin, and the tokens given before; the last is the
+    /// current one.
+    epochs: VecDeque<(u64, u64)>,
     pub(crate) settled: Slab<Bits, 64>,
 }
 
 impl Tokens {
-    /// A new epoch counts from the beginning again.
-    pub(crate) fn begin(&mut self, epoch: u32) {
+    /// Tokens of a new epoch begin above it; it is larger than [`Tokens::latest`].
+    pub(crate) fn begin(&mut self, epoch: u64) {
         if self.epochs.back().is_some_and(|&(_, before)| before == self.given) {
             self.epochs.pop_back();
         }
-        self.epochs.push_back((epoch, self.given));
+        self.epochs.push_back((epoch << EPOCH_SHIFT, self.given));
         if self.epochs.len() > EPOCHS_MAX {
             self.epochs.pop_front();
         }
     }
 
-    /// A token larger than every one before; `None` when the epoch has no more.
+    /// A token larger than every one before; `None` when there are no more.
     #[inline]
     pub(crate) fn give(&mut self) -> Option<u64> {
-        let &(epoch, before) = self.epochs.back()?;
-        let count = self.given - before + 1;
-        if count >> EPOCH_SHIFT != 0 {
-            return None;
-        }
+        let &(begin, before) = self.epochs.back()?;
+        let token = begin.checked_add(self.given - before + 1)?;
         if self.given.is_multiple_of(PER_SLOT) {
             self.clear_slot();
         }
         self.given += 1;
-        Some(u64::from(epoch) << EPOCH_SHIFT | count)
+        Some(token)
+    }
+
+    /// The last token given, or where its epoch begins if none was; 0: no epoch has begun.
+    pub(crate) fn latest(&self) -> u64 {
+        self.epochs.back().map_or(0, |&(begin, before)| begin + (self.given - before))
     }
 
     /// Tokens ever given.
@@ -113,13 +116,11 @@ impl Tokens {
     /// Slot, word and bit of a token, if it is within the window.
     #[inline]
     fn find(&self, token: u64) -> Option<(u32, usize, u64)> {
-        let epoch = (token >> EPOCH_SHIFT) as u32;
-        let count = token & ((1 << EPOCH_SHIFT) - 1);
-        let (before, until) = match self.epochs.back() {
-            Some(&(current, before)) if current == epoch => (before, self.given),
-            _ => self.earlier_epoch(epoch)?,
+        let (begin, before, until) = match self.epochs.back() {
+            Some(&(begin, before)) if begin < token => (begin, before, self.given),
+            _ => self.earlier_epoch(token)?,
         };
-        let ordinal = before + count.checked_sub(1)?;
+        let ordinal = before + (token - begin - 1);
         if ordinal >= until {
             return None;
         }
@@ -133,20 +134,20 @@ impl Tokens {
         Some((slot as u32, within as usize / 64, 1 << (within % 64)))
     }
 
-    /// The tokens given before an epoch, and up to its end.
+    /// Where the epoch of a token begins, the tokens given before it, and up to its end.
     #[cold]
-    fn earlier_epoch(&self, epoch: u32) -> Option<(u64, u64)> {
-        let at = self.epochs.iter().rposition(|&(number, _)| number <= epoch)?;
-        let (number, before) = self.epochs[at];
+    fn earlier_epoch(&self, token: u64) -> Option<(u64, u64, u64)> {
+        let at = self.epochs.iter().rposition(|&(begin, _)| begin < token)?;
+        let (begin, before) = self.epochs[at];
         let until = self.epochs.get(at + 1).map_or(self.given, |&(_, before)| before);
-        (number == epoch).then_some((before, until))
+        Some((begin, before, until))
     }
 
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
         out.u64(self.given);
         out.u32(self.epochs.len() as u32);
-        for &(epoch, before) in &self.epochs {
-            out.u32(epoch);
+        for &(begin, before) in &self.epochs {
+            out.u64(begin);
             out.u64(before);
         }
         self.settled.write_head(out);
@@ -155,7 +156,7 @@ impl Tokens {
     pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Tokens> {
         let mut tokens = Tokens { given: reader.u64()?, ..Tokens::default() };
         for _ in 0..reader.u32()? {
-            tokens.epochs.push_back((reader.u32()?, reader.u64()?));
+            tokens.epochs.push_back((reader.u64()?, reader.u64()?));
         }
         tokens.settled = Slab::read_head(reader)?;
         Some(tokens)
@@ -182,6 +183,20 @@ mod tests {
         tokens.settle(third);
         let settled = [first, second, third, third + 1, 2 << EPOCH_SHIFT | 1, 0, u64::MAX];
         assert_eq!(settled.map(|t| tokens.is_settled(t)), [true, false, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_count_may_go_on_into_the_bits_of_the_epoch() {
+        let mut tokens = Tokens::default();
+        tokens.begin(1);
+        for _ in 0..1 << EPOCH_SHIFT {
+            tokens.give().unwrap();
+        }
+        let token = tokens.give().unwrap();
+        assert_eq!((token >> EPOCH_SHIFT, tokens.latest()), (2, token));
+        tokens.settle(token);
+        tokens.begin(3);
+        assert!(tokens.is_settled(token) && !tokens.is_settled(token - 1));
     }
 
     #[test]

@@ -245,7 +245,7 @@ impl Player {
             return *receipt;
         }
         let (id, token) = text.split_once('/').unwrap_or_else(|| panic!("{text} is no delivery"));
-        Receipt { id: self.message_id(id), token: epoch_and_count(token) }
+        self.driver.engine.receipt(self.message_id(id), epoch_and_count(token))
     }
 }
 

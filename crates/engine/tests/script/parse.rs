@@ -8,7 +8,7 @@ use sluice_engine::command::{
 };
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
-use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits};
+use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits, ReceiptKey};
 
 use super::line::{Line, backoff, chain, deliver, options, patch, rules, words};
 use super::{Player, START_US};
@@ -85,6 +85,9 @@ impl Player {
                 self.run(&Command::Resume { namespace, consumer, receipts: &receipts })
             }
             ("tick", []) => self.run(&Command::Tick),
+            ("receipt_key", [byte]) => {
+                self.run(&Command::ReceiptKey(ReceiptKey([byte.parse().unwrap(); 16])))
+            }
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),
                 behaviour: line.number("behaviour").map_or(BEHAVIOUR_VERSION, |number| number as u16),

@@ -33,7 +33,7 @@ pub(crate) async fn status(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
 
 fn write_shard(o: &mut Object<'_>, shard: u64, figures: &ShardMetrics) {
     o.number("shard", shard);
-    o.number("epoch", u64::from(figures.epoch));
+    o.number("epoch", figures.epoch);
     o.number("queues", figures.queues);
     write_counts(o, &figures.counters);
     o.number("bytes", figures.counters.bytes);

@@ -17,13 +17,9 @@ const RETRY_AFTER_MS: u64 = 1_000;
 const ROOM_MIN: usize = 4 << 10;
 /// Most room that one receive sets aside: as much as a receive hands out at most.
 const ROOM_MAX: usize = 16 << 20;
-/// Parts of the free memory, of the server and of its connection, that a receive may have in any case. They are small,
-/// so that thousands may be under way at once.
-const PART_OF_SERVER: usize = 1_024;
-const PART_OF_CONNECTION: usize = 16;
 /// Part of the free memory that an answer gets at most which can be cut short.
 const PART_OF_FREE: usize = 4;
-/// Bytes of a delivered message before any was seen.
+/// Bytes that an answer takes for a message beside its contents.
 const MESSAGE_BYTES: usize = 1 << 10;
 
 /// After so long, who waits for room looks again by itself.
@@ -62,8 +58,6 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) budget: Budget,
-    /// Bytes that a delivered message lately took in an answer, smoothed.
-    message_bytes: AtomicUsize,
     /// How many wait for bytes to be given back ...
     waiting: AtomicUsize,
     /// ... and what wakes them.
@@ -72,20 +66,7 @@ pub(crate) struct Answers {
 
 impl Answers {
     pub(crate) fn new(bytes_max: usize) -> Answers {
-        Answers {
-            budget: Budget::new(bytes_max),
-            message_bytes: AtomicUsize::new(MESSAGE_BYTES),
-            waiting: AtomicUsize::new(0),
-            given_back: Notify::new(),
-        }
-    }
-
-    /// Learns from an answer what messages take.
-    pub(crate) fn learn(&self, messages: usize, bytes: usize) {
-        if let Some(each) = bytes.checked_div(messages) {
-            let before = self.message_bytes.load(Ordering::Relaxed);
-            self.message_bytes.store((before.saturating_mul(7) + each).div_ceil(8), Ordering::Relaxed);
-        }
+        Answers { budget: Budget::new(bytes_max), waiting: AtomicUsize::new(0), given_back: Notify::new() }
     }
 }
 
@@ -176,16 +157,12 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Asked by the shard just before it takes messages for a receive. The answer may become larger than what was set aside
-/// by the escapes of JSON, and by one message, since a receive gives at least one.
+/// Asked by the shard just before it takes messages for a receive. The answer has room for contents that JSON writes in
+/// up to twice as many bytes; it may become larger by more escapes, and by one message, since a receive gives at least one.
 impl Room for Share {
-    fn take(&self, messages: u64) -> Option<u32> {
-        let server = self.server.budget.free();
-        let connection = self.connection.answers.free();
-        let each = self.server.message_bytes.load(Ordering::Relaxed);
-        let likely = each.saturating_mul(2).saturating_mul(messages as usize);
-        let part = (server / PART_OF_SERVER).min(connection / PART_OF_CONNECTION);
-        let bytes = likely.max(part).min(server).min(connection).clamp(ROOM_MIN, ROOM_MAX);
+    fn take(&self, messages: u64, bytes: u64) -> Option<u32> {
+        let likely = (bytes as usize).saturating_mul(2).saturating_add(MESSAGE_BYTES * messages as usize);
+        let bytes = likely.min(self.free()).clamp(ROOM_MIN, ROOM_MAX);
         self.reserve(bytes).ok().map(|()| bytes as u32)
     }
 
@@ -244,21 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn a_receive_gets_what_it_is_likely_to_need_and_thousands_fit() {
+    fn a_receive_gets_what_its_messages_need_and_thousands_fit() {
         let answers = Arc::new(Answers::new(256 << 20));
         let mut shares = Vec::new();
         for _ in 0..3_000 {
             let share = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
-            assert!(share.take(16).unwrap() >= 32 << 10);
+            assert!(share.take(16, 32 << 10).unwrap() >= 64 << 10);
             shares.push(share);
         }
         while let Some(share) = shares.pop() {
             share.put_back();
         }
         assert_eq!(answers.budget.used(), 0);
-        for _ in 0..100 {
-            answers.learn(10, 10 << 20);
-        }
-        assert_eq!(Share::new(&answers, &Arc::new(Activity::new(64 << 20))).take(1_000), Some(16 << 20));
+        let large = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+        assert_eq!(large.take(1_000, u64::MAX / 4), Some(16 << 20));
     }
 }

@@ -15,6 +15,7 @@ use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::STATES;
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
+use crate::access::Right;
 
 /// Fields of a bulk.
 pub(crate) const BULK_FIELDS: &[&str] = &[
@@ -41,6 +42,11 @@ const HEADER_FIELDS: &[&str] = &["name", "value"];
 pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = read(upload.bytes(), call.namespace_id()?)?;
+    match &request.action {
+        BulkAction::Move { to } => call.allow_queue(Right::Send, to)?,
+        BulkAction::Plain(Verb::Retry) => call.allow_queue(Right::Send, &request.filter.queue)?,
+        _ => {}
+    }
     let view = call.node().bulk_start(request).await?;
     let mut out = Vec::with_capacity(64);
     object(&mut out, |o| o.text("bulk", &id_text(view.id)));

@@ -126,8 +126,12 @@ pub(crate) async fn change(
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
     call.allow_messages(Right::Operate, std::iter::once(id)).await?;
+    if verb == Verb::Retry {
+        call.allow_messages(Right::Send, std::iter::once(id)).await?;
+    }
     if let Some(to) = &said.to {
         call.allow_queue(Right::Operate, to)?;
+        call.allow_queue(Right::Send, to)?;
     }
     let tags: Option<Vec<&str>> = said.tags.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
     let action = match verb {

@@ -10,6 +10,7 @@ use super::call::Call;
 use super::errors::ApiError;
 use super::json::{Fault, Read, Reader};
 use super::queues::count;
+use crate::access::Right;
 
 /// Fields of delete.
 pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];
@@ -19,6 +20,7 @@ pub(crate) const REDRIVE_FIELDS: &[&str] = &["ids", "all", "per_second"];
 /// `POST P/queues/{queue}/dead/redrive`
 pub(crate) async fn redrive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
+    call.allow_queue(Right::Send, call.name)?;
     let namespace = call.namespace_id()?;
     let messages = match read_redrive(upload.bytes(), call.node().limits())? {
         (_, Some(per_second)) => call.node().dead_redrive_rate(namespace, call.name, per_second).await?,

@@ -177,6 +177,7 @@ impl<'a> Extensions<'a> {
 const NO_RECEIPT: sluice_engine::Receipt = sluice_engine::Receipt {
     id: sluice_engine::MessageId { namespace: sluice_engine::NamespaceId::SYS, sequence: 0 },
     token: 0,
+    tag: 0,
 };
 
 fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<Extension<'a>> {

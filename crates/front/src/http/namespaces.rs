@@ -2,14 +2,13 @@
 
 use http::StatusCode;
 use http::response::Response;
-use sluice_engine::Error;
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::{Fault, Object, Read, Reader, object};
+use super::json::{Object, Read, Reader, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{QuotaPatch, read_quotas, write_quotas};
@@ -49,19 +48,18 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PUT_FIELDS)?;
-    let quotas = request.quotas.apply(Quotas::default());
-    match call.node().namespace_create(call.name, request.shard, quotas).await {
-        Ok(view) => Ok(answer(StatusCode::CREATED, &view)),
-        Err(Error::NamespaceExists { .. }) => change(call, &request).await,
-        Err(error) => Err(error.into()),
-    }
+    let change = move |quotas: Quotas| request.quotas.apply(quotas);
+    let (view, created) = call.node().namespace_put(call.name, request.shard, change).await?;
+    Ok(answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &view))
 }
 
 /// `PATCH /v1/namespaces/{namespace}`
 pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PATCH_FIELDS)?;
-    change(call, &request).await
+    let change = move |quotas: Quotas| request.quotas.apply(quotas);
+    let view = call.node().namespace_set(call.name, request.shard, change).await?;
+    Ok(answer(StatusCode::OK, &view))
 }
 
 /// `DELETE /v1/namespaces/{namespace}`
@@ -69,20 +67,6 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
     let force = call.query()?.boolean("force", false)?;
     call.node().namespace_delete(call.name, force).await?;
     Ok(respond::empty_object().into())
-}
-
-async fn change(call: &Call<'_>, request: &Request) -> Result<Response<Body>, ApiError> {
-    let view = call.node().namespace(call.name).await?;
-    if let Some(shard) = request.shard.filter(|shard| *shard != view.shard) {
-        let reason = format!("the namespace lives on shard {}, not {shard}: it cannot be moved", view.shard);
-        return Err(Fault::invalid(reason).inside("shard").into());
-    }
-    let quotas = request.quotas.apply(view.quotas);
-    if quotas == view.quotas {
-        return Ok(answer(StatusCode::OK, &view));
-    }
-    let view = call.node().namespace_set(call.name, quotas).await?;
-    Ok(answer(StatusCode::OK, &view))
 }
 
 #[derive(Debug, Default)]

@@ -202,7 +202,7 @@ const SHARD_FIGURES: &[ShardFigure] = &[
         "Blobs that were read and not in the cache: from disk, or with what was read of it before.",
         |s| s.journal.cache_misses,
     ),
-    ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| u64::from(s.epoch)),
+    ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| s.epoch),
 ];
 
 fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {

@@ -166,10 +166,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
     let delivered = take(call, &Terms::new(1, wait_ms, lease_ms), &[(call.name, 0)], consumer).await?;
     match delivered.into_iter().next() {
         None => Ok(respond::empty(StatusCode::NO_CONTENT)),
-        Some(message) => {
-            call.context.answers.learn(1, message.blob.len());
-            Ok(deliver(&message))
-        }
+        Some(message) => Ok(deliver(&message)),
     }
 }
 

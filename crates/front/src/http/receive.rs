@@ -51,7 +51,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
-    Ok(answer(call.context, &delivered).into())
+    Ok(answer(&delivered).into())
 }
 
 /// `POST P/receive`
@@ -61,7 +61,7 @@ pub(crate) async fn receive_many(call: &Call<'_>, body: &mut Inbound) -> Result<
     let queues = terms.queues()?;
     queues.iter().try_for_each(|(queue, _)| call.allow_queue(Right::Receive, queue))?;
     let delivered = take(call, &terms, &queues, terms.consumer()).await?;
-    Ok(answer(call.context, &delivered).into())
+    Ok(answer(&delivered).into())
 }
 
 /// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on its way.
@@ -207,10 +207,8 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
     }
 }
 
-pub(super) fn answer(context: &Context, delivered: &[Delivered]) -> Json {
-    let out = encode(delivered);
-    context.answers.learn(delivered.len(), out.len());
-    Json::new(StatusCode::OK, out)
+pub(super) fn answer(delivered: &[Delivered]) -> Json {
+    Json::new(StatusCode::OK, encode(delivered))
 }
 
 fn encode(delivered: &[Delivered]) -> Vec<u8> {

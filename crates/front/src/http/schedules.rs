@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_engine::NamespaceId;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::limits::{DELAY_MS_MAX, Limits};
@@ -15,9 +16,10 @@ use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, Text, object, push_number};
 use super::receive::{write_payload, write_request, write_tags};
 use super::respond;
-use super::send::Batch;
+use super::send::{Batch, allow_onward};
 use super::send_options::{ON_DUPLICATE, UNTIL};
 use super::settings::write_backoff;
+use crate::access::Right;
 
 /// Fields of a schedule that is put.
 pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "missed", "queue", "message"];
@@ -79,7 +81,10 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
     let options = message.chained(plain.clone(), &chains);
     let items = message.items(&headers, &tags, &options);
     let item = items.first().ok_or_else(|| Fault::missing("message", "a schedule sends a message"))?;
-    let put = call.node().schedule_put(call.namespace_id()?, call.name, &read.queue, &read.spec, item);
+    let namespace = call.namespace_id()?;
+    call.allow_queue(Right::Send, &read.queue)?;
+    allow_onward(call.asking(), call.node(), namespace, [item]).await?;
+    let put = call.node().schedule_put(namespace, call.name, &read.queue, &read.spec, item);
     let (schedule, created) = put.await?;
     Ok(one(if created { StatusCode::CREATED } else { StatusCode::OK }, &schedule))
 }
@@ -100,13 +105,26 @@ pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body
 
 /// `POST P/schedules/{schedule}/trigger`
 pub(crate) async fn trigger(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let (id, duplicate) = call.node().schedule_trigger(call.namespace_id()?, call.name).await?;
+    let namespace = call.namespace_id()?;
+    allow_message(call, namespace).await?;
+    let (id, duplicate) = call.node().schedule_trigger(namespace, call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |o| {
         o.ascii("id", &id.to_text());
         o.boolean("duplicate", duplicate);
     });
     Ok(respond::json(StatusCode::CREATED, out))
+}
+
+/// Whether the caller may send what the schedule of the path sends, and to where it does.
+async fn allow_message(call: &Call<'_>, namespace: NamespaceId) -> Result<(), ApiError> {
+    if call.may_everywhere(Right::Send) {
+        return Ok(());
+    }
+    let schedule = call.node().schedule(namespace, call.name).await?;
+    call.allow_queue(Right::Send, &schedule.view.queue)?;
+    let (_, options) = schedule.view.message.fields();
+    if options.reply_to.is_empty() { Ok(()) } else { call.allow_queue(Right::Send, options.reply_to) }
 }
 
 /// `GET P/schedules/{schedule}/next`

@@ -376,7 +376,7 @@ mod tests {
 
     fn receipt(token: u64) -> Receipt {
         let id = sluice_engine::MessageId { namespace: sluice_engine::NamespaceId(1), sequence: 5 };
-        Receipt { id, token }
+        Receipt { id, token, tag: 0 }
     }
 
     #[test]

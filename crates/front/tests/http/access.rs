@@ -400,6 +400,44 @@ async fn namespaces_are_for_those_who_administrate_all_of_them() {
 }
 
 #[tokio::test]
+async fn who_may_not_send_makes_no_message_by_another_way() {
+    let asking = asking().await;
+    let operator = asking.token("ops", &["sluice://ns/default?perm=operator"]).await;
+    let both =
+        asking.token("both", &["sluice://ns/default?perm=operator", "sluice://ns/default?perm=w"]).await;
+    let id =
+        asking.call(&asking.admin, "POST", "/v1/queues/q/messages", r#"{"payload":"a"}"#).await.json()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+    let schedule = r#"{"every_ms":3600000,"queue":"q","message":{"payload":"a","reply_to":"r"}}"#;
+    assert_eq!(asking.call(&asking.admin, "PUT", "/v1/schedules/made", schedule).await.status, 201);
+    let moved = format!("/v1/messages/{id}/move");
+    let retried = format!("/v1/messages/{id}/retry");
+    let bulk = |action: &str| format!(r#"{{{action},"filter":{{"queue":"q"}},"dry_run":true}}"#);
+    let calls = [
+        ("PUT", "/v1/schedules/new", schedule.to_owned()),
+        ("PUT", "/v1/schedules/made", schedule.to_owned()),
+        ("POST", "/v1/schedules/made/trigger", String::new()),
+        ("POST", "/v1/queues/q/dead/redrive", r#"{"all":true}"#.to_owned()),
+        ("POST", "/v1/queues/q/dead/redrive", r#"{"all":true,"per_second":1}"#.to_owned()),
+        ("POST", &moved, r#"{"to":"r"}"#.to_owned()),
+        ("POST", &retried, "{}".to_owned()),
+        ("POST", "/v1/bulk", bulk(r#""action":"move","to":"r""#)),
+        ("POST", "/v1/bulk", bulk(r#""action":"retry""#)),
+    ];
+    for (method, path, body) in &calls {
+        let denied = asking.call(&operator, method, path, body).await;
+        assert_eq!((denied.status, denied.code().as_str()), (403, "forbidden"), "{method} {path} {body}");
+        let allowed = asking.call(&both, method, path, body).await.status;
+        assert!(allowed != 403, "{method} {path} {body}: {allowed}");
+    }
+    for (method, path) in [("POST", "/v1/schedules/made/pause"), ("DELETE", "/v1/schedules/made")] {
+        assert_eq!(asking.call(&operator, method, path, "").await.status, 200, "{method} {path}");
+    }
+}
+
+#[tokio::test]
 async fn acts_are_taken_down_with_who_and_what_came_of_it() {
     let asking = asking().await;
     let operator = asking.token("ops", &["sluice://ns/default?perm=operator"]).await;
@@ -436,7 +474,7 @@ async fn a_rate_is_kept_and_settling_goes_on() {
     }
     assert_eq!((last.status, last.code().as_str()), (429, "rate_limited"));
     assert!(last.header("retry-after").parse::<u64>().unwrap() >= 1);
-    let body = r#"{"receipt":"00000040000000g000g0000080000010"}"#;
+    let body = r#"{"receipt":"00000040000000g000g00000800000100g2s3k4q5m6n8"}"#;
     let settle = asking.call(&asking.admin, "POST", "/v1/ack", body).await;
     assert_ne!(settle.status, 429, "{}", settle.code());
 }

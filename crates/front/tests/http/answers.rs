@@ -243,3 +243,26 @@ async fn each_answer_has_a_date_and_none_says_by_what_it_was_made() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_receive_gives_what_was_asked_for_whatever_the_messages_before_were_like() {
+    let server = Server::start().await;
+    for _ in 0..1_000 {
+        server.send("mixed", "small").await;
+    }
+    server.receive("mixed").await;
+    let large = "x".repeat(200_000);
+    for _ in 0..30 {
+        server.send("large", &large).await;
+    }
+    for asked in [5, 10] {
+        let taken = server.post("/v1/queues/large/receive", &format!(r#"{{"max":{asked}}}"#)).await.json();
+        assert_eq!(taken["messages"].as_array().unwrap().len(), asked);
+    }
+    for _ in 0..5 {
+        let body = format!(r#"{{"payload":"{large}","priority":9}}"#);
+        assert_eq!(server.post("/v1/queues/mixed/messages", &body).await.status, 201);
+    }
+    let taken = server.post("/v1/queues/mixed/receive", r#"{"max":5}"#).await.json();
+    assert_eq!(taken["messages"].as_array().unwrap().len(), 5);
+}

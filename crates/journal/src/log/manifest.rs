@@ -123,11 +123,15 @@ pub(crate) struct SnapshotFile {
     pub(crate) len: u64,
 }
 
+/// Between terms that the clock does not keep apart. What counts up from a term (the ids of an engine) has this much room
+/// before the next one, which does not know what a lost end of the log has counted.
+const TERM_STEP: u64 = 1_000;
+
 /// What belongs to the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Manifest {
     pub(crate) identity: u64,
-    /// How often the journal was opened.
+    /// Number of the last opening.
     pub(crate) term: u64,
     /// Number of the next file; none is ever used again.
     pub(crate) next_file: u64,
@@ -170,6 +174,11 @@ impl Manifest {
     /// Index of the last record that the snapshot holds; 0: no snapshot.
     pub(crate) fn applied_index(&self) -> u64 {
         self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
+    }
+
+    /// The term of the next opening: `term_min`, or [`TERM_STEP`] above the last one where that is as large already.
+    pub(crate) fn next_term(&self, term_min: u64) -> u64 {
+        if term_min > self.term { term_min } else { self.term.saturating_add(TERM_STEP) }
     }
 
     /// Takes a number for a new file.

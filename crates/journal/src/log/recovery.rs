@@ -101,7 +101,7 @@ impl Opening {
                 Manifest::fresh(identity)
             }
         };
-        report.term = manifest.term + 1;
+        report.term = manifest.next_term(options.term_min);
         let ahead = Ahead::new(budget_of(options.cache_bytes));
         let files = Files::with_ahead(disk.clone(), &dir, options.open_files, keys, ahead);
         Ok(Opening { disk, options, files, lock, manifest, report })

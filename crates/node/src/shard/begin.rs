@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use sluice_engine::command::Command;
-use sluice_engine::id::NamespaceId;
+use sluice_engine::id::{NamespaceId, ReceiptKey};
 use sluice_engine::limits::Limits;
 use sluice_engine::query::NamespaceView;
 use sluice_journal::Class;
@@ -17,15 +17,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
     /// anything is served, whatever the durability.
     ///
-    /// `term` is the journal's count of its openings, 0 where it keeps none. An epoch has at least its number: a flipped bit
-    /// in the record of the last epoch looks like a torn write, and with it the number would be given again.
-    pub fn begin(&mut self, limits: &Limits, term: u64) -> u32 {
+    /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has at least its number: a flipped
+    /// bit in the record of the last epoch looks like a torn write, and with it the number would be given again.
+    ///
+    /// `key`: for the receipts of a log that has none yet.
+    pub fn begin(&mut self, limits: &Limits, term: u64, key: ReceiptKey) -> u64 {
         self.look_at_the_clock();
-        let number = (self.engine.epoch() + 1).max(u32::try_from(term).unwrap_or(0));
+        let number = self.engine.next_epoch().max(term);
         self.propose(
             &Command::Epoch { number, behaviour: sluice_engine::BEHAVIOUR_VERSION },
             Pending::Internal,
         );
+        if !self.engine.has_receipt_key() {
+            self.propose(&Command::ReceiptKey(key), Pending::Internal);
+        }
         if self.engine.limits() != limits {
             self.propose(&Command::Configure(limits.clone()), Pending::Internal);
         }

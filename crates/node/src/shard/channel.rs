@@ -251,7 +251,7 @@ mod tests {
     fn handed(sequence: u64, len: u32) -> Handed {
         let id = MessageId { namespace: NamespaceId::DEFAULT, sequence };
         let delivery = Delivery {
-            receipt: Receipt { id, token: sequence },
+            receipt: Receipt { id, token: sequence, tag: 0 },
             queue: QueueId(0),
             blob: BlobRef { index: sequence, item: 0, len },
             lease_until_us: 0,

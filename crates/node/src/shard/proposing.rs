@@ -74,9 +74,17 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked
     }
 
-    /// No room for what stays: refuses it, and keeps what drains for another try.
+    /// No room for what stays: leaves out the texts of settlements, refuses the rest of what stays, and keeps what drains for
+    /// another try.
     fn drop_growing(&mut self, error: &Error) {
-        let pending = std::mem::take(&mut self.batch_pending);
+        let mut pending = std::mem::take(&mut self.batch_pending);
+        self.batch.replace(|record, body| {
+            let (class, _) =
+                pending.get_mut(record as usize).filter(|(class, _)| *class == Class::Growing)?;
+            let without = self.engine.without_texts(body)?;
+            *class = Class::Draining;
+            Some(without)
+        });
         self.batch.retain(|record| pending[record as usize].0 == Class::Draining);
         for (class, pending) in pending {
             match class {

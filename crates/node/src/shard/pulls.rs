@@ -41,6 +41,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
+    /// Whether all queues of a pull are there, or may be made: it writes nothing where it could only wait in vain.
+    fn admit_queues(&self, pull: &Pull) -> Result<(), Error> {
+        pull.queues.iter().try_for_each(|(name, _)| self.engine.admits_queue(pull.namespace, name))
+    }
+
     /// Finds the queues of a pull. Proposes the creation of those that are missing, so that the pull that follows in
     /// the same batch finds them.
     fn resolve(&mut self, pull: &Pull) -> Result<Resolved, Error> {
@@ -48,15 +53,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if ids.len() == pull.queues.len() {
             return Ok(Resolved::Known(ids));
         }
+        self.admit_queues(pull)?;
         let missing = pull
             .queues
             .iter()
             .filter(|(name, _)| self.engine.queue_id(pull.namespace, name).is_none())
             .map(|(name, _)| name);
         for name in missing {
-            if !self.engine.limits().auto_create {
-                return Err(Error::QueueNotFound { queue: name.to_string() });
-            }
             let create = Command::QueueSet {
                 namespace: pull.namespace,
                 queue: name,
@@ -99,6 +102,16 @@ impl<S: Store, C: Clock> Shard<S, C> {
         claims
     }
 
+    /// About the bytes of the messages that were claimed last.
+    fn claimed_bytes(&self, claims: &[(QueueId, u32)]) -> u64 {
+        let bytes = claims.iter().map(|(queue, count)| {
+            let claimed = self.claims.get(queue).copied().unwrap_or(0);
+            let count = u64::from(*count);
+            self.engine.next_bytes(*queue, claimed.saturating_sub(count), count)
+        });
+        bytes.sum()
+    }
+
     fn unclaimed(&self, queue: QueueId) -> u64 {
         let claimed = self.claims.get(&queue).copied().unwrap_or(0);
         self.engine.ready_count(queue).saturating_sub(claimed)
@@ -128,7 +141,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let pull = &waiter.pull;
         // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
         let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
-        let room = pull.room.as_ref().map_or(Some(pull.max_bytes), |room| room.take(max_messages));
+        let room = pull
+            .room
+            .as_ref()
+            .map_or(Some(pull.max_bytes), |room| room.take(max_messages, self.claimed_bytes(&claims)));
         let Some(room) = room else {
             self.unclaim(&claims);
             let overloaded = Error::Overloaded { what: "unread answers", retry_after_ms: RETRY_AFTER_MS };
@@ -158,6 +174,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         } else if self.outcome.deliveries.is_empty() {
             if let Some(room) = &waiter.pull.room {
                 room.put_back();
+            }
+            // Others may have made the last queues that there may be.
+            if let Err(error) = self.admit_queues(&waiter.pull) {
+                let _ = waiter.pull.reply.send(Err(error));
+                return;
             }
             waiter.queues = queue_ids(&self.engine, &waiter.pull);
             self.serve_or_wait(waiter);

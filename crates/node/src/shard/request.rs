@@ -7,6 +7,7 @@ use sluice_engine::command::{Command, RecordSink};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::query::DeliveryDetails;
+use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
 use sluice_journal::{Batch, BlobRead, Class, RecordWriter};
 use tokio::sync::oneshot;
@@ -137,15 +138,18 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
     }
 }
 
-/// Settling without texts and results frees space, so the reserve serves it when the disk is full.
+/// Settling without texts and results frees space, so the reserve serves it when the disk is full; texts are left out then
+/// (`proposing.rs`). Who pauses or closes a queue wants less of it.
 pub(super) fn class_of(command: &Command<'_>) -> Class {
     match command {
         Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,
         Command::Change(change) if change.action == ChangeAction::Cancel && command.blob_count() == 0 => {
             Class::Draining
         }
+        Command::QueueSet { patch, create: false, .. } if only_marks(patch) => Class::Draining,
         Command::Tick
         | Command::Epoch { .. }
+        | Command::ReceiptKey(_)
         | Command::Receive(_)
         | Command::Extend { .. }
         | Command::Attach(_)
@@ -161,6 +165,11 @@ pub(super) fn class_of(command: &Command<'_>) -> Class {
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }
+}
+
+/// Whether it does no more than to pause, resume, close or open.
+fn only_marks(patch: &QueuePatch) -> bool {
+    *patch == QueuePatch { paused: patch.paused, closed: patch.closed, ..QueuePatch::default() }
 }
 
 struct Sink<'a>(RecordWriter<'a>);

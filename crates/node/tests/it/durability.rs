@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sluice_engine::command::Settlement;
-use sluice_engine::id::NamespaceId;
+use sluice_engine::id::{EPOCH_SHIFT, NamespaceId};
 use sluice_journal::RootKeys;
 use sluice_node::{Durability, Node, Options};
 
@@ -93,7 +93,7 @@ async fn ids_and_tokens_are_new_after_a_restart() {
     let node = open(dir.path(), Durability::Always);
     let after = send(&node, "jobs", &[b"b"]).await.first;
     assert!(after > before);
-    assert_ne!(after.sequence >> 40, before.sequence >> 40, "another epoch");
+    assert_ne!(after.sequence >> EPOCH_SHIFT, before.sequence >> EPOCH_SHIFT, "another epoch");
     stop(node).await;
 }
 

@@ -10,7 +10,7 @@ use sluice_engine::command::{Command, SendItem};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::Limits;
 use sluice_engine::settings::Quotas;
-use sluice_engine::{Engine, Error};
+use sluice_engine::{Engine, Error, ReceiptKey};
 use sluice_journal::MemoryJournal;
 use sluice_node::clock::{LogClock, SystemClock};
 use sluice_node::mailbox::Mailbox;
@@ -187,7 +187,7 @@ fn a_namespace_is_made_anew_once_its_number_is_free() {
         waiting_max: 1,
         events: Default::default(),
     });
-    shard.begin(&Limits::default(), 0);
+    shard.begin(&Limits::default(), 0, ReceiptKey([7; 16]));
     shard.step();
     let ask = |command: &Command<'_>| {
         mailbox.push(Request::Propose(Proposal::new(command, ReplyTo::Nobody))).unwrap();

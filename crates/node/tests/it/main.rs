@@ -19,5 +19,6 @@ mod results;
 mod schedules;
 mod shard;
 mod slices;
+mod starts;
 mod support;
 mod waits;

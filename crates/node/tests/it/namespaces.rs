@@ -8,7 +8,7 @@ use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
 use sluice_node::Node;
 
-use crate::support::{options, payloads, receive_in, sending};
+use crate::support::{memory, options, payloads, receive_in, sending};
 use crate::waits::{LONG_MS, soon, until_receives_wait};
 
 #[tokio::test]
@@ -70,8 +70,47 @@ async fn quotas_hold() {
     node.send(&sending(view.id, "jobs", &items)).await.unwrap();
     let over = node.send(&sending(view.id, "jobs", &items[..1])).await;
     assert!(matches!(over, Err(Error::QuotaExceeded { limit: 2, .. })), "{over:?}");
-    node.namespace_set("small", Quotas::default()).await.unwrap();
+    node.namespace_set("small", None, |_| Quotas::default()).await.unwrap();
     node.send(&sending(view.id, "jobs", &items[..1])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receive_from_a_queue_that_may_not_be_made_says_why_and_writes_nothing() {
+    let node = memory();
+    let quotas = Quotas { queues: 1, ..Quotas::default() };
+    let view = node.namespace_create("small", None, quotas).await.unwrap();
+    node.send(&sending(view.id, "one", &[SendItem::default()])).await.unwrap();
+    let before = node.metrics().await.shards[0].journal.records;
+    for wait_ms in [0, 10_000] {
+        let refused = receive_in(&node, view.id, "another", 1, wait_ms).await;
+        assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 1 })), "{refused:?}");
+    }
+    assert_eq!(node.metrics().await.shards[0].journal.records, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_changes_of_quotas_all_count() {
+    let node = memory();
+    node.namespace_create("shared", None, Quotas::default()).await.unwrap();
+    for round in 1..100 {
+        let queues = node.namespace_set("shared", None, move |quotas| Quotas { queues: round, ..quotas });
+        let bytes = node.namespace_set("shared", None, move |quotas| Quotas { bytes: round, ..quotas });
+        let (queues, bytes) = tokio::join!(queues, bytes);
+        assert!(queues.is_ok() && bytes.is_ok());
+        let quotas = node.namespace("shared").await.unwrap().quotas;
+        assert_eq!(quotas, Quotas { queues: round, bytes: round, messages: 0 });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_put_beside_a_delete_of_a_namespace_leaves_it_or_makes_it_anew() {
+    let node = memory();
+    for round in 1..100 {
+        node.namespace_put("busy", None, |quotas| quotas).await.unwrap();
+        let put = node.namespace_put("busy", None, move |quotas| Quotas { bytes: round, ..quotas });
+        let (put, deleted) = tokio::join!(put, node.namespace_delete("busy", true));
+        assert!(put.is_ok() && deleted.is_ok(), "{put:?} {deleted:?}");
+    }
 }
 
 #[tokio::test]

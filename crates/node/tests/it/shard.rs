@@ -3,21 +3,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use sluice_engine::command::{Attach, DETACH_GRACE_MS, SchedulePut, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{
+    Attach, Content, DETACH_GRACE_MS, SchedulePut, Send, SendItem, SettleItem, Settlement,
+};
 use sluice_engine::id::{NamespaceId, QueueId};
-use sluice_engine::{BlobRef, Command, Engine, Error};
+use sluice_engine::settings::QueuePatch;
+use sluice_engine::{BlobRef, Command, Engine, Error, ReceiptKey};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
 use sluice_node::shard::consumers::Attaching;
-use sluice_node::shard::request::{Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
+use sluice_node::shard::request::{
+    Answer, Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request,
+};
 use sluice_node::shard::store::Store;
 use sluice_node::shard::{Parts, Shard, Step};
 use tokio::sync::oneshot;
 
 const START_US: u64 = 1_800_000_000_000_000;
 const SECOND_US: u64 = 1_000_000;
+const KEY: ReceiptKey = ReceiptKey([7; 16]);
 
 /// Time that stands still unless moved, and how far the wall clock is ahead of it.
 #[derive(Clone, Default)]
@@ -50,6 +56,8 @@ struct Disk {
     /// How long letting go of a blob takes.
     release_us: u64,
     full: Arc<AtomicBool>,
+    /// Full for what stays.
+    full_for_growing: Arc<AtomicBool>,
     damaged: Vec<BlobKey>,
 }
 
@@ -59,7 +67,8 @@ impl Journal for Disk {
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
-        if self.full.load(Relaxed) {
+        let growing = class == Class::Growing && self.full_for_growing.load(Relaxed);
+        if growing || self.full.load(Relaxed) {
             return Err(Refused::Full { free_bytes: 0, needed_bytes: 1 });
         }
         self.journal.propose(batch, time_us, class)
@@ -102,6 +111,7 @@ struct Rig {
     mailbox: Mailbox<Request>,
     time: Time,
     full: Arc<AtomicBool>,
+    full_for_growing: Arc<AtomicBool>,
 }
 
 type Reply = oneshot::Receiver<Result<Vec<Given>, Error>>;
@@ -109,11 +119,13 @@ type Reply = oneshot::Receiver<Result<Vec<Given>, Error>>;
 impl Rig {
     fn new(mailbox: usize) -> Rig {
         let (time, full, mailbox) = (Time::default(), Arc::<AtomicBool>::default(), Mailbox::new(mailbox));
+        let full_for_growing = Arc::<AtomicBool>::default();
         let disk = Disk {
             journal: MemoryJournal::new(),
             time: time.clone(),
             release_us: 0,
             full: full.clone(),
+            full_for_growing: full_for_growing.clone(),
             damaged: Vec::new(),
         };
         let shard = Shard::new(Parts {
@@ -126,8 +138,8 @@ impl Rig {
             waiting_max: 100,
             events: Default::default(),
         });
-        let mut rig = Rig { shard, mailbox, time, full };
-        rig.shard.begin(&rig.shard.engine().limits().clone(), 0);
+        let mut rig = Rig { shard, mailbox, time, full, full_for_growing };
+        rig.shard.begin(&rig.shard.engine().limits().clone(), 0, KEY);
         rig.settle_down();
         rig
     }
@@ -184,6 +196,14 @@ impl Rig {
         };
         self.mailbox.push(Request::Pull(Box::new(pull))).unwrap();
         receiver
+    }
+
+    /// What comes of a command.
+    fn answer(&mut self, command: &Command<'_>) -> Answer {
+        let (sender, mut receiver) = oneshot::channel();
+        self.mailbox.push(Request::Propose(Proposal::new(command, ReplyTo::Once(sender)))).unwrap();
+        self.settle_down();
+        receiver.try_recv().unwrap()
     }
 
     /// A consumer of `jobs` that leases for a second.
@@ -246,6 +266,66 @@ fn a_disk_without_room_for_a_tick_is_not_asked_in_a_loop() {
     rig.full.store(false, Relaxed);
     rig.pass(SECOND_US);
     assert_eq!(rig.shard.engine().ready_count(jobs), 1, "the lease has ended");
+}
+
+#[test]
+fn on_a_full_disk_settlements_take_effect_without_their_texts() {
+    let mut rig = Rig::new(16);
+    let jobs = rig.send(4);
+    let mut reply = rig.pull(1, 0);
+    rig.settle_down();
+    let given = reply.try_recv().unwrap().unwrap();
+    rig.full_for_growing.store(true, Relaxed);
+    let result = Some(Content { content_type: "", bytes: b"nobody keeps it" });
+    let settlements = [
+        (Settlement::Nack { delay_ms: Some(0) }, "it failed", None),
+        (Settlement::Reject, "it is bad", None),
+        (Settlement::Ack, "", result),
+        (Settlement::Release { delay_ms: 0 }, "not now", None),
+    ];
+    for (given, (settlement, error, result)) in given.iter().zip(settlements) {
+        let items = [SettleItem { receipt: given.delivery.receipt, settlement, error, result }];
+        let answer = rig.answer(&Command::Settle { namespace: NamespaceId::DEFAULT, items: &items });
+        assert!(answer.result.is_ok() && answer.results.iter().all(Result::is_ok), "{answer:?}");
+    }
+    let queue = rig.shard.engine().queue(jobs).unwrap();
+    assert_eq!((queue.counters.nacked, queue.counters.rejected, queue.counters.acked), (1, 1, 1));
+    assert_eq!(rig.shard.engine().ready_count(jobs), 2);
+}
+
+#[test]
+fn a_full_disk_refuses_a_result_that_is_asked_for() {
+    let mut rig = Rig::new(16);
+    let keep = QueuePatch { retain_done_ms: Some(60_000), ..QueuePatch::default() };
+    rig.send(1);
+    rig.answer(&set_jobs(keep)).result.unwrap();
+    let mut reply = rig.pull(1, 0);
+    rig.settle_down();
+    let receipt = reply.try_recv().unwrap().unwrap()[0].delivery.receipt;
+    rig.full_for_growing.store(true, Relaxed);
+    let result = Some(Content { content_type: "", bytes: b"it is kept" });
+    let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result }];
+    let ack = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };
+    assert!(matches!(rig.answer(&ack).result, Err(Error::DiskFull { .. })));
+    rig.full_for_growing.store(false, Relaxed);
+    assert!(rig.answer(&ack).result.is_ok());
+}
+
+#[test]
+fn a_full_disk_lets_queues_be_paused_and_resumed() {
+    let mut rig = Rig::new(16);
+    rig.send(1);
+    rig.full_for_growing.store(true, Relaxed);
+    for paused in [true, false] {
+        let patch = QueuePatch { paused: Some(paused), ..QueuePatch::default() };
+        assert!(rig.answer(&set_jobs(patch)).result.is_ok());
+    }
+    let patch = QueuePatch { lease_ms: Some(7), ..QueuePatch::default() };
+    assert!(matches!(rig.answer(&set_jobs(patch)).result, Err(Error::DiskFull { .. })));
+}
+
+fn set_jobs(patch: QueuePatch) -> Command<'static> {
+    Command::QueueSet { namespace: NamespaceId::DEFAULT, queue: "jobs", patch, create: false }
 }
 
 #[test]
@@ -419,7 +499,7 @@ fn an_epoch_is_not_below_the_journals_count_of_openings() {
     let mut rig = Rig::new(10);
     let limits = rig.shard.engine().limits().clone();
     for (term, epoch) in [(2, 2), (2, 3), (9, 9), (0, 10)] {
-        assert_eq!(rig.shard.begin(&limits, term), epoch);
+        assert_eq!(rig.shard.begin(&limits, term, KEY), epoch);
         rig.settle_down();
         assert_eq!(rig.shard.engine().epoch(), epoch);
     }

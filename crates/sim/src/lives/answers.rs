@@ -137,7 +137,7 @@ impl Lives {
             _ => return Ok(()),
         };
         for number in (0..receipts.len()).filter(good) {
-            let Receipt { id, token } = receipts[number];
+            let Receipt { id, token, .. } = receipts[number];
             let Some(life) = self.lives.get_mut(&id) else {
                 return Err(format!("{id}, which is not there, was settled or extended with token {token}"));
             };

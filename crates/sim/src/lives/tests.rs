@@ -52,7 +52,7 @@ impl Log {
 
     fn deliver(&mut self, of: u64, token: u64, attempt: u16) -> Checked {
         let delivery = Delivery {
-            receipt: Receipt { id: id(of), token },
+            receipt: Receipt { id: id(of), token, tag: 0 },
             queue: QUEUE,
             blob: BlobRef::EMPTY,
             lease_until_us: 1_000_000,
@@ -70,7 +70,7 @@ impl Log {
 
     /// Answers that a token has settled a message, with an event of this kind.
     fn settle(&mut self, of: u64, token: u64, kind: EventKind) -> Checked {
-        let receipt = Receipt { id: id(of), token };
+        let receipt = Receipt { id: id(of), token, tag: 0 };
         let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result: None }];
         let events = vec![event(kind, of, 1)];
         let outcome = Outcome { results: vec![Ok(())], events, ..Outcome::default() };

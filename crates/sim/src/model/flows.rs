@@ -348,7 +348,7 @@ impl Apply<'_> {
     ) -> Option<MessageId> {
         let last = self.engine.last_sequence(namespace)?;
         // What was found out of turn lies before the last id that is known.
-        let from = last.saturating_sub(SENT_MAX).max(u64::from(self.world.epoch) << EPOCH_SHIFT);
+        let from = last.saturating_sub(SENT_MAX).max(self.world.epoch << EPOCH_SHIFT);
         let ids = (from + 1..=last).map(|sequence| MessageId { namespace, sequence });
         let mut unknown = ids.filter(|id| !self.world.messages.contains_key(id));
         let sent_now = |view: MessageView| view.sent_at_us == self.now_us && is_it(&view);

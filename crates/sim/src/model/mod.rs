@@ -152,6 +152,7 @@ impl Apply<'_> {
                 self.succeeds()?;
                 self.world.limits = limits.clone();
             }
+            Command::ReceiptKey(_) => self.succeeds()?,
             Command::Tick => {}
             Command::Send(send) => self.send(send)?,
             Command::Receive(receive) => self.receive(receive)?,
@@ -197,7 +198,7 @@ impl Apply<'_> {
         self.check_released()
     }
 
-    fn epoch(&mut self, number: u32) -> Checked {
+    fn epoch(&mut self, number: u64) -> Checked {
         self.succeeds()?;
         ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
         self.world.epoch = number;

@@ -10,7 +10,7 @@ impl Apply<'_> {
     /// The id of the next message that is sent in a namespace.
     pub(super) fn next_id(&self, namespace: NamespaceId) -> Option<MessageId> {
         let last = self.world.namespaces.get(&namespace)?.last_sequence;
-        let sequence = last.max(u64::from(self.world.epoch) << EPOCH_SHIFT) + 1;
+        let sequence = last.max(self.world.epoch << EPOCH_SHIFT) + 1;
         Some(MessageId { namespace, sequence })
     }
 

@@ -114,7 +114,7 @@ impl Apply<'_> {
         self.keeps_limit(id)?;
         ensure!(token > self.world.last_token, "token {token} was given after {}", self.world.last_token);
         ensure!(
-            token >> EPOCH_SHIFT == u64::from(self.world.epoch),
+            token >> EPOCH_SHIFT == self.world.epoch,
             "token {token} is not of epoch {}",
             self.world.epoch
         );

@@ -123,7 +123,7 @@ impl Apply<'_> {
         let last = std::mem::replace(&mut namespace.last_sequence, first.sequence + u64::from(count) - 1);
         ensure!(first.sequence > last, "id {first} was given, after one with sequence {last}");
         ensure!(
-            first.sequence >> EPOCH_SHIFT == u64::from(self.world.epoch),
+            first.sequence >> EPOCH_SHIFT == self.world.epoch,
             "id {first} is not of epoch {}",
             self.world.epoch
         );

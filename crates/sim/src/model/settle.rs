@@ -71,20 +71,22 @@ impl Apply<'_> {
         Ok(false)
     }
 
-    /// What this receipt is worth now; more than one answer where it was forged from parts of others.
+    /// What this receipt is worth now; more than one answer where it was forged.
     fn standing(&self, namespace: NamespaceId, receipt: Receipt) -> &'static [&'static str] {
         if receipt.id.namespace != namespace {
             return &["invalid_argument"];
         }
         match self.world.messages.get(&receipt.id).map(|message| message.place) {
             Some(Place::Leased { token, until_us, .. })
-                if token == receipt.token && until_us > self.now_us =>
+                if token == receipt.token
+                    && until_us > self.now_us
+                    && self.world.given.contains(&receipt) =>
             {
                 &["ok"]
             }
             _ if self.world.settled.contains(&receipt) => &["already_settled"],
             _ if self.world.given.contains(&receipt) => &["lease_lost"],
-            _ => &["lease_lost", "message_not_found", "already_settled"],
+            _ => &["lease_lost", "message_not_found"],
         }
     }
 

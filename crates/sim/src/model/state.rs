@@ -207,7 +207,7 @@ pub(super) struct Keyed {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct World {
     pub(super) limits: Limits,
-    pub(super) epoch: u32,
+    pub(super) epoch: u64,
     /// Applies so far.
     pub(super) step: u64,
     pub(super) now_us: u64,

@@ -2,13 +2,15 @@
 //! of the layout for the few others costs little and shares no mistake with the engine's.
 
 use sluice_engine::command::{ScheduleFire, Settlement};
-use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::consumers::ConsumerOp;
 use super::op::{NodeOp, Op, Settled};
 
+const EPOCH: u8 = 1;
+const SETTLE: u8 = 6;
 const QUEUE_SET: u8 = 11;
 const DETACH: u8 = 47;
 
@@ -16,21 +18,22 @@ const DETACH: u8 = 47;
 pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     let mut bytes = Bytes(body);
     let (kind, layout) = (bytes.u8()?, bytes.u8()?);
-    let newest = if matches!(kind, QUEUE_SET | DETACH) { 2 } else { 1 };
+    let newest = if matches!(kind, EPOCH | SETTLE | QUEUE_SET | DETACH) { 2 } else { 1 };
     if layout != newest {
         return None;
     }
     let op = match kind {
-        1 => Op::Node(NodeOp::Epoch { number: bytes.u32()?, behaviour: bytes.u16()? }),
+        EPOCH => Op::Node(NodeOp::Epoch { number: bytes.u64()?, behaviour: bytes.u16()? }),
         // The limits that the simulator gave; that they come back right is checked by comparing behaviour.
         2 => return Some(Op::Node(NodeOp::Configure(limits.clone()))),
         3 => Op::Node(NodeOp::Tick),
         5 => Op::Node(receive(&mut bytes)?),
-        6 => releases(&mut bytes)?,
+        SETTLE => releases(&mut bytes)?,
         8 => namespace_followed(&mut bytes)?,
         9 => Op::NamespaceSet { namespace: NamespaceId(bytes.u32()?), quotas: bytes.quotas()? },
         10 => Op::NamespaceDelete { namespace: NamespaceId(bytes.u32()?), force: bytes.u8()? == 1 },
         QUEUE_SET => queue_created(&mut bytes)?,
+        17 => Op::Node(NodeOp::ReceiptKey(ReceiptKey(bytes.take(16)?.try_into().ok()?))),
         16 => {
             let id = bytes.id()?;
             let blob = BlobRef { index: bytes.u64()?, item: bytes.u32()?, len: bytes.u32()? };
@@ -74,7 +77,7 @@ fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
     let namespace = NamespaceId(bytes.u32()?);
     let mut items = Vec::new();
     for _ in 0..bytes.u32()? {
-        let receipt = Receipt { id: bytes.id()?, token: bytes.u64()? };
+        let receipt = Receipt { id: bytes.id()?, token: bytes.u64()?, tag: bytes.u64()? };
         let (how, error_len, delay_ms) = (bytes.u16()?, bytes.u16()?, bytes.u64()?);
         if (how, error_len) != (3, 0) {
             return None;

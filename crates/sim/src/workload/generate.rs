@@ -342,5 +342,5 @@ impl Generator {
 
 /// A receipt that nobody has ever been given.
 fn forged() -> Receipt {
-    Receipt { id: MessageId { namespace: NamespaceId::DEFAULT, sequence: 12_345 }, token: 67_890 }
+    Receipt { id: MessageId { namespace: NamespaceId::DEFAULT, sequence: 12_345 }, token: 67_890, tag: 13 }
 }

@@ -5,7 +5,7 @@ use sluice_engine::command::{
     Command, Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, Send, SendItem, SettleItem,
     Settlement,
 };
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt, ReceiptKey};
 use sluice_engine::limits::{Limits, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
@@ -143,9 +143,10 @@ pub enum Op {
 #[allow(missing_docs)]
 pub enum NodeOp {
     Epoch {
-        number: u32,
+        number: u64,
         behaviour: u16,
     },
+    ReceiptKey(ReceiptKey),
     Configure(Limits),
     Tick,
     Receive {
@@ -163,6 +164,17 @@ pub enum NodeOp {
 }
 
 impl Op {
+    /// A settlement that brings texts or results, without them.
+    pub fn without_texts(&self) -> Option<Op> {
+        let Op::Settle { namespace, items } = self else { return None };
+        let brings = |item: &Settled| !item.error.is_empty() || item.result.is_some();
+        let bare = |item: &Settled| Settled { error: String::new(), result: None, ..item.clone() };
+        items
+            .iter()
+            .any(brings)
+            .then(|| Op::Settle { namespace: *namespace, items: items.iter().map(bare).collect() })
+    }
+
     /// The features whose commands are types of their own.
     fn feature(&self) -> Option<&dyn Lend> {
         match self {
@@ -291,6 +303,7 @@ impl NodeOp {
                 f(&Command::Epoch { number: *number, behaviour: *behaviour })
             }
             NodeOp::Configure(limits) => f(&Command::Configure(limits.clone())),
+            NodeOp::ReceiptKey(key) => f(&Command::ReceiptKey(*key)),
             NodeOp::Tick => f(&Command::Tick),
             NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms } => {
                 let queues: Vec<(&str, u16)> =

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sluice_engine::ReceiptKey;
 use sluice_engine::limits::Limits;
 use sluice_journal::{Durability, Encryption, Options, RootKeys};
 
+use sluice_node::clock::term_min;
 use sluice_node::shard::feeds::EventOptions;
 use sluice_node::shard::recover::knows;
 
+use crate::clock::SimClock;
 use crate::rng::Rng;
 
 /// Where the server's data lies on the simulated disk.
@@ -140,12 +143,18 @@ impl Config {
     }
 
     /// How the journal of a shard is set up.
-    pub(super) fn journal(&self, shard: u32) -> Options {
+    pub(super) fn journal(&self, shard: u32, clock: &SimClock) -> Options {
         Options {
             dir: shard_dir(shard),
             identity: self.journal.identity ^ u64::from(shard) << 1,
+            term_min: term_min(clock),
             ..self.journal.clone()
         }
+    }
+
+    /// The key for receipts of a log that has none: the same for all runs, since nobody guesses here.
+    pub(super) fn receipt_key(&self) -> ReceiptKey {
+        ReceiptKey([7; 16])
     }
 
     /// How the journals are encrypted.

@@ -35,7 +35,8 @@ impl World {
     /// What a newer server does first.
     fn start_newer(&self, disk: &SimDisk) -> Checked {
         let shard = self.at as u32;
-        let opened = DiskJournal::open(std::sync::Arc::new(disk.clone()), self.config.journal(shard));
+        let opened =
+            DiskJournal::open(std::sync::Arc::new(disk.clone()), self.config.journal(shard, &self.clock));
         let mut opened = opened.map_err(|error| error.to_string())?;
         let mut batch = Batch::new();
         let number = 1_000_000;

@@ -9,8 +9,9 @@ use sluice_engine::id::{BlobRef, MessageId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{Engine, Error, Outcome};
-use sluice_journal::{Committed, Records};
+use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
+use sluice_node::shard::request::write_record;
 
 use super::told::ToldLog;
 use crate::lives::Lives;
@@ -213,10 +214,21 @@ impl History {
         {
             return Ok((op, Some(tag)));
         }
+        if let Some((op, tag)) = self.asked_with_texts(body) {
+            return Ok((op, Some(tag)));
+        }
         match decode(body, &self.limits) {
             Some(op) => Ok((op, None)),
             None => Err(format!("the shard proposed what nobody asked for: {body:?}")),
         }
+    }
+
+    /// The settlement that a client has asked for, if the record is that without its texts: a full disk has no room for them.
+    fn asked_with_texts(&mut self, body: &[u8]) -> Option<(Op, u64)> {
+        let is = |op: &Op| op.without_texts().is_some_and(|op| has_body(&op, body));
+        let at = self.asked.iter().position(|(_, _, op)| is(op))?;
+        let (tag, _, op) = self.asked.remove(at)?;
+        Some((op.without_texts()?, tag))
     }
 
     /// The journal has refused a batch after all.
@@ -389,6 +401,14 @@ impl History {
     pub(super) fn describe(&self, index: u64) -> String {
         self.entry(index).map_or_else(|| "?".to_owned(), |entry| format!("{:?}", entry.op))
     }
+}
+
+/// Whether the record of a command has this body.
+fn has_body(op: &Op, body: &[u8]) -> bool {
+    let mut record = Batch::new();
+    op.with(|command| write_record(&mut record, command));
+    let (bytes, _) = record.take();
+    Records::new(&bytes).next().is_some_and(|record| record.body == body)
 }
 
 #[cfg(test)]

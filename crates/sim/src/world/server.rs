@@ -100,7 +100,8 @@ pub(super) fn open(
     plant: Option<Plant>,
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
-    let opened = DiskJournal::open(disk, config.journal(number)).map_err(|error| Refusal::of(&error))?;
+    let opened =
+        DiskJournal::open(disk, config.journal(number, clock)).map_err(|error| Refusal::of(&error))?;
     let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
@@ -134,7 +135,8 @@ impl Server {
     ) -> Result<(), NotBegun> {
         let known = self.shard.engine().epoch();
         let reuse = plant == Some(Plant::ReuseIdAfterLostTail) && known > 0;
-        let epoch = if reuse { known } else { self.shard.begin(&config.limits, self.term) };
+        let epoch =
+            if reuse { known } else { self.shard.begin(&config.limits, self.term, config.receipt_key()) };
         for _ in 0..FIRST_RECORDS_TRIES {
             let begun = self.shard.engine().epoch() == epoch && self.shard.in_flight() == 0;
             if begun && self.shard.follow_placement(placed) {

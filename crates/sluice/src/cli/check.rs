@@ -116,7 +116,7 @@ impl<'a> Shard<'a> {
         json!({
             "shard": self.dir.display().to_string(),
             "ok": !self.is_damaged(),
-            "starts": report.term,
+            "term": report.term,
             "files": files.collect::<Vec<_>>(),
             "batches": report.batches,
             "records": report.records,

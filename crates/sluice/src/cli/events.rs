@@ -117,13 +117,13 @@ mod tests {
 
     #[test]
     fn an_event_is_a_line() {
-        let id = "00000080000g0000000g";
+        let id = "00000081k7pvm120000g";
         assert_eq!(
             shown(
                 json!({"type": "delivered", "at_ms": 1_767_225_600_000_u64, "queue": "mail", "id": id, "attempt": 2,
                 "lease_until_ms": 1_767_225_630_000_u64, "consumer": "7"})
             ),
-            "2026-01-01 00:00:00Z  delivered  00000080000g0000000g  mail: attempt 2, to consumer 7, until 2026-01-01 00:00:30Z\n"
+            "2026-01-01 00:00:00Z  delivered  00000081k7pvm120000g  mail: attempt 2, to consumer 7, until 2026-01-01 00:00:30Z\n"
         );
         assert_eq!(
             shown(

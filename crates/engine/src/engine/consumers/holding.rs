@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
 use crate::record::ResumeRecord;
@@ -82,7 +82,7 @@ impl Engine {
         let holder = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
         if holder.standing == Standing::Attached {
             let id = MessageId { namespace: NamespaceId(holder.namespace), sequence: message.sequence };
-            out.cancelled.push((ConsumerId(holder.number), Receipt { id, token: message.token }));
+            out.cancelled.push((ConsumerId(holder.number), self.receipt(id, message.token)));
         }
     }
 

@@ -76,7 +76,10 @@ impl Engine {
     pub fn is_held(&self, receipt: &Receipt, now_us: u64) -> bool {
         self.message_slot(receipt.id).is_some_and(|slot| {
             let message = self.messages.get(slot);
-            message.state == Some(State::Leased) && message.token == receipt.token && message.time_us > now_us
+            message.state == Some(State::Leased)
+                && message.token == receipt.token
+                && message.time_us > now_us
+                && self.receipt_key.made(receipt)
         })
     }
 

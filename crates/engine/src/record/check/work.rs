@@ -80,7 +80,7 @@ mod tests {
         let id = MessageId { namespace: NamespaceId::DEFAULT, sequence: 1 };
         let error = "e".repeat(ERROR_TEXT_BYTES_MAX);
         let item = SettleItem {
-            receipt: Receipt { id, token: 1 },
+            receipt: Receipt { id, token: 1, tag: 0 },
             settlement: Settlement::Reject,
             error: &error,
             result: None,

@@ -256,7 +256,7 @@ mod tests {
     use crate::http::connection::Activity;
 
     fn receipt(token: u64) -> Receipt {
-        Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token }
+        Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token, tag: 0 }
     }
 
     fn outbox() -> (Arc<Outbox>, Arc<Answers>) {

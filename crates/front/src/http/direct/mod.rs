@@ -182,7 +182,7 @@ impl<'a> Asked<'a> {
         let standing = (terms.wait_ms > 0).then(|| self.standing());
         Some(self.answer(async move {
             let delivered = receive::done(receiving?, &context, standing).await?;
-            Ok(receive::answer(&context, &delivered))
+            Ok(receive::answer(&delivered))
         }))
     }
 

@@ -18,7 +18,7 @@ mod server;
 use serde_json::{Map, Value};
 
 const ID: &str = "00000040000000g000g0";
-const RECEIPT: &str = "00000040000000g000g0000080000010";
+const RECEIPT: &str = "00000040000000g000g00000800000100g2s3k4q5m6n8";
 const AT_MS: u64 = 1_767_225_600_000;
 
 /// All schemas by name.
