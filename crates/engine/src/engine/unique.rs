@@ -47,9 +47,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let first = self.next_sequence(namespace_slot);
         let needs = self.plan_unique(found, first, send, out);
-        self.admit_replacements(found, &needs)?;
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
+        self.admit_replacements(found, &needs)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
         if bounded {
             self.admit_send_to_bounded(namespace_slot, found, send, (needs.messages, needs.bytes))?;

@@ -44,7 +44,7 @@ pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
     let request = read(upload.bytes(), call.namespace_id()?)?;
     match &request.action {
         BulkAction::Move { to } => call.allow_queue(Right::Send, to)?,
-        BulkAction::Plain(Verb::Retry) => call.allow_queue(Right::Send, &request.filter.queue)?,
+        BulkAction::Retry => call.allow_queue(Right::Send, &request.filter.queue)?,
         _ => {}
     }
     let view = call.node().bulk_start(request).await?;
@@ -135,7 +135,11 @@ fn action(verb: Verb, said: Said) -> Read<BulkAction> {
             max_attempts: said.max_attempts,
             tags: said.tags,
         },
-        verb => BulkAction::Plain(verb),
+        Verb::Cancel => BulkAction::Cancel,
+        Verb::Hold => BulkAction::Hold,
+        Verb::Approve => BulkAction::Approve,
+        Verb::Deny => BulkAction::Deny,
+        Verb::Retry => BulkAction::Retry,
     })
 }
 

@@ -87,8 +87,16 @@ impl BulkRequest {
 /// A [`ChangeAction`] that owns its texts.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BulkAction {
-    /// One that has no fields: cancel, hold, approve, deny or retry.
-    Plain(Verb),
+    /// See [`ChangeAction::Cancel`].
+    Cancel,
+    /// See [`ChangeAction::Hold`].
+    Hold,
+    /// See [`ChangeAction::Approve`].
+    Approve,
+    /// See [`ChangeAction::Deny`].
+    Deny,
+    /// See [`ChangeAction::Retry`].
+    Retry,
     /// To another queue.
     Move {
         /// Its name.
@@ -111,7 +119,11 @@ impl BulkAction {
     /// Its name.
     pub fn verb(&self) -> Verb {
         match self {
-            BulkAction::Plain(verb) => *verb,
+            BulkAction::Cancel => Verb::Cancel,
+            BulkAction::Hold => Verb::Hold,
+            BulkAction::Approve => Verb::Approve,
+            BulkAction::Deny => Verb::Deny,
+            BulkAction::Retry => Verb::Retry,
             BulkAction::Move { .. } => Verb::Move,
             BulkAction::Set { .. } => Verb::Change,
         }
@@ -120,14 +132,11 @@ impl BulkAction {
     /// Gives the action as the engine takes it.
     fn lend<T>(&self, take: impl FnOnce(ChangeAction<'_>) -> T) -> T {
         match self {
-            BulkAction::Plain(verb) => take(match verb {
-                Verb::Hold => ChangeAction::Hold,
-                Verb::Approve => ChangeAction::Approve,
-                Verb::Deny => ChangeAction::Deny,
-                Verb::Retry => ChangeAction::Retry,
-                // The others are variants of their own.
-                Verb::Cancel | Verb::Move | Verb::Change => ChangeAction::Cancel,
-            }),
+            BulkAction::Cancel => take(ChangeAction::Cancel),
+            BulkAction::Hold => take(ChangeAction::Hold),
+            BulkAction::Approve => take(ChangeAction::Approve),
+            BulkAction::Deny => take(ChangeAction::Deny),
+            BulkAction::Retry => take(ChangeAction::Retry),
             BulkAction::Move { to } => take(ChangeAction::Move { to }),
             BulkAction::Set { priority, deliver, max_attempts, tags } => {
                 let tags: Option<Vec<&str>> =

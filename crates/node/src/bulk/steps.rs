@@ -315,7 +315,6 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use sluice_engine::change::Verb;
     use sluice_engine::id::NamespaceId;
 
     use super::super::Filter;
@@ -326,7 +325,7 @@ mod tests {
         let request = BulkRequest {
             namespace: NamespaceId::DEFAULT,
             filter: Filter::default(),
-            action: BulkAction::Plain(Verb::Hold),
+            action: BulkAction::Hold,
             by: String::new(),
             why: String::new(),
             dry_run: false,

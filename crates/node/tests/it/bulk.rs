@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use sluice_engine::Error;
-use sluice_engine::change::Verb;
 use sluice_engine::command::{SendItem, Settlement};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::State;
@@ -109,7 +108,7 @@ async fn what_cannot_be_is_refused_before_anything_is_done() {
     send(&node, "a", &[b"x"]).await;
     let start = async |change: fn(&mut BulkRequest)| {
         let mut request = moving(filter("a"));
-        request.action = BulkAction::Plain(Verb::Hold);
+        request.action = BulkAction::Hold;
         change(&mut request);
         node.bulk_start(request).await.map(|_| ()).unwrap_err()
     };
@@ -142,7 +141,7 @@ async fn a_cancelled_bulk_leaves_the_rest() {
     for _ in 0..3 {
         send(&node, "a", &payloads).await;
     }
-    let request = BulkRequest { action: BulkAction::Plain(Verb::Cancel), ..moving(filter("a")) };
+    let request = BulkRequest { action: BulkAction::Cancel, ..moving(filter("a")) };
     let begun = node.bulk_start(request).await.unwrap();
     let view = node.bulk_cancel(NamespaceId::DEFAULT, begun.id).await.unwrap();
     assert_eq!(view.state, BulkState::Cancelled);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sluice_engine::BlobRef;
+use sluice_engine::change::Verb;
 use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::query::{MessageView, State};
@@ -130,7 +131,11 @@ impl Action {
     fn of_bulk(&self) -> BulkAction {
         let owned = |tags: &Vec<&str>| tags.iter().map(|tag| (*tag).to_owned()).collect();
         match self {
-            Action::Plain(verb) => BulkAction::Plain(*verb),
+            Action::Plain(Verb::Cancel) => BulkAction::Cancel,
+            Action::Plain(Verb::Hold) => BulkAction::Hold,
+            Action::Plain(Verb::Approve) => BulkAction::Approve,
+            Action::Plain(Verb::Deny) => BulkAction::Deny,
+            Action::Plain(_) => BulkAction::Retry,
             Action::Move(to) => BulkAction::Move { to: to.clone() },
             Action::Set { priority, deliver, max_attempts, tags } => BulkAction::Set {
                 priority: *priority,
