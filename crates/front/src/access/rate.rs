@@ -1,5 +1,6 @@
 //! How often an identity may ask: GCRA, one number per identity, without a lock.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
@@ -17,7 +18,6 @@ pub struct RequestRate {
 }
 
 /// The count of one identity.
-#[derive(Debug)]
 pub(crate) struct Limiter {
     rate: RequestRate,
     began: Instant,
@@ -25,6 +25,13 @@ pub(crate) struct Limiter {
     burst_ns: u64,
     /// When all that was asked so far would be allowed at an even rate, in ns after `began`.
     next_ns: AtomicU64,
+}
+
+/// Shows the rate, which is all that a person chooses.
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter").field("rate", &self.rate).finish_non_exhaustive()
+    }
 }
 
 impl Limiter {

@@ -24,7 +24,7 @@ fn the_command_gets_payload_and_fields_and_its_output_passes() {
     let script = "cat; echo; echo $SLUICE_QUEUE $SLUICE_ATTEMPT/$SLUICE_MAX_ATTEMPTS $SLUICE_PRIORITY \
                   $SLUICE_HEADER_TRACE_ID $SLUICE_CONTENT_TYPE ${#SLUICE_RECEIPT} ${#SLUICE_MESSAGE_ID} $SLUICE_NAMESPACE";
     let done = server.run(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
-    assert_eq!(done.out, "hello\nq 1/5 3 t1 text/plain 32 20 default\n");
+    assert_eq!(done.out, "hello\nq 1/5 3 t1 text/plain 45 20 default\n");
     assert!(done.err.contains("1 message acked"), "{}", done.err);
     assert_eq!(server.one(&["queue", "show", "q"])["totals"]["acked"], 1);
 }
