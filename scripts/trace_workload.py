@@ -29,12 +29,12 @@ ALPHABET = "0123456789abcdefghijklmnopqrstuv"
 
 
 def receipt_in_log(receipt: str) -> bytes:
-    """A receipt (base32hex of namespace, sequence, token, big endian) as records hold it (little endian)."""
+    """A receipt (base32hex of namespace, sequence, token, tag, big endian) as records hold it (little endian)."""
     number = 0
     for character in receipt:
         number = number * 32 + ALPHABET.index(character)
-    namespace, sequence, token = struct.unpack(">IQQ", number.to_bytes(20, "big"))
-    return struct.pack("<IQQ", namespace, sequence, token)
+    # 45 characters have 225 bits: the last one is padding.
+    return struct.pack("<IQQQ", *struct.unpack(">IQQQ", (number >> 1).to_bytes(28, "big")))
 
 
 class Server:
