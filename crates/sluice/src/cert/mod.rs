@@ -7,7 +7,6 @@
 mod folder;
 mod read;
 
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
@@ -17,6 +16,8 @@ use rcgen::{
 
 pub(crate) use folder::{Files, Folder, pair_names};
 pub(crate) use read::see;
+
+use crate::config::read_host;
 
 /// A certificate is valid from a little before it was made on, since clocks differ.
 const CLOCK_SLACK: Duration = Duration::from_secs(3_600);
@@ -132,15 +133,9 @@ fn params(name: &str, days: u32, no_longer_than: Option<SystemTime>) -> Result<C
 }
 
 /// A name or address that a client connects to.
-pub(crate) fn host(name: &str) -> Result<SanType> {
-    if let Ok(address) = name.parse::<IpAddr>() {
+fn host(name: &str) -> Result<SanType> {
+    if let Some(address) = read_host(name)? {
         return Ok(SanType::IpAddress(address));
-    }
-    let labels = name.strip_prefix("*.").unwrap_or(name).split('.');
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.len() > 253 || !labels.into_iter().all(|l| !l.is_empty() && l.len() <= 63 && l.chars().all(plain))
-    {
-        return Err(format!("{name:?} is neither a DNS name nor an address"));
     }
     let name = name.try_into().map_err(|e| format!("{name:?} cannot stand in a certificate: {e}"))?;
     Ok(SanType::DnsName(name))

@@ -1,9 +1,11 @@
 //! Settings of the server: one table, four sources, one error that lists everything that is wrong.
 //!
 //! Map: `table` every setting with its default and its words, `values` the types they may have, `units` durations and
-//! sizes, `load` file, environment and flags, `flags` the table as flags, `markdown` the table as a page.
+//! sizes, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown` the table as
+//! a page.
 
 mod flags;
+mod host;
 mod load;
 mod markdown;
 mod table;
@@ -11,6 +13,7 @@ pub(crate) mod units;
 mod values;
 
 pub(crate) use flags::SettingFlags;
+pub(crate) use host::read_host;
 pub(crate) use load::{Loaded, Origin, Sources, load};
 pub(crate) use markdown::markdown;
 pub(crate) use table::{Config, SETTINGS};

@@ -7,8 +7,7 @@ use std::time::Duration;
 use sluice_front::http::Compression;
 use sluice_node::Durability;
 
-use crate::cert::host;
-
+use super::host::read_host;
 use super::units::{parse_duration, parse_size, show_duration, show_size};
 
 /// A type of settings. Every source gives text; a type reads it, or says what would be right.
@@ -189,7 +188,7 @@ impl SettingValue for Names {
 
     fn read(text: &str, _: &Any) -> Result<Self, String> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let checked = names.map(|name| host(name).map(|_| name.to_owned()));
+        let checked = names.map(|name| read_host(name).map(|_| name.to_owned()));
         checked.collect::<Result<_, String>>().map(Names)
     }
 
