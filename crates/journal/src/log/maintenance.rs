@@ -223,9 +223,7 @@ impl Maintenance {
     }
 
     fn space_due_us(&self) -> u64 {
-        let space = &self.shared.space;
-        let short = space.stalled.load(Relaxed) || space.full.load(Relaxed) || self.shared.reserve_missing();
-        if short || space.taken.load(Relaxed) > 0 {
+        if self.shared.is_short() || self.shared.space.taken.load(Relaxed) > 0 {
             return self.space_at_us;
         }
         self.space_at_us + SPACE_IDLE_US - SPACE_EVERY_US

@@ -90,6 +90,12 @@ impl Shared {
         }
     }
 
+    /// Whether room is short: more may have come back at any time.
+    pub(crate) fn is_short(&self) -> bool {
+        let little = self.room(Class::Growing) <= self.options.full_margin_bytes / AGAIN_PART;
+        little || self.space.full.load(Relaxed) || self.reserve_missing()
+    }
+
     /// Looks how much is free, gives up the reserve when it is needed, and takes it again when it is not.
     pub(crate) fn look_at_space(&self) -> io::Result<()> {
         let space = &self.space;
@@ -110,7 +116,7 @@ impl Shared {
     }
 
     /// Whether the reserve is to be taken again.
-    pub(crate) fn reserve_missing(&self) -> bool {
+    fn reserve_missing(&self) -> bool {
         let space = &self.space;
         space.reserve.load(Relaxed) < self.options.reserve_bytes && !space.no_reserve.load(Relaxed)
     }

@@ -76,6 +76,24 @@ fn a_disk_filled_by_others_holds_replies_back_until_there_is_room() {
     assert_eq!(Rig::open(dir.path()).live, live);
 }
 
+/// Nothing was written or refused while room was short.
+#[test]
+fn room_that_came_back_in_an_idle_time_is_seen_before_a_send_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let settings = Options { durability: Durability::Os, ..options(dir.path()) };
+    let margin = settings.full_margin_bytes;
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    rig.settle_down();
+    faults.free.store(margin, Relaxed);
+    rig.now_us += 20_000_000;
+    rig.maintenance.step(rig.now_us);
+    faults.free.store(1 << 30, Relaxed);
+    rig.now_us += 200_000;
+    rig.maintenance.step(rig.now_us);
+    assert!(rig.propose(b"send", &[b"x"], Class::Growing).is_ok());
+}
+
 /// All messages fit into the segment that grows, which no snapshot and no compaction lets go.
 #[test]
 fn what_is_dead_in_the_segment_that_grows_makes_room() {
