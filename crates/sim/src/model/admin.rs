@@ -95,9 +95,10 @@ impl Apply<'_> {
         self.world.forget_consumers(namespace);
         self.world.namespaces.remove(&namespace);
         self.world.deleted_namespaces.insert(namespace);
-        // Should it be made anew under its number, nobody remembers what its receipts were worth.
-        self.world.given.retain(|receipt| receipt.id.namespace != namespace);
-        self.world.settled.retain(|receipt| receipt.id.namespace != namespace);
+        let world = &mut self.world;
+        let old = world.given.extract_if(.., |receipt| receipt.id.namespace == namespace);
+        world.outlived.extend(old);
+        world.settled.retain(|receipt| receipt.id.namespace != namespace);
         self.succeeds()
     }
 

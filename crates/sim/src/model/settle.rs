@@ -86,6 +86,9 @@ impl Apply<'_> {
             }
             _ if self.world.settled.contains(&receipt) => &["already_settled"],
             _ if self.world.given.contains(&receipt) => &["lease_lost"],
+            _ if self.world.outlived.contains(&receipt) => {
+                &["lease_lost", "message_not_found", "already_settled"]
+            }
             _ => &["lease_lost", "message_not_found"],
         }
     }

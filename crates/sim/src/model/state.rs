@@ -237,6 +237,9 @@ pub(super) struct World {
     pub(super) settled: BTreeSet<Receipt>,
     /// All receipts ever given.
     pub(super) given: BTreeSet<Receipt>,
+    /// Receipts of namespaces that were deleted. One may be made anew under its number, where the log that
+    /// gave the number has lost its end: it is up to the engine then what it knows of them.
+    pub(super) outlived: BTreeSet<Receipt>,
     /// The largest token given so far.
     pub(super) last_token: u64,
     pub(super) last_namespace: u32,
@@ -275,6 +278,7 @@ impl World {
             versions: BTreeMap::new(),
             settled: BTreeSet::new(),
             given: BTreeSet::new(),
+            outlived: BTreeSet::new(),
             last_token: 0,
             last_namespace: NamespaceId::DEFAULT.0,
             deleted_namespaces: BTreeSet::new(),
