@@ -157,8 +157,9 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Asked by the shard just before it takes messages for a receive. The answer has room for contents that JSON writes in
-/// up to twice as many bytes; it may become larger by more escapes, and by one message, since a receive gives at least one.
+/// Asked by the shard just before it takes messages for a receive. The answer has room for contents that JSON
+/// writes in up to twice as many bytes; it may become larger by more escapes, and by one message, since a
+/// receive gives at least one.
 impl Room for Share {
     fn take(&self, messages: u64, bytes: u64) -> Option<u32> {
         let likely = (bytes as usize).saturating_mul(2).saturating_add(MESSAGE_BYTES * messages as usize);

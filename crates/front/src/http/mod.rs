@@ -74,4 +74,5 @@ pub use compression::Compression;
 pub use hosts::Hosts;
 pub use openapi::openapi;
 pub use options::HttpOptions;
+pub use send::MESSAGE_FIELDS;
 pub use server::{Stopped, serve};

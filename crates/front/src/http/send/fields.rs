@@ -44,7 +44,7 @@ macro_rules! with_message_fields {
 }
 
 /// Fields of a message.
-pub(crate) const MESSAGE_FIELDS: &[&str] = with_message_fields!();
+pub const MESSAGE_FIELDS: &[&str] = with_message_fields!();
 /// Fields at the top of a send: those of one message, or the list.
 pub(super) const SEND_FIELDS: &[&str] = with_message_fields!("messages");
 /// Fields of a group.

@@ -13,8 +13,9 @@ use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::{Node, Sending, Sent};
 
 pub(crate) use batch::Batch;
+pub use fields::MESSAGE_FIELDS;
 #[cfg(test)]
-pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, STEP_FIELDS};
+pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, STEP_FIELDS};
 
 use super::body::{Body, Inbound};
 use super::call::Call;

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use sluice_client::{Backoff, Message, QueueMessage, Step};
+use sluice_front::http::MESSAGE_FIELDS;
 use sluice_front::near::nearest;
 
 use super::super::{CliError, Result};
@@ -19,34 +20,6 @@ const FILE_BYTES_MAX: u64 = 96 << 20;
 /// How JSON is sent, for those who have put it in place of the text.
 const JSON_PAYLOAD: &str = "payload is a string: JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
     \"content_type\":\"application/json\"; `sluice send --lines --content-type application/json` sends each line as it is";
-/// The fields of a message.
-const FIELDS: &[&str] = &[
-    "payload",
-    "payload_base64",
-    "content_type",
-    "headers",
-    "priority",
-    "delay_ms",
-    "deliver_at_ms",
-    "max_attempts",
-    "backoff",
-    "tags",
-    "ordering_key",
-    "fair_key",
-    "limit_key",
-    "unique",
-    "ttl_ms",
-    "expires_at_ms",
-    "result_ttl_ms",
-    "correlation_id",
-    "reply_to",
-    "hold",
-    "depends_on",
-    "depends_mode",
-    "on_parent_failed",
-    "chain",
-    "on_failure",
-];
 
 /// What is wrong with an object, in words.
 type Parsed<T> = std::result::Result<T, String>;
@@ -79,14 +52,16 @@ pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
     if has_payload { Ok(message) } else { Err(no_payload()) }
 }
 
-/// A mistake that is often made, in other words than serde's: JSON in place of a payload, a name that other queues have.
+/// A mistake that is often made, in other words than serde's: JSON in place of a payload, a name that other
+/// queues have.
 fn mistake(value: &Value) -> Option<String> {
     let fields = value.as_object()?;
     if fields.get("payload").is_some_and(|payload| !payload.is_string()) {
         return Some(JSON_PAYLOAD.to_owned());
     }
-    let unknown = fields.keys().find(|name| !FIELDS.contains(&name.as_str()))?;
-    let meant = nearest(unknown, FIELDS).map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    let unknown = fields.keys().find(|name| !MESSAGE_FIELDS.contains(&name.as_str()))?;
+    let meant =
+        nearest(unknown, MESSAGE_FIELDS).map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
     Some(format!("unknown field `{unknown}`{meant}"))
 }
 
@@ -206,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_a_field() {
-        for name in FIELDS {
+        for name in MESSAGE_FIELDS {
             let fields = serde_json::json!({ *name: null });
             let told = Object::deserialize(&fields).err().map(|e| e.to_string()).unwrap_or_default();
             assert!(!told.contains("unknown field"), "{told}");
