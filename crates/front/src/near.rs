@@ -1,6 +1,11 @@
-//! The name that was probably meant where one is unknown: those that other queues have, and those that are spelt nearly so.
+//! The name that was probably meant where one is unknown: those that other queues have, and those that are
+//! spelt nearly so.
 
-/// Names of other queues' fields, and those that say the same here: of a flag of the command line, or a field of the API.
+/// Letters to insert, delete or replace.
+pub use strsim::levenshtein as distance;
+
+/// Names of other queues' fields, and those that say the same here: of a flag of the command line, or a field
+/// of the API.
 const ELSEWHERE: &[(&str, &[&str])] = &[
     ("body", &["payload"]),
     ("data", &["payload"]),
@@ -30,8 +35,8 @@ const NAME_BYTES_MAX: usize = 32;
 /// Most letters by which a misspelling differs.
 const LETTERS_MAX: usize = 2;
 
-/// The one among `known` that was probably meant by `given`: with a unit behind it, under its name elsewhere, or spelt
-/// nearly so. A dash stands for an underscore.
+/// The one among `known` that was probably meant by `given`: with a unit behind it, under its name elsewhere,
+/// or spelt nearly so. A dash stands for an underscore.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     if given.len() > NAME_BYTES_MAX {
         return None;
@@ -46,20 +51,6 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         // Of a short name each letter counts more.
         (nearest.0 <= LETTERS_MAX.min(given.len() / 3)).then_some(nearest.1)
     })
-}
-
-/// Letters to insert, delete or replace.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = if x == *y { diagonal } else { 1 + diagonal.min(row[j]).min(row[j + 1]) };
-            diagonal = std::mem::replace(&mut row[j + 1], cost);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
