@@ -7,8 +7,9 @@ use siphasher::sip::SipHasher13;
 
 use crate::error::Error;
 
-/// Bits of an id or token below its epoch. An epoch is a number of milliseconds, so that a start may give 2^22 ids in each
-/// millisecond before it reaches the epoch of a later one; a count that is larger goes on into the bits of the epoch.
+/// Bits of an id or token below its epoch. An epoch is a number of milliseconds, so that a start may give
+/// 2^22 ids in each millisecond before it reaches the epoch of a later one; a count that is larger goes on
+/// into the bits of the epoch.
 pub const EPOCH_SHIFT: u32 = 22;
 
 /// The number of a namespace: never reused. 0 is `$sys`, 1 is `default`.
@@ -40,8 +41,8 @@ pub struct MessageId {
     pub sequence: u64,
 }
 
-/// Proof of one delivery: the message, the fencing token of its lease, and a tag that only the server can make. Printed as
-/// 45 lower-case base32hex characters.
+/// Proof of one delivery: the message, the fencing token of its lease, and a tag that only the server can
+/// make. Printed as 45 lower-case base32hex characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Receipt {
     /// The message that was delivered.
@@ -52,8 +53,8 @@ pub struct Receipt {
     pub tag: u64,
 }
 
-/// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the log, so that
-/// receipts survive restarts.
+/// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the
+/// log, so that receipts survive restarts.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiptKey(pub [u8; 16]);
 
@@ -61,15 +62,17 @@ impl ReceiptKey {
     /// The receipt of a delivery.
     #[inline]
     pub(crate) fn receipt(&self, id: MessageId, token: u64) -> Receipt {
-        let mut bytes = [0; 20];
-        bytes[..4].copy_from_slice(&id.namespace.0.to_le_bytes());
-        bytes[4..12].copy_from_slice(&id.sequence.to_le_bytes());
-        bytes[12..].copy_from_slice(&token.to_le_bytes());
+        // In whole words, which hash faster.
+        let mut bytes = [0; 24];
+        let words = [id.namespace.0.into(), id.sequence, token];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&u64::to_le_bytes(word));
+        }
         Receipt { id, token, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
     }
 
-    /// Whether a receipt was made with this key. Tags are compared as one word, which takes the same time wherever they
-    /// differ.
+    /// Whether a receipt was made with this key. Tags are compared as one word, which takes the same time
+    /// wherever they differ.
     #[inline]
     pub(crate) fn made(&self, receipt: &Receipt) -> bool {
         self.receipt(receipt.id, receipt.token).tag ^ receipt.tag == 0
