@@ -26,7 +26,7 @@ const PAGE_DIRECTORY_MAX: usize = 16;
 /// Ready bytes of a queue that are few, whoever takes how many of its messages.
 const FEW_BYTES: u64 = 64 << 10;
 /// Ready messages whose bytes are summed up one by one.
-const NEXT_EXAMINED_MAX: u64 = 1_000;
+const NEXT_EXAMINED_MAX: u64 = 200;
 
 impl Engine {
     /// One namespace.
@@ -101,8 +101,9 @@ impl Engine {
         queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue))
     }
 
-    /// Bytes of the contents of `count` ready messages of a queue, after the `skipped` ones that receives take before them.
-    /// Exact as long as few are ready, or they are near the front and no turns are taken; else twice what the mean says.
+    /// Bytes of the contents of `count` ready messages of a queue, after the `skipped` ones that receives
+    /// take before them. Exact as long as few are ready, or they are near the front and no turns are taken;
+    /// else twice what the mean says.
     pub fn next_bytes(&self, queue: QueueId, skipped: u64, count: u64) -> u64 {
         let Some(slot) = self.queue_slot(queue) else { return 0 };
         let queue = self.queues.get(slot);
@@ -131,7 +132,8 @@ impl Engine {
     /// Whether a queue of this name is there, or its first use may make it now.
     ///
     /// # Errors
-    /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`, `namespace_not_found`.
+    /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`,
+    /// `namespace_not_found`.
     pub fn admits_queue(&self, namespace: NamespaceId, name: &str) -> Result<(), Error> {
         let namespace_slot = self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
         if self.find_queue(namespace_slot, name).is_some() {
