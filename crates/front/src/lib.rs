@@ -4,9 +4,9 @@
 //! and messages (that is the engine's), and waiting, ordering or durability (that is the node's).
 //!
 //! Map: [`access`] who may do what, [`tls`] TLS for all protocols, [`codes`] the one table from error codes to every
-//! protocol's status, [`http`] the HTTP API and the listener, `grpc` the calls of gRPC, [`near`] what was probably meant by an
-//! unknown name, `digest` the fingerprint of a send by
-//! which a repeat is told from a misuse of its idempotency key.
+//! protocol's status, [`http`] the HTTP API and the listener, `grpc` the calls of gRPC, [`near`] what was
+//! probably meant by an unknown name, `digest` the fingerprint of a send by which a repeat is told from a
+//! misuse of its idempotency key.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -111,8 +111,8 @@ impl Batch {
         }
     }
 
-    /// Puts a record of this body alone, without blobs, in the place of each for which `body` gives one: it gets the number of
-    /// the record, from 0, and its body.
+    /// Puts a record of this body alone, without blobs, in the place of each for which `body` gives one: it
+    /// gets the number of the record, from 0, and its body.
     pub fn replace(&mut self, mut body: impl FnMut(u32, &[u8]) -> Option<Vec<u8>>) {
         let (bytes, _) = self.take();
         let mut records = Records::new(&bytes);

@@ -66,8 +66,8 @@ pub struct Options {
     /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
     /// simulators, which need the same bytes each time.
     pub identity: u64,
-    /// The term of this opening, if it is larger than the last one's; 0: leave it to the journal. A copy of the journal gets
-    /// other terms than the original when both are given the time.
+    /// The term of this opening, if it is larger than the last one's; 0: leave it to the journal. A copy of
+    /// the journal gets other terms than the original when both are given the time.
     pub term_min: u64,
     /// Whether and how it is encrypted.
     pub encryption: Encryption,
@@ -96,8 +96,9 @@ impl Options {
         }
     }
 
-    /// The same for a journal to which this many bytes of a disk belong. On a small one the reserve, the margin, segments
-    /// and the log between two snapshots are smaller, so that most of it is for data and what is dead makes room.
+    /// The same for a journal to which this many bytes of a disk belong. On a small one the reserve, the
+    /// margin, segments and the log between two snapshots are smaller, so that most of it is for data and
+    /// what is dead makes room.
     pub fn fitting(self, disk_bytes: u64) -> Options {
         let segment_bytes = (disk_bytes / SEGMENT_PART).max(SEGMENT_BYTES_MIN);
         Options {

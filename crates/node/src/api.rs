@@ -241,8 +241,9 @@ pub struct ShardMetrics {
 /// Asked before messages are taken for a receive, so that nothing is leased that its caller cannot hold until a slow
 /// client has read it. Called on the shard's thread: it must not wait.
 pub trait Room: Send + Sync + std::fmt::Debug {
-    /// Sets room aside for so many messages, with so many bytes of contents, instead of what was set aside before. Gives the
-    /// bytes that may come (one message may come in any case), or `None` when there is no room: then none is taken.
+    /// Sets room aside for so many messages, with so many bytes of contents, instead of what was set aside
+    /// before. Gives the bytes that may come (one message may come in any case), or `None` when there is no
+    /// room: then none is taken.
     fn take(&self, messages: u64, bytes: u64) -> Option<u32>;
 
     /// Nothing came after all.

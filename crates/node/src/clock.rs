@@ -42,12 +42,13 @@ impl Clock for SystemClock {
 
 /// 2026-01-01, in microseconds since the Unix epoch: where terms begin.
 const TERMS_BEGIN_US: u64 = 1_767_225_600_000_000;
-/// Half of the numbers that an epoch may have: those of 69 years. A clock that is further ahead (or behind, before terms
-/// begin) says nothing; each start then takes one of the other half, or goes on from the last term.
+/// Half of the numbers that an epoch may have: those of 69 years. A clock that is further ahead (or behind,
+/// before terms begin) says nothing; each start then takes one of the other half, or goes on from the last
+/// term.
 const TERM_MIN_MAX: u64 = 1 << 41;
 
-/// The term of a start at this time: milliseconds since 2026. So a copy of a journal, an original that went on after it was
-/// copied, and a server that keeps nothing, give other ids and tokens than each other.
+/// The term of a start at this time: milliseconds since 2026. So a copy of a journal, an original that went
+/// on after it was copied, and a server that keeps nothing, give other ids and tokens than each other.
 pub fn term_min(clock: &dyn Clock) -> u64 {
     (clock.wall_us().saturating_sub(TERMS_BEGIN_US) / 1_000).min(TERM_MIN_MAX)
 }

@@ -3,8 +3,8 @@
 //! A file `directory` says so, in lines of text with a checksum at the end. It is written aside, synced,
 //! renamed, and the directory synced; before shards are made or restored, and again when that is done. So a
 //! restore that was cut short never passes for a whole directory, and a shard's directory that is lost is
-//! missed. A file that is missing beside shards with data is damage: who knows how many shards there were says so in
-//! it (`shards 3` alone), and the next start writes the rest.
+//! missed. A file that is missing beside shards with data is damage: who knows how many shards there were
+//! says so in it (`shards 3` alone), and the next start writes the rest.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -96,8 +96,8 @@ impl Marker {
         if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
     }
 
-    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else. It is not
-    /// taken for complete, so that a start writes the whole file.
+    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else.
+    /// It is not taken for complete, so that a start writes the whole file.
     fn stated(text: &str) -> Option<Marker> {
         let shards = text.trim_end().strip_prefix("shards ")?.parse().ok()?;
         (1..=SHARDS_MAX).contains(&shards).then(|| Marker {

@@ -49,8 +49,8 @@ impl Node {
         self.change_namespaces(async move |node| node.create(&name, shard, quotas).await).await
     }
 
-    /// Changes the quotas of a namespace: `change` gets those that it has, and no other change comes between. `shard`: where
-    /// the caller says that it lives. Dropping the future does not end the change.
+    /// Changes the quotas of a namespace: `change` gets those that it has, and no other change comes between.
+    /// `shard`: where the caller says that it lives. Dropping the future does not end the change.
     ///
     /// # Errors
     /// `namespace_not_found`; `invalid_argument` for another shard than its own.
@@ -64,11 +64,12 @@ impl Node {
         self.change_namespaces(async move |node| node.set(&name, shard, change).await).await
     }
 
-    /// Creates a namespace with what `change` makes of no quotas, or changes those of the one that is there, as one change.
-    /// True: it is new.
+    /// Creates a namespace with what `change` makes of no quotas, or changes those of the one that is there,
+    /// as one change. True: it is new.
     ///
     /// # Errors
-    /// As [`Node::namespace_create`] and [`Node::namespace_set`], without `namespace_exists` and `namespace_not_found`.
+    /// As [`Node::namespace_create`] and [`Node::namespace_set`], without `namespace_exists` and
+    /// `namespace_not_found`.
     pub async fn namespace_put(
         &self,
         name: &str,

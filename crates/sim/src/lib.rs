@@ -12,9 +12,10 @@
 //!
 //! The shards of a node (one to three) with their journals on one disk: the code of the product, none of it replaced.
 //! Namespaces are placed on them, and changed in two steps, as the node does it. All is made of step functions
-//! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader, bulks); the product drives
-//! them by threads and tasks, the simulator by a scheduler that lets the seed pick which one steps next, when time
-//! passes, and what goes wrong. Only the floor is simulated: the disk ([`disk`]), the clock ([`clock`]), and the clients ([`workload`]).
+//! (shard, writer, maintenance with snapshots, compaction and scrub, the blob reader, bulks); the product
+//! drives them by threads and tasks, the simulator by a scheduler that lets the seed pick which one steps
+//! next, when time passes, and what goes wrong. Only the floor is simulated: the disk ([`disk`]), the clock
+//! ([`clock`]), and the clients ([`workload`]).
 //!
 //! # The fault model
 //!
@@ -75,13 +76,14 @@
 //! # What cannot be decided
 //!
 //! A flipped bit in what was written last, before anything later tells that it was synced, looks like a torn write.
-//! Recovery cuts there, and what was acknowledged in that last write is lost. So do zeros over the end of the log, and an
-//! end that was cut off behind the length that the segment was made with, and they take what tells of more along. Only
-//! the manifest is out of their reach: it knows after an orderly stop, after a rest of a second, and after a start. The
-//! simulator allows exactly that, and only after such damage (`may_miss_from` in `world/start.rs`): after a flip recovery
-//! may miss the records of the last write, or with `interval` and `os` those of all writes that were not synced; after
-//! worse, those that the manifest does not know of. A flipped bit in a payload is found when it is read: its message is
-//! held, and counts as delivered to nobody.
+//! Recovery cuts there, and what was acknowledged in that last write is lost. So do zeros over the end of the
+//! log, and an end that was cut off behind the length that the segment was made with, and they take what
+//! tells of more along. Only the manifest is out of their reach: it knows after an orderly stop, after a rest
+//! of a second, and after a start. The simulator allows exactly that, and only after such damage
+//! (`may_miss_from` in `world/start.rs`): after a flip recovery may miss the records of the last write, or
+//! with `interval` and `os` those of all writes that were not synced; after worse, those that the manifest
+//! does not know of. A flipped bit in a payload is found when it is read: its message is held, and counts as
+//! delivered to nobody.
 //!
 //! # Planted bugs
 //!

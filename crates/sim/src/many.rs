@@ -41,8 +41,8 @@ struct Shared {
     sum: Mutex<Sum>,
 }
 
-/// Runs seeds until all are done, time is over, or, unless `keep_going`, one fails; `tell` gets each failure as
-/// soon as it is seen.
+/// Runs seeds until all are done, time is over, or, unless `keep_going`, one fails; `tell` gets each failure
+/// as soon as it is seen.
 pub fn run_many(many: &Many, tell: impl Fn(&Failure) + Sync) -> Sum {
     let shared = Shared { begun: AtomicU64::new(0), ends: AtomicBool::new(false), sum: Mutex::default() };
     let until = many.time.map(|time| Instant::now() + time);

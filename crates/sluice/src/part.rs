@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Beside the file, under a name that nobody can foresee, until [`Part::finish`]; dropped before, it is removed.
+/// Beside the file, under a name that nobody can foresee, until [`Part::finish`]; dropped before, it is
+/// removed.
 #[derive(Debug)]
 pub(crate) struct Part {
     file: File,
@@ -16,7 +17,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Begins a file with these permission bits. What is under the name of the part, a link too, is never written to.
+    /// Begins a file with these permission bits. What is under the name of the part, a link too, is never
+    /// written to.
     pub(crate) fn create(target: &Path, mode: u32) -> io::Result<Part> {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));

@@ -134,7 +134,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be delivered.
+    /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be
+    /// delivered.
     pub(super) fn admit_age(&self, queue_slot: u32, due_us: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         let max_age_ms = queue.settings.max_age_ms;
@@ -194,9 +195,9 @@ impl Engine {
         }
     }
 
-    /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent, so
-    /// that sends never outrun it, and at `budget` more, unless that is sliced work already. What is left is
-    /// listed as such.
+    /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent,
+    /// so that sends never outrun it, and at `budget` more, unless that is sliced work already. What is left
+    /// is listed as such.
     pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         let queue = self.queues.get_mut(queue_slot);
         let sent = std::mem::take(&mut queue.trim.owed) as usize;

@@ -1,7 +1,7 @@
 //! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data differs between
 //! machines; the log carries them. A firing counts only at the instant that the schedule waits for, so each instant fires
-//! once, however often it is proposed. An instant before the last one that fired is passed over: a schedule that is
-//! resumed may wait for such, which was to come when the resuming was proposed.
+//! once, however often it is proposed. An instant that is not after the last one that fired sends nothing: a
+//! schedule that is resumed late may wait for such.
 
 use std::ops::Bound;
 

@@ -5,8 +5,8 @@ use crate::id::Receipt;
 use crate::record::{Kind, decode, kind_of, settle_without_blobs};
 
 impl Engine {
-    /// The body of a settle record without its error texts and results, so that it brings nothing that stays. `None`: it is
-    /// another record, or somebody wants one of its results, which must not be lost.
+    /// The body of a settle record without its error texts and results, so that it brings nothing that stays.
+    /// `None`: it is another record, or somebody wants one of its results, which must not be lost.
     pub fn without_texts(&self, body: &[u8]) -> Option<Vec<u8>> {
         if !matches!(kind_of(body), Ok(Kind::Settle)) {
             return None;

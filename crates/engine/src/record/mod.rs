@@ -63,8 +63,8 @@ const fn first_bytes(kind: u8) -> [u8; 2] {
 
 /// A receipt: namespace, sequence, token and tag.
 const RECEIPT_BYTES: usize = 28;
-/// An item of a settle record: a receipt, the settlement, whether there is a result, the length of the error text, and a
-/// delay, or the length of the result.
+/// An item of a settle record: a receipt, the settlement, whether there is a result, the length of the error
+/// text, and a delay, or the length of the result.
 const SETTLE_ITEM_BYTES: usize = RECEIPT_BYTES + 12;
 /// An item of an extend record: a receipt and a lease.
 const EXTEND_ITEM_BYTES: usize = RECEIPT_BYTES + 8;

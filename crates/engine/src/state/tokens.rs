@@ -1,7 +1,8 @@
 //! Fencing tokens, and which of the latest have settled their message.
 //!
-//! A token is the number at which its epoch begins, plus a count. Whether its holder has settled is known for the last 2^24 tokens (less up to 4,096) and
-//! the last 1,024 epochs in which any was given; of older ones it is only known that they hold nothing any more.
+//! A token is the number at which its epoch begins, plus a count. Whether its holder has settled is known for
+//! the last 2^24 tokens (less up to 4,096) and the last 1,024 epochs in which any was given; of older ones it
+//! is only known that they hold nothing any more.
 
 use std::collections::VecDeque;
 
@@ -50,8 +51,8 @@ impl Slot for Bits {
 pub(crate) struct Tokens {
     /// Tokens ever given.
     given: u64,
-    /// The numbers above which the epochs in which tokens were given begin, and the tokens given before; the last is the
-    /// current one.
+    /// The numbers above which the epochs in which tokens were given begin, and the tokens given before; the
+    /// last is the current one.
     epochs: VecDeque<(u64, u64)>,
     pub(crate) settled: Slab<Bits, 64>,
 }

@@ -104,8 +104,8 @@ impl Disk for FsDisk {
     }
 }
 
-/// Whether somebody else has the lock of a directory. Network file systems may be unable to lock one; the lock
-/// file stands alone there.
+/// Whether somebody else has the lock of a directory. Network file systems may be unable to lock one; the
+/// lock file stands alone there.
 fn is_taken(tried: Result<(), fs::TryLockError>) -> io::Result<bool> {
     match tried {
         Ok(()) => Ok(false),

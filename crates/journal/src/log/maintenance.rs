@@ -253,7 +253,8 @@ impl Maintenance {
         Ok(())
     }
 
-    /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is dead.
+    /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is
+    /// dead.
     fn end_dead_segment(&self) -> Result<(), String> {
         match self.shared.dead_kept() {
             Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
@@ -261,8 +262,8 @@ impl Maintenance {
         }
     }
 
-    /// Once the log has rested for a while, lets the manifest tell how far it is durable. That there is no room, or no
-    /// file handle, passes.
+    /// Once the log has rested for a while, lets the manifest tell how far it is durable. That there is no
+    /// room, or no file handle, passes.
     fn note_idle(&mut self, now_us: u64) -> io::Result<()> {
         if now_us < self.note_due_us() || !self.writer.note_due() {
             return Ok(());

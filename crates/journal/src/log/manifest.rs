@@ -97,8 +97,8 @@ pub(crate) struct Sealed {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OpenSegment {
     pub(crate) number: u64,
-    /// Bytes that its file has at least: it was made with them, which was durable before a manifest named it, and is
-    /// never shortened while it is open.
+    /// Bytes that its file has at least: it was made with them, which was durable before a manifest named it,
+    /// and is never shortened while it is open.
     pub(crate) len: u64,
 }
 
@@ -123,8 +123,8 @@ pub(crate) struct SnapshotFile {
     pub(crate) len: u64,
 }
 
-/// Between terms that the clock does not keep apart. What counts up from a term (the ids of an engine) has this much room
-/// before the next one, which does not know what a lost end of the log has counted.
+/// Between terms that the clock does not keep apart. What counts up from a term (the ids of an engine) has
+/// this much room before the next one, which does not know what a lost end of the log has counted.
 const TERM_STEP: u64 = 1_000;
 
 /// What belongs to the journal.
@@ -176,7 +176,8 @@ impl Manifest {
         self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
     }
 
-    /// The term of the next opening: `term_min`, or [`TERM_STEP`] above the last one where that is as large already.
+    /// The term of the next opening: `term_min`, or [`TERM_STEP`] above the last one where that is as large
+    /// already.
     pub(crate) fn next_term(&self, term_min: u64) -> u64 {
         if term_min > self.term { term_min } else { self.term.saturating_add(TERM_STEP) }
     }

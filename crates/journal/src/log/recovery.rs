@@ -2,18 +2,18 @@
 //!
 //! Everything is verified before anything is written. The open segments are followed batch by batch to the first place
 //! that does not continue the log. If any head found there or behind it, or the manifest, says that more had been
-//! synced, that is damage, and opening ends; so it does when a file is shorter than the manifest says that it was
-//! made. Otherwise the rest is cut. What is known durable is sealed in place; the good
-//! batches after that (which may be readable without being durable) are copied into a new segment and synced, and
-//! only then the manifest names the outcome. An old file is never appended to.
+//! synced, that is damage, and opening ends; so it does when a file is shorter than the manifest says that it
+//! was made. Otherwise the rest is cut. What is known durable is sealed in place; the good batches after that
+//! (which may be readable without being durable) are copied into a new segment and synced, and only then the
+//! manifest names the outcome. An old file is never appended to.
 //!
-//! What cannot be known: damage at the end of the log that leaves nothing behind which tells that more was synced (no
-//! later batch, no idle marker, no manifest) looks the same as a write that a power loss has torn, and is cut. The
-//! manifest is outside of the damaged file: it tells up to where the log was synced when the journal was closed in
-//! order, when a segment was sealed, and when nothing had been written for a second. So what can be lost without a
-//! trace was written after the latest of these: by a flipped bit, the last write (without `always`: what was written
-//! after the sync before the last one); by zeros over the end of the file, or by cutting it off behind the length that
-//! it was made with, any part of it.
+//! What cannot be known: damage at the end of the log that leaves nothing behind which tells that more was
+//! synced (no later batch, no idle marker, no manifest) looks the same as a write that a power loss has torn,
+//! and is cut. The manifest is outside of the damaged file: it tells up to where the log was synced when the
+//! journal was closed in order, when a segment was sealed, and when nothing had been written for a second. So
+//! what can be lost without a trace was written after the latest of these: by a flipped bit, the last write
+//! (without `always`: what was written after the sync before the last one); by zeros over the end of the
+//! file, or by cutting it off behind the length that it was made with, any part of it.
 
 mod tail;
 

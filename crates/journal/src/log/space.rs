@@ -18,7 +18,8 @@ pub(crate) const RESERVE: &str = "reserve";
 /// Room that even draining batches leave, as a part of the margin.
 const DRAINING_MARGIN_PART: u64 = 16;
 
-/// Once growing batches are refused, this part of the margin has to be free beyond it for them to be taken again.
+/// Once growing batches are refused, this part of the margin has to be free beyond it for them to be taken
+/// again.
 const AGAIN_PART: u64 = 4;
 
 /// Room on the disk, as last seen.
@@ -71,8 +72,8 @@ impl Shared {
         }
     }
 
-    /// Whether growing batches are refused, and how much log a full disk leaves to what is dead: more is ended, or
-    /// covered by a snapshot, so that it can go.
+    /// Whether growing batches are refused, and how much log a full disk leaves to what is dead: more is
+    /// ended, or covered by a snapshot, so that it can go.
     pub(crate) fn dead_kept(&self) -> Option<u64> {
         self.space.full.load(Relaxed).then_some(self.options.full_margin_bytes / AGAIN_PART)
     }

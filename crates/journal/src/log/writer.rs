@@ -135,9 +135,9 @@ impl State {
     }
 
     /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and found no
-    /// room is encoded anew behind that sector. Of what a failed write may have left of it, the part in that sector is
-    /// cleared, which the sync makes durable: without its first head nothing of it is taken for the log. The file keeps
-    /// its length, since one that is shorter than it was made is damaged.
+    /// room is encoded anew behind that sector. Of what a failed write may have left of it, the part in that
+    /// sector is cleared, which the sync makes durable: without its first head nothing of it is taken for the
+    /// log. The file keeps its length, since one that is shorter than it was made is damaged.
     fn align(&mut self, shared: &Shared) -> Result<(), String> {
         if self.buffer.is_empty() {
             self.offset = next_sector(self.offset);
@@ -152,8 +152,8 @@ impl State {
         Ok(())
     }
 
-    /// Writes zeros from the beginning of the buffer to this place, in a sector that is on the disk already. A file
-    /// system that never overwrites takes room for it all the same, which the reserve has.
+    /// Writes zeros from the beginning of the buffer to this place, in a sector that is on the disk already.
+    /// A file system that never overwrites takes room for it all the same, which the reserve has.
     fn clear_to(&self, end: u64, shared: &Shared) -> Result<(), String> {
         let zeros = vec![0; (end - self.buffer_at) as usize];
         let mut cleared = self.segment.file.write_at(&zeros, self.buffer_at);
@@ -248,8 +248,9 @@ impl Writer {
         Ok(())
     }
 
-    /// An orderly end: makes everything durable and writes down, in the segment and in the manifest, that it is. Without
-    /// that, damage to the last batches could pass for batches that were never synced. Then as [`Writer::stop`].
+    /// An orderly end: makes everything durable and writes down, in the segment and in the manifest, that it
+    /// is. Without that, damage to the last batches could pass for batches that were never synced. Then as
+    /// [`Writer::stop`].
     pub fn finish(&self) -> Result<(), String> {
         self.sync()?;
         self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
@@ -287,7 +288,8 @@ impl Writer {
         synced_to > lock(&self.shared.manifest).synced_to
     }
 
-    /// Writes into the manifest how far the log is durable, so that an end of the segment that is lost later is missed.
+    /// Writes into the manifest how far the log is durable, so that an end of the segment that is lost later
+    /// is missed.
     pub(crate) fn note_synced(&self) -> io::Result<()> {
         let synced_to = self.synced_to();
         let mut manifest = lock(&self.shared.manifest);

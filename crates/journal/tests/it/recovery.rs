@@ -89,8 +89,8 @@ fn a_torn_batch_below_what_was_synced_is_refused() {
     assert_eq!(check(Arc::new(FsDisk), dir.path(), &roots()).unwrap().problems.len(), 1);
 }
 
-/// That opening this directory is refused because of this place in this file, and changes nothing; and that a check
-/// finds the same.
+/// That opening this directory is refused because of this place in this file, and changes nothing; and that a
+/// check finds the same.
 fn assert_refused(dir: &Path, file: &Path, offset: usize, what: &str) {
     let before = contents(dir);
     let error = Rig::try_open(options(dir)).err().unwrap_or_else(|| panic!("accepted: {what}"));
@@ -255,8 +255,8 @@ fn believe_no_flipped_byte(made: fn(&Path) -> Options) {
     }
 }
 
-/// Opening fails, names the file and changes nothing; or what comes out is right, or a blob is found damaged when it is
-/// read.
+/// Opening fails, names the file and changes nothing; or what comes out is right, or a blob is found damaged
+/// when it is read.
 pub(crate) fn believe_nothing_wrong(dir: &Path, name: &Path, what: &str, live: &BTreeMap<BlobKey, Vec<u8>>) {
     let before = contents(dir);
     match Rig::try_open(options(dir)) {

@@ -5,8 +5,8 @@
 //! each message, so that what has changed meanwhile is left alone. It never has more than one record in flight, and
 //! rests between pages. It lives in the node only: a restart ends it, after whichever page was changed last.
 //!
-//! `steps` is all of this as a state machine, `run` the task that drives one, `page` what a look shows, `filter` what
-//! matches.
+//! `steps` is all of this as a state machine, `run` the task that drives one, `page` what a look shows,
+//! `filter` what matches.
 
 mod filter;
 mod page;

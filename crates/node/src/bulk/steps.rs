@@ -1,5 +1,6 @@
-//! A bulk as a state machine, without task, timer or clock of its own: told what came of what it has asked for,
-//! and the time, it says what it asks for next. Whoever drives it brings that to the shard, reads, and waits.
+//! A bulk as a state machine, without task, timer or clock of its own: told what came of what it has asked
+//! for, and the time, it says what it asks for next. Whoever drives it brings that to the shard, reads, and
+//! waits.
 
 use std::sync::Arc;
 
@@ -43,8 +44,8 @@ pub enum Next {
     Look(Page),
     /// These blobs, off the shard's thread; [`Heard::Read`] brings them.
     Read(Vec<BlobRead>),
-    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`Heard::Changed`] tells of
-    /// it.
+    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`Heard::Changed`] tells
+    /// of it.
     Change(Arc<[(MessageId, u64)]>),
     /// Nothing before this time; then [`Heard::Time`].
     Rest {
@@ -156,8 +157,8 @@ impl Steps {
         self.cancelled = true;
     }
 
-    /// Hears what came of what it asked for last, and says what it asks for next. `now_us` may begin anywhere, and
-    /// never runs backwards.
+    /// Hears what came of what it asked for last, and says what it asks for next. `now_us` may begin
+    /// anywhere, and never runs backwards.
     pub fn step(&mut self, now_us: u64, heard: Heard) -> Next {
         self.hear(now_us, heard).unwrap_or_else(|error| {
             self.view.error = Some(error);
@@ -194,7 +195,8 @@ impl Steps {
         Next::Rest { until_us }
     }
 
-    /// What passes by itself is waited for, unless the bulk is to end. What it could not change counts as skipped.
+    /// What passes by itself is waited for, unless the bulk is to end. What it could not change counts as
+    /// skipped.
     fn retry(&mut self, now_us: u64, phase: Phase, error: Error) -> Result<Next, Error> {
         let passes = matches!(error, Error::Overloaded { .. } | Error::DiskFull { .. });
         if passes && self.retries > 0 && !self.cancelled {

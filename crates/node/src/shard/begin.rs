@@ -17,8 +17,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
     /// anything is served, whatever the durability.
     ///
-    /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has at least its number: a flipped
-    /// bit in the record of the last epoch looks like a torn write, and with it the number would be given again.
+    /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has
+    /// at least its number: a flipped bit in the record of the last epoch looks like a torn write, and with
+    /// it the number would be given again.
     ///
     /// `key`: for the receipts of a log that has none yet.
     pub fn begin(&mut self, limits: &Limits, term: u64, key: ReceiptKey) -> u64 {

@@ -74,8 +74,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked
     }
 
-    /// No room for what stays: leaves out the texts of settlements, refuses the rest of what stays, and keeps what drains for
-    /// another try.
+    /// No room for what stays: leaves out the texts of settlements, refuses the rest of what stays, and keeps
+    /// what drains for another try.
     fn drop_growing(&mut self, error: &Error) {
         let mut pending = std::mem::take(&mut self.batch_pending);
         self.batch.replace(|record, body| {

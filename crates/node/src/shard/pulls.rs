@@ -41,7 +41,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Whether all queues of a pull are there, or may be made: it writes nothing where it could only wait in vain.
+    /// Whether all queues of a pull are there, or may be made: it writes nothing where it could only wait in
+    /// vain.
     fn admit_queues(&self, pull: &Pull) -> Result<(), Error> {
         pull.queues.iter().try_for_each(|(name, _)| self.engine.admits_queue(pull.namespace, name))
     }

@@ -131,7 +131,8 @@ impl File {
         }
     }
 
-    /// Changes a byte behind everybody's back: in the cache, and on the platter where that has the same value.
+    /// Changes a byte behind everybody's back: in the cache, and on the platter where that has the same
+    /// value.
     pub(super) fn damage(&mut self, at: usize, by: u8) {
         let Some(byte) = self.cache.get_mut(at) else { return };
         let was = std::mem::replace(byte, by);

@@ -1,5 +1,5 @@
-//! Draws bulks, one change to all messages of a queue that match a filter; and says, by what was sent and what can
-//! be seen, which those are.
+//! Draws bulks, one change to all messages of a queue that match a filter; and says, by what was sent and
+//! what can be seen, which those are.
 
 use std::sync::Arc;
 

@@ -223,7 +223,8 @@ impl History {
         }
     }
 
-    /// The settlement that a client has asked for, if the record is that without its texts: a full disk has no room for them.
+    /// The settlement that a client has asked for, if the record is that without its texts: a full disk has
+    /// no room for them.
     fn asked_with_texts(&mut self, body: &[u8]) -> Option<(Op, u64)> {
         let is = |op: &Op| op.without_texts().is_some_and(|op| has_body(&op, body));
         let at = self.asked.iter().position(|(_, _, op)| is(op))?;
@@ -290,8 +291,8 @@ impl History {
         change.ids().filter(wanted).collect()
     }
 
-    /// A bulk changes no message that its filter does not take in at that moment, whatever it was when the bulk saw
-    /// it.
+    /// A bulk changes no message that its filter does not take in at that moment, whatever it was when the
+    /// bulk saw it.
     fn changes_what_it_may(&self, index: u64, taken_in: Vec<MessageId>) -> Checked {
         let Some(Op::Bulk(change)) = self.entry(index).map(|entry| &entry.op) else { return Ok(()) };
         let changed = change.ids().zip(&self.witnesses.outcome.results).filter(|(_, result)| result.is_ok());

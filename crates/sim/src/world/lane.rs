@@ -31,8 +31,8 @@ pub(super) struct Lane {
     pub(super) must_have: u64,
 }
 
-/// Upkeep waits so long before it writes an idle marker, then sees that there is nothing after it, and waits so long
-/// before it writes the manifest.
+/// Upkeep waits so long before it writes an idle marker, then sees that there is nothing after it, and waits
+/// so long before it writes the manifest.
 const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 
 /// What upkeep has seen of a log to which nothing comes.
@@ -80,8 +80,8 @@ impl Lane {
         self.noted = self.history.applied();
     }
 
-    /// Upkeep has made a step. When it has made one after each of [`PAUSES_US`], with nothing proposed meanwhile and
-    /// nothing that disturbs it, the manifest tells how far the log is durable.
+    /// Upkeep has made a step. When it has made one after each of [`PAUSES_US`], with nothing proposed
+    /// meanwhile and nothing that disturbs it, the manifest tells how far the log is durable.
     pub(super) fn rests(&mut self, now_us: u64, calm: bool) {
         let next_index = self.history.next_index();
         let all_committed = self.history.applied() == next_index;

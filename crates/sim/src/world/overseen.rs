@@ -1,5 +1,5 @@
-//! What must be true of a bulk, whatever the rules of the engine are. At each of its looks the whole queue is looked
-//! at too: so it is known which messages its filter takes in, and which of them it must not pass over.
+//! What must be true of a bulk, whatever the rules of the engine are. At each of its looks the whole queue is
+//! looked at too: so it is known which messages its filter takes in, and which of them it must not pass over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -91,8 +91,8 @@ impl Overseen {
         self.steady.retain(|id| can_change.contains(id));
     }
 
-    /// It asks for a change of these: each was sent before it began, matched at the latest look, is meant as it was
-    /// then, and was not changed before.
+    /// It asks for a change of these: each was sent before it began, matched at the latest look, is meant as
+    /// it was then, and was not changed before.
     pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {

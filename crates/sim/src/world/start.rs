@@ -171,10 +171,10 @@ fn worst(damages: &[Damaged]) -> Option<Harm> {
     damages.iter().map(|damaged| damaged.harm).max_by_key(|harm| *harm != Harm::Flip)
 }
 
-/// Damage to what was written, when nothing is left that tells that it was synced, cannot be told from a torn write:
-/// recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the manifest. A flipped bit
-/// leaves what was written later: where each write is synced, recovery may miss the last one, else what was
-/// synced last, since all that was written behind it may be lost.
+/// Damage to what was written, when nothing is left that tells that it was synced, cannot be told from a torn
+/// write: recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the
+/// manifest. A flipped bit leaves what was written later: where each write is synced, recovery may miss the
+/// last one, else what was synced last, since all that was written behind it may be lost.
 fn may_miss_from(lane: &Lane, worst: Option<Harm>, always: bool) -> u64 {
     let known = match worst {
         None => return lane.must_have,

@@ -70,8 +70,8 @@ impl Folder {
                 return Err(format!("{} exists: --overwrite replaces it", path.display()));
             }
         }
-        // The certificate first: it tells who has made the pair, also when the key was not written any more. A reader finds
-        // the two of them, or what does not fit, and looks again.
+        // The certificate first: it tells who has made the pair, also when the key was not written any more.
+        // A reader finds the two of them, or what does not fit, and looks again.
         for (path, text, mode) in [(&files.cert, &pair.cert, 0o644), (&files.key, &pair.key, 0o600)] {
             replace(path, text, mode).map_err(|e| told(path, e))?;
         }

@@ -30,7 +30,8 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of the subject.
+/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
+/// the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {
     /// Somebody, with `sluice cert`.

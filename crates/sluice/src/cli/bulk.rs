@@ -23,8 +23,8 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) enum BulkVerb {
     /// Change all messages of a queue that match, and wait for the end.
     ///
-    /// The server does it in the background: it goes on when this command is interrupted. What cancels, denies or moves
-    /// messages asks first.
+    /// The server does it in the background: it goes on when this command is interrupted. What cancels,
+    /// denies or moves messages asks first.
     Start(Box<StartArgs>),
     /// Show how far a bulk is.
     Show {

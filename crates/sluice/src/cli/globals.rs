@@ -1,7 +1,8 @@
-//! Options of the server before the verb: `sluice --server URL send ...`, as for most programs that talk to a server.
+//! Options of the server before the verb: `sluice --server URL send ...`, as for most programs that talk to a
+//! server.
 //!
-//! They belong to the verbs that talk to one. So they are moved behind the verb before anything is parsed, and a verb that
-//! takes none refuses them there.
+//! They belong to the verbs that talk to one. So they are moved behind the verb before anything is parsed,
+//! and a verb that takes none refuses them there.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,8 +10,8 @@ use clap::{Args as _, Command};
 
 use super::connect::ServerFlags;
 
-/// The arguments with all that stands before the verb, or between a group of verbs and one of them, moved behind the verb.
-/// What is no option of a server ends it.
+/// The arguments with all that stands before the verb, or between a group of verbs and one of them, moved
+/// behind the verb. What is no option of a server ends it.
 pub(super) fn behind_the_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsString> {
     let flags = ServerFlags::augment_args(Command::new("server"));
     let mut args = args.into_iter().peekable();

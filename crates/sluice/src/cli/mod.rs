@@ -52,8 +52,8 @@ pub(crate) use values::{duration, queue_weight};
 /// A durable queue server, and everything to work with it.
 ///
 /// Start a server with `sluice serve`; then, in other terminals, `sluice send emails hello` and
-/// `sluice work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file and so on)
-/// may stand before the verb, too.
+/// `sluice work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file
+/// and so on) may stand before the verb, too.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, max_term_width = 110, after_help = error::EXIT_CODES)]
 struct Cli {

@@ -68,7 +68,8 @@ pub(super) async fn result(connection: &Connection, id: &str, wait: Duration, ou
     Ok(0)
 }
 
-/// A result as a reader wants it: in a pipe as it is; at a terminal the prompt that follows begins on a line of its own.
+/// A result as a reader wants it: in a pipe as it is; at a terminal the prompt that follows begins on a line
+/// of its own.
 fn ended(mut bytes: Cow<'_, [u8]>, at_terminal: bool) -> Cow<'_, [u8]> {
     if at_terminal && !bytes.is_empty() && !bytes.ends_with(b"\n") {
         bytes.to_mut().push(b'\n');

@@ -64,8 +64,8 @@ impl Made {
         Ok(made)
     }
 
-    /// Makes certificates anew that are about to end, whose names are not all that the server has by now, or that
-    /// another CA has signed: no client trusts those.
+    /// Makes certificates anew that are about to end, whose names are not all that the server has by now, or
+    /// that another CA has signed: no client trusts those.
     pub(super) fn renew(&self) -> Result<(), String> {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
         match state(&self.server, &names, &ca)? {
@@ -128,7 +128,8 @@ fn beside(config: &Config) -> PathBuf {
     config.data_dir.with_file_name(name)
 }
 
-/// Whether a pair is there, is signed by the CA with this key, is for all of these names, and has some time left.
+/// Whether a pair is there, is signed by the CA with this key, is for all of these names, and has some time
+/// left.
 fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State, String> {
     if !files.exist() {
         return Ok(State::ToMake);

@@ -44,8 +44,8 @@ fn wildcard(listen: &str) -> Option<IpAddr> {
     host(listen).parse().ok().filter(IpAddr::is_unspecified)
 }
 
-/// The addresses of the network interfaces that `wildcard` stands for. Those of IPv6 that count on one link only are left
-/// out: no URL can name them.
+/// The addresses of the network interfaces that `wildcard` stands for. Those of IPv6 that count on one link
+/// only are left out: no URL can name them.
 fn of_interfaces(wildcard: IpAddr) -> Vec<String> {
     // A system that does not tell has none to name; --tls-name can.
     let Ok(interfaces) = getifaddrs() else { return Vec::new() };

@@ -2,8 +2,8 @@
 
 use crate::support::{Done, Server, command};
 
-/// What is wrong, the exit code, and command lines that meet it. `SERVER` stands for the address of a server, `DATA` for
-/// the directory that it uses.
+/// What is wrong, the exit code, and command lines that meet it. `SERVER` stands for the address of a server,
+/// `DATA` for the directory that it uses.
 const FAULTS: &[(&str, i32, &[&[&str]])] = &[
     (
         "nobody listens",

@@ -80,8 +80,8 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
     Ok(tail)
 }
 
-/// Opens a segment that the manifest names. One that is shorter than it was made has lost its end, and with it
-/// whatever that held.
+/// Opens a segment that the manifest names. One that is shorter than it was made has lost its end, and with
+/// it whatever that held.
 fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenError> {
     let handle = files.named(Kind::Log, open.number)?;
     let found = handle.file.len().map_err(OpenError::io(&handle.path, "read"))?;
@@ -125,9 +125,9 @@ impl Tail {
         Ok(())
     }
 
-    /// Looks into segments that the manifest does not name and that were begun after those which it does. An interrupted
-    /// start leaves copies there that tell of no more than was synced before. Heads that tell of more were written under
-    /// a later manifest than this one.
+    /// Looks into segments that the manifest does not name and that were begun after those which it does. An
+    /// interrupted start leaves copies there that tell of no more than was synced before. Heads that tell of
+    /// more were written under a later manifest than this one.
     fn look_at_unnamed(&mut self, files: &Arc<Files>) -> Result<(), OpenError> {
         let last = self.files.last().map_or(0, |file| file.number);
         for number in files.segments_behind(last).map_err(OpenError::io(&self.dir, "list"))? {
