@@ -27,9 +27,14 @@ impl Part {
         Ok(Part { file, part, target: target.to_owned(), finished: false })
     }
 
+    /// Makes what was written durable, so that a full disk shows before anything is replaced.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
     /// Gives it its name, durably, in place of what has that name.
     pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.file.sync_all()?;
+        self.sync()?;
         fs::rename(&self.part, &self.target)?;
         self.finished = true;
         sync_folder_of(&self.target)

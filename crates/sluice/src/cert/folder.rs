@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use rcgen::KeyPair;
+
 use super::read::{Seen, see};
 use super::{Authority, Pair};
 use crate::part::{Part, sync_folder_of};
@@ -70,10 +72,15 @@ impl Folder {
                 return Err(format!("{} exists: --overwrite replaces it", path.display()));
             }
         }
-        // The certificate first: it tells who has made the pair, also when the key was not written any more.
+        // Both are on the disk before either has its name, so that a full disk changes nothing. Then the
+        // certificate first: it tells who has made the pair, also when the key did not get its name any more.
         // A reader finds the two of them, or what does not fit, and looks again.
+        let mut parts = Vec::with_capacity(2);
         for (path, text, mode) in [(&files.cert, &pair.cert, 0o644), (&files.key, &pair.key, 0o600)] {
-            replace(path, text, mode).map_err(|e| told(path, e))?;
+            parts.push((path, written(path, text, mode).map_err(|e| told(path, e))?));
+        }
+        for (path, part) in parts {
+            part.finish().map_err(|e| told(path, e))?;
         }
         Ok(files)
     }
@@ -100,6 +107,12 @@ impl Files {
         see(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
+    /// Whether the private key is there and is that of the certificate, of which this was seen.
+    pub(crate) fn fit(&self, seen: &Seen) -> bool {
+        let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
+        key.is_some_and(|key| key.public_key_raw() == seen.public_key)
+    }
+
     pub(crate) fn read(&self) -> Result<Pair, String> {
         let read = |path: &Path| {
             fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
@@ -108,9 +121,10 @@ impl Files {
     }
 }
 
-/// Puts a file in place as a whole, durably.
-fn replace(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+/// A file that is whole, and yet to get its name.
+fn written(path: &Path, text: &str, mode: u32) -> std::io::Result<Part> {
     let mut part = Part::create(path, mode)?;
     part.write_all(text.as_bytes())?;
-    part.finish()
+    part.sync()?;
+    Ok(part)
 }

@@ -18,3 +18,11 @@ pub(crate) fn read_host(name: &str) -> Result<Option<IpAddr>, String> {
     }
     Ok(None)
 }
+
+/// The one spelling of a name that [`read_host`] takes in which certificates have it and names are compared.
+pub(crate) fn plain_host(name: &str) -> String {
+    match name.parse::<IpAddr>() {
+        Ok(address) => address.to_string(),
+        Err(_) => name.to_ascii_lowercase(),
+    }
+}

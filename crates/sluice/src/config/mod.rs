@@ -13,7 +13,7 @@ pub(crate) mod units;
 mod values;
 
 pub(crate) use flags::SettingFlags;
-pub(crate) use host::read_host;
+pub(crate) use host::{plain_host, read_host};
 pub(crate) use load::{Loaded, Origin, Sources, load};
 pub(crate) use markdown::markdown;
 pub(crate) use table::{Config, SETTINGS};

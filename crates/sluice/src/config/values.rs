@@ -7,7 +7,7 @@ use std::time::Duration;
 use sluice_front::http::Compression;
 use sluice_node::Durability;
 
-use super::host::read_host;
+use super::host::{plain_host, read_host};
 use super::units::{parse_duration, parse_size, show_duration, show_size};
 
 /// A type of settings. Every source gives text; a type reads it, or says what would be right.
@@ -188,7 +188,7 @@ impl SettingValue for Names {
 
     fn read(text: &str, _: &Any) -> Result<Self, String> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let checked = names.map(|name| read_host(name).map(|_| name.to_owned()));
+        let checked = names.map(|name| read_host(name).map(|_| plain_host(name)));
         checked.collect::<Result<_, String>>().map(Names)
     }
 

@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::names;
-use crate::cert::{Files, Folder, Maker};
+use crate::cert::{Authority, Files, Folder, Maker, Pair};
 use crate::config::Config;
 
 const CA_DAYS: u32 = 3_650;
 const DAYS: u32 = 397;
 /// So long before its end a certificate is made anew.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
+/// What to do without the CA.
+const ADVICE: &str =
+    "bring it back, or move its whole folder away, and a new CA is made that clients have to get";
 const SERVER: &str = "server";
 const ADMIN: &str = "admin";
 const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
@@ -31,10 +34,12 @@ pub(super) struct Made {
 }
 
 /// What is to be done about a pair of files.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// It is there, and does.
     Good,
+    /// It was made by a server and does, but ends soon or is not for all names.
+    Short,
     /// It is not there, or was made by a server and does not do any more.
     ToMake,
     /// Somebody else has made it.
@@ -70,27 +75,50 @@ impl Made {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
         match state(&self.server, &names, &ca)? {
             State::Good => {}
-            State::ToMake => {
-                let pair = self.folder.open_ca()?.server(&names, DAYS, Maker::Server)?;
-                self.folder.write(SERVER, &pair, true)?;
-                tracing::info!("made a certificate for {}", names.join(", "));
-            }
             State::Foreign => self.warn_of_foreign()?,
+            state => {
+                let what = format!("a certificate for {}", names.join(", "));
+                self.make(SERVER, &what, state, |ca| ca.server(&names, DAYS, Maker::Server))?;
+            }
         }
-        if state(&self.client, &[], &ca)? == State::ToMake {
-            let scopes = [ADMIN_SCOPE.to_owned()];
-            let pair = self.folder.open_ca()?.client(ADMIN, &scopes, DAYS, Maker::Server)?;
-            self.folder.write(ADMIN, &pair, true)?;
-            tracing::info!("made a certificate for an administrator: {}", self.client.cert.display());
+        // Both may be kept on another machine, where the administrator is.
+        let taken_off = !self.client.exist() && !self.folder.ca().key.exists();
+        match state(&self.client, &[], &ca)? {
+            State::Good | State::Foreign => {}
+            _ if taken_off => {}
+            state => {
+                let what = format!("a certificate for an administrator: {}", self.client.cert.display());
+                let scopes = [ADMIN_SCOPE.to_owned()];
+                self.make(ADMIN, &what, state, |ca| ca.client(ADMIN, &scopes, DAYS, Maker::Server))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a pair anew. Where that fails, one that does stays in use, and the log tells: the CA's key may
+    /// have been taken off this machine, or the disk be full.
+    fn make(
+        &self,
+        name: &str,
+        what: &str,
+        state: State,
+        make: impl FnOnce(&Authority) -> Result<Pair, String>,
+    ) -> Result<(), String> {
+        let ca = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}"));
+        let made = ca.and_then(|ca| self.folder.write(name, &make(&ca)?, true));
+        match made {
+            Ok(_) => tracing::info!("made {what}"),
+            Err(error) if state == State::Short => {
+                tracing::warn!("the one there is stays in use, since {what} could not be made: {error}");
+            }
+            Err(error) => return Err(error),
         }
         Ok(())
     }
 
     /// What certificates name that the CA has signed.
     fn ca_key_id(&self) -> Result<Option<Vec<u8>>, String> {
-        let advice =
-            "bring it back, or move its whole folder away, and a new CA is made that clients have to get";
-        self.folder.ca().see().map(|seen| seen.key_id).map_err(|e| format!("{e}: {advice}"))
+        self.folder.ca().see().map(|seen| seen.key_id).map_err(|e| format!("{e}: {ADVICE}"))
     }
 
     /// What the server's certificate is for.
@@ -102,7 +130,8 @@ impl Made {
     fn warn_of_foreign(&self) -> Result<(), String> {
         let (seen, path) = (self.server.see()?, self.server.cert.display());
         let named = self.config.tls_name.0.iter().map(String::as_str);
-        let missing: Vec<&str> = named.filter(|name| !seen.names.iter().any(|has| has == name)).collect();
+        let missing: Vec<&str> =
+            named.filter(|name| !seen.names.iter().any(|has| has.eq_ignore_ascii_case(name))).collect();
         let ca = self.folder.ca().see()?;
         if seen.issuer != ca.subject {
             tracing::warn!("{path} is signed by {}: give clients the certificate of that CA", seen.issuer);
@@ -128,8 +157,8 @@ fn beside(config: &Config) -> PathBuf {
     config.data_dir.with_file_name(name)
 }
 
-/// Whether a pair is there, is signed by the CA with this key, is for all of these names, and has some time
-/// left.
+/// Whether a pair is there and fits, is signed by the CA with this key, is for all of these names, and has
+/// some time left.
 fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State, String> {
     if !files.exist() {
         return Ok(State::ToMake);
@@ -143,6 +172,10 @@ fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State,
     }
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
     let has_all = names.iter().all(|name| seen.names.contains(name));
-    let is_good = left > RENEW_BEFORE && seen.issuer_key_id == *ca && has_all && files.read().is_ok();
-    Ok(if is_good { State::Good } else { State::ToMake })
+    let does = !left.is_zero() && seen.issuer_key_id == *ca && files.fit(&seen);
+    Ok(match does {
+        true if left > RENEW_BEFORE && has_all => State::Good,
+        true => State::Short,
+        false => State::ToMake,
+    })
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use nix::ifaddrs::getifaddrs;
 
-use crate::config::Config;
+use crate::config::{Config, plain_host, read_host};
 
 /// Names and addresses that a client may call the server by, so that its certificate has to be for them.
 pub(super) fn all(config: &Config) -> Vec<String> {
@@ -24,12 +24,14 @@ pub(super) fn all(config: &Config) -> Vec<String> {
 /// This machine as its own programs call it, and the host in `listen`.
 pub(super) fn own(listen: &str) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    let host = Some(host(listen).to_owned()).filter(|_| wildcard(listen).is_none());
+    let host = Some(host(listen)).filter(|_| wildcard(listen).is_none());
     let uname = rustix::system::uname();
-    let machine = uname.nodename().to_string_lossy().into_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    for name in [host, Some(machine).filter(|name| name.chars().all(plain))] {
-        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
+    let machine = uname.nodename().to_string_lossy();
+    for name in [host, Some(&*machine)].into_iter().flatten().filter(|name| read_host(name).is_ok()) {
+        let name = plain_host(name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
     names
 }
@@ -69,15 +71,20 @@ mod tests {
 
     #[test]
     fn a_server_is_named_as_it_is_reached() {
-        for (listen, name) in
-            [("queue.example.org:7070", "queue.example.org"), ("[2001:db8::1]:1", "2001:db8::1")]
-        {
+        for (listen, name) in [
+            ("queue.example.org:7070", "queue.example.org"),
+            ("[2001:db8::1]:1", "2001:db8::1"),
+            ("Queue.example.ORG:1", "queue.example.org"),
+            ("[2001:DB8:0::1]:1", "2001:db8::1"),
+        ] {
             assert!(own(listen).contains(&name.to_owned()), "{:?}", own(listen));
         }
-        for listen in ["0.0.0.0:7070", "[::]:7070", "localhost:7070"] {
+        for listen in ["0.0.0.0:7070", "[::]:7070", "localhost:7070", "[0:0:0:0:0:0:0:1]:7070"] {
             let names = own(listen);
             assert!(!names.contains(&"0.0.0.0".to_owned()) && !names.contains(&"::".to_owned()), "{names:?}");
-            assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
+            for once in ["localhost", "::1"] {
+                assert_eq!(names.iter().filter(|name| *name == once).count(), 1);
+            }
         }
     }
 

@@ -103,6 +103,59 @@ fn a_certificate_names_what_other_machines_call_the_server() {
 }
 
 #[test]
+fn a_certificate_is_made_once_however_its_names_are_spelt() {
+    let named =
+        ["--tls", "auto", "--listen", "[0:0:0:0:0:0:0:1]:0", "--tls-name", "2001:DB8:0::7,Mq.Example.ORG"];
+    let server = Server::with(&named);
+    let before = std::fs::read(folder_of(&server).join("server.pem")).unwrap();
+    let server = server.kill_and_restart();
+    assert!(std::fs::read(folder_of(&server).join("server.pem")).unwrap() == before, "it was made anew");
+    let names = names(&server, "server.pem");
+    for name in ["::1", "2001:db8::7", "mq.example.org"] {
+        assert_eq!(names.iter().filter(|found| *found == name).count(), 1, "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn what_a_renewal_has_left_half_done_is_made_anew() {
+    let server = Server::with(&["--tls", "auto"]);
+    let folder = folder_of(&server);
+    for (pair, other) in [("server", "admin"), ("admin", "server")] {
+        // The certificate has its name, the key of the one before has its own still.
+        std::fs::copy(folder.join(format!("{other}.key")), folder.join(format!("{pair}.key"))).unwrap();
+    }
+    server.kill_and_restart().ok(&["send", "emails", "hello"]);
+}
+
+#[test]
+fn a_ca_key_that_was_taken_off_the_machine_is_needed_for_new_certificates_only() {
+    let server = Server::with(&["--tls", "auto"]);
+    let key = folder_of(&server).join("ca.key");
+    let taken_off = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    // Another name is to come in: as long as it cannot, the certificate does for those that it has.
+    let server = server.then_with(&["--tls-name", "mq.example.org"]).kill_and_restart();
+    server.ok(&["send", "emails", "hello"]);
+    assert!(!names(&server, "server.pem").contains(&"mq.example.org".to_owned()));
+    std::fs::write(folder_of(&server).join("ca.key"), &taken_off).unwrap();
+    let server = server.kill_and_restart();
+    assert!(names(&server, "server.pem").contains(&"mq.example.org".to_owned()));
+    // The administrator's pair may be elsewhere, too.
+    let folder = folder_of(&server);
+    for name in ["ca.key", "admin.pem", "admin.key"] {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    let server = server.kill_and_restart();
+    assert!(!folder_of(&server).join("admin.pem").exists());
+    // Without the server's there is nothing to start with.
+    for name in ["server.pem", "server.key"] {
+        std::fs::remove_file(folder_of(&server).join(name)).unwrap();
+    }
+    let error = at(server.home.path(), &["serve", "--tls", "auto", "--listen=127.0.0.1:0"]);
+    assert!(error.err.contains("ca.key") && error.err.contains("move its whole folder away"), "{error:?}");
+}
+
+#[test]
 fn a_certificate_that_somebody_else_made_is_kept() {
     let server = Server::with(&["--tls", "auto"]);
     let dir = folder_of(&server).display().to_string();

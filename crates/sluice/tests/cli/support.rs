@@ -94,6 +94,12 @@ impl Server {
         Server { home, url, ready, child, args, _stdout: stdout }
     }
 
+    /// With more flags from its next start on.
+    pub(crate) fn then_with(mut self, args: &[&str]) -> Server {
+        self.args.extend(args.iter().map(|a| (*a).to_owned()));
+        self
+    }
+
     /// Kills it at once, and starts it again on the same data.
     pub(crate) fn kill_and_restart(self) -> Server {
         self.kill_and_restart_after(Duration::ZERO)
