@@ -11,6 +11,7 @@ use super::json::{Object, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{read_patch, write_patch};
+use crate::access::Right;
 
 /// Parameters of the list.
 pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
@@ -46,6 +47,9 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
+    if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {
+        call.allow_queue(Right::Send, to)?;
+    }
     let (defaults, created) = call.node().defaults_set(call.namespace_id()?, call.name, patch).await?;
     Ok(answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &defaults))
 }

@@ -62,6 +62,8 @@ pub(crate) async fn set(
     let patch = read_patch(upload.bytes())?;
     if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {
         call.allow_queue(Right::Operate, to)?;
+        // Dead letters are ready there, as what is sent is.
+        call.allow_queue(Right::Send, to)?;
     }
     let (queue, created) = call.node().queue_set(call.namespace_id()?, call.name, patch, create).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };

@@ -425,6 +425,8 @@ async fn who_may_not_send_makes_no_message_by_another_way() {
         ("POST", &retried, "{}".to_owned()),
         ("POST", "/v1/bulk", bulk(r#""action":"move","to":"r""#)),
         ("POST", "/v1/bulk", bulk(r#""action":"retry""#)),
+        ("PATCH", "/v1/queues/q", r#"{"dead_letter_queue":"r"}"#.to_owned()),
+        ("PUT", "/v1/queue-defaults/new.*", r#"{"dead_letter_queue":"r"}"#.to_owned()),
     ];
     for (method, path, body) in &calls {
         let denied = asking.call(&operator, method, path, body).await;
