@@ -19,7 +19,7 @@ use super::receive::{write_checkpoint, write_payload, write_request, write_tags}
 use super::respond;
 use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
-use crate::access::Right;
+use crate::access::{Right, Target};
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["state", "cursor", "limit", "payload"];
@@ -51,7 +51,8 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     call.room_for(1)?;
     let stored = call.node().message(id, payload).await?;
     let mut out = Vec::with_capacity(512);
-    object(&mut out, |o| write_stored(o, &stored));
+    let receipt = shows_receipt(call, &stored.queue);
+    object(&mut out, |o| write_stored(o, &stored, receipt));
     Ok(respond::json(StatusCode::OK, out))
 }
 
@@ -81,7 +82,7 @@ pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let bytes_max = call.room_for(limit)?;
     let (messages, truncated) =
         call.node().peek(call.namespace_id()?, call.name, limit, bytes_max as u64).await?;
-    let mut page = PageWriter::new();
+    let mut page = PageWriter::new(call);
     messages.iter().for_each(|stored| page.push(stored));
     Ok(page.finish(|o| {
         if truncated {
@@ -101,7 +102,7 @@ async fn page(
     let look = async |cursor, limit, payload| {
         call.node().messages(namespace, call.name, state, cursor, limit, payload).await
     };
-    let mut page = PageWriter::new();
+    let mut page = PageWriter::new(call);
     let mut next = cursor;
     if payload {
         let bytes_max = call.room_for(limit)?;
@@ -150,11 +151,14 @@ fn fitting(page: &Page<Stored>, bytes_max: usize) -> usize {
 struct PageWriter {
     out: Vec<u8>,
     count: usize,
+    /// Whether messages are shown with their receipts.
+    receipts: bool,
 }
 
 impl PageWriter {
-    fn new() -> PageWriter {
-        PageWriter { out: br#"{"messages":["#.to_vec(), count: 0 }
+    /// Of messages of the queue in the path.
+    fn new(call: &Call<'_>) -> PageWriter {
+        PageWriter { out: br#"{"messages":["#.to_vec(), count: 0, receipts: shows_receipt(call, call.name) }
     }
 
     fn push(&mut self, stored: &Stored) {
@@ -162,7 +166,7 @@ impl PageWriter {
             self.out.push(b',');
         }
         self.count += 1;
-        object(&mut self.out, |o| write_stored(o, stored));
+        object(&mut self.out, |o| write_stored(o, stored, self.receipts));
     }
 
     /// Ends the list; `fields` writes what stands beside it.
@@ -187,7 +191,12 @@ pub(crate) fn read_cursor(text: Option<&str>) -> Read<Option<u64>> {
     }
 }
 
-fn write_stored(o: &mut Object<'_>, stored: &Stored) {
+/// Whether the caller may see receipts of a queue: who may not settle with one has no use for the secret.
+fn shows_receipt(call: &Call<'_>, queue: &str) -> bool {
+    call.caller.may(Right::Receive, Target::Queue(call.namespace_name(), queue)).is_ok()
+}
+
+fn write_stored(o: &mut Object<'_>, stored: &Stored, receipt: bool) {
     let view = &stored.view;
     o.ascii("id", &view.id.to_text());
     o.text("queue", &stored.queue);
@@ -200,7 +209,7 @@ fn write_stored(o: &mut Object<'_>, stored: &Stored) {
     if let Some(at_us) = view.deadline_us {
         o.number("deadline_ms", at_us / 1_000);
     }
-    if let Some(receipt) = &view.receipt {
+    if let Some(receipt) = view.receipt.as_ref().filter(|_| receipt) {
         o.ascii("receipt", &receipt.to_text());
     }
     for (name, key) in [

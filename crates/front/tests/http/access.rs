@@ -400,6 +400,23 @@ async fn namespaces_are_for_those_who_administrate_all_of_them() {
 }
 
 #[tokio::test]
+async fn a_receipt_is_shown_to_those_who_may_settle_with_it() {
+    let asking = asking().await;
+    let observer = asking.token("watch", &["sluice://ns/default?perm=observer"]).await;
+    let both =
+        asking.token("both", &["sluice://ns/default?perm=observer", "sluice://ns/default?perm=r"]).await;
+    asking.call(&asking.admin, "POST", "/v1/queues/q/messages", r#"{"payload":"a"}"#).await;
+    let taken = asking.call(&both, "POST", "/v1/queues/q/receive", "{}").await.json()["messages"][0].clone();
+    let id = taken["id"].as_str().unwrap();
+    for (token, receipt) in [(&observer, None), (&both, Some(&taken["receipt"]))] {
+        let shown = asking.call(token, "GET", &format!("/v1/messages/{id}"), "").await.json();
+        assert_eq!(shown.get("receipt"), receipt);
+        let listed = asking.call(token, "GET", "/v1/queues/q/messages", "").await.json();
+        assert_eq!(listed["messages"][0].get("receipt"), receipt);
+    }
+}
+
+#[tokio::test]
 async fn who_may_not_send_makes_no_message_by_another_way() {
     let asking = asking().await;
     let operator = asking.token("ops", &["sluice://ns/default?perm=operator"]).await;
