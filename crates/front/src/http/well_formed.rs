@@ -40,7 +40,7 @@ fn check_host(head: &Parts) -> Read<()> {
     if hosts.next().is_some() {
         return Err(given_twice("Host"));
     }
-    if !host.as_bytes().iter().all(|byte| is_of_host(*byte)) {
+    if !host.as_bytes().iter().all(|byte| is_of_host(*byte)) || !has_sound_port(host.as_bytes()) {
         let host = clip(&String::from_utf8_lossy(host.as_bytes()));
         return Err(
             Fault::invalid(format!("expected a name or an address, and a port, got {host:?}")).inside("Host")
@@ -52,6 +52,15 @@ fn check_host(head: &Parts) -> Read<()> {
 /// Whether a byte may stand in a host or a port (RFC 3986 §3.2.2).
 fn is_of_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte)
+}
+
+/// Whether what stands behind the last colon, unless that is within brackets, is a port: digits, or nothing
+/// (RFC 3986 §3.2.3).
+fn has_sound_port(host: &[u8]) -> bool {
+    match host.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(at) if host[at] == b':' => host[at + 1..].iter().all(u8::is_ascii_digit),
+        _ => true,
+    }
 }
 
 /// A field of which a request has one at most.

@@ -22,6 +22,8 @@ async fn a_request_has_one_host_one_origin_and_a_body_that_is_understood() {
         ("host: x\r\nhost: x\r\ncontent-length: 0", 400, "duplicate_field", "Host: "),
         ("host: x y\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
         ("host: x@y\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
+        ("host: x:y\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
+        ("host: [::1]:7 0\r\ncontent-length: 0", 400, "invalid_argument", "Host: "),
         (
             "host: x\r\norigin: http://x\r\norigin: http://y\r\ncontent-length: 0",
             400,
