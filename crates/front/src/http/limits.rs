@@ -7,6 +7,7 @@ use sluice_engine::query::{LimitKeyView, LimitView};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
+use super::context::now_ms;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::read_cursor;
@@ -162,10 +163,11 @@ fn write_key(o: &mut Object<'_>, key: &LimitKeyView) {
     write_next(o, key.next_at_us);
 }
 
-/// Rounded up: at that millisecond it is allowed.
+/// Rounded up: at that millisecond it is allowed. The engine tells of its latest record; while nothing
+/// happens, the time may have come since.
 fn write_next(o: &mut Object<'_>, next_at_us: Option<u64>) {
-    if let Some(at_us) = next_at_us {
-        o.number("next_at_ms", at_us.div_ceil(1_000));
+    if let Some(at_ms) = next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms()) {
+        o.number("next_at_ms", at_ms);
     }
 }
 

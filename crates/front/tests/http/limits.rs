@@ -71,3 +71,17 @@ async fn queues_that_are_full_refuse_or_make_room() {
     let refused = server.call("PUT", "/v1/queues/latest", r#"{"overflow":"drop"}"#).await;
     assert_eq!(refused.code(), "invalid_argument");
 }
+
+#[tokio::test]
+async fn a_time_that_has_come_is_not_told_though_nothing_has_happened_since() {
+    let server = Server::start().await;
+    server.call("PUT", "/v1/limits/slow", r#"{"rate":{"count":1,"period_ms":300}}"#).await;
+    server.call("PUT", "/v1/queues/q", r#"{"limit":"slow"}"#).await;
+    server.post("/v1/queues/q/messages", r#"{"payload":"1"}"#).await;
+    server.post("/v1/queues/q/receive", "{}").await;
+    let shown = server.get("/v1/limits/slow").await.json();
+    assert!(shown["next_at_ms"].as_u64().is_some(), "{shown}");
+    tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+    let shown = server.get("/v1/limits/slow").await.json();
+    assert_eq!(shown.get("next_at_ms"), None);
+}
