@@ -39,6 +39,13 @@ pub(crate) struct Space {
     file: Mutex<Option<Arc<dyn File>>>,
 }
 
+impl Space {
+    /// Bytes that are free on the disk, as far as is known: less what was taken since that was looked at.
+    fn free_now(&self) -> u64 {
+        self.free.load(Relaxed).saturating_sub(self.taken.load(Relaxed))
+    }
+}
+
 impl Shared {
     /// Whether a batch of this size may be proposed.
     pub(crate) fn room_for(&self, class: Class, bytes: u64) -> Result<(), Refused> {
@@ -51,7 +58,7 @@ impl Shared {
             Class::Draining => self.room(class) <= bytes,
         };
         if refused {
-            let free_bytes = self.space.free.load(Relaxed);
+            let free_bytes = self.space.free_now();
             return Err(Refused::Full { free_bytes, needed_bytes: self.needed(class, bytes) });
         }
         Ok(())
@@ -81,8 +88,7 @@ impl Shared {
     /// Bytes that batches of this class may still take.
     fn room(&self, class: Class) -> u64 {
         let space = &self.space;
-        let free = space.free.load(Relaxed).saturating_sub(space.taken.load(Relaxed));
-        let left = free + space.reserve.load(Relaxed);
+        let left = space.free_now() + space.reserve.load(Relaxed);
         let margin = self.options.full_margin_bytes;
         match class {
             Class::Growing if space.stalled.load(Relaxed) => 0,

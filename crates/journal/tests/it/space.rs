@@ -50,6 +50,26 @@ fn draining_goes_on_when_growing_is_refused() {
 }
 
 #[test]
+fn a_refusal_tells_of_less_room_than_it_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    faults.free.store(1 << 20, Relaxed);
+    let settings = Options { durability: Durability::Os, ..options(dir.path()) };
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    // Nobody looks at the disk between the first and the last.
+    loop {
+        match rig.propose(b"send", &[&[3; 2000]], Class::Growing) {
+            Ok(_) => rig.commit(),
+            Err(Refused::Full { free_bytes, needed_bytes }) => {
+                assert!(free_bytes < needed_bytes, "{free_bytes} free, {needed_bytes} needed");
+                break;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_disk_filled_by_others_holds_replies_back_until_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
     let (faults, disk) = Faults::new();
