@@ -25,6 +25,9 @@ pub(crate) const RESTORING: &str = "restoring";
 
 const MAGIC: [u8; 8] = *b"SLUICEMF";
 
+/// Largest file that is read: room for two million segments.
+const MANIFEST_BYTES_MAX: u64 = 256 << 20;
+
 /// No length, index or number of a file is larger, so that sums of a few never overflow.
 const NUMBER_MAX: u64 = 1 << 60;
 
@@ -317,6 +320,10 @@ impl Manifest {
             Err(error) => return Err(OpenError::Io { file: path, action: "open", error }),
         };
         let len = file.len().map_err(OpenError::io(&path, "read"))?;
+        if len > MANIFEST_BYTES_MAX {
+            let what = format!("it has {len} bytes, which no manifest reaches");
+            return Err(OpenError::damaged(&path, 0, None, what));
+        }
         let mut bytes = vec![0; len as usize];
         crate::disk::read_exact_at(&*file, &mut bytes, 0).map_err(OpenError::io(&path, "read"))?;
         Manifest::decode(&path, &bytes).map(Some)

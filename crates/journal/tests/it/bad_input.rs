@@ -44,6 +44,16 @@ fn no_bad_file_is_believed() {
     change_each_file(options, Durability::Always);
 }
 
+#[test]
+fn a_manifest_of_any_length_takes_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    make_every_kind(plain(dir.path()));
+    let manifest = fs::OpenOptions::new().write(true).open(dir.path().join("manifest")).unwrap();
+    manifest.set_len(1 << 50).or_else(|_| manifest.set_len(1 << 42)).unwrap();
+    let error = Rig::try_open(plain(dir.path())).err().unwrap().to_string();
+    assert!(error.contains("manifest") && error.contains("which no manifest reaches"), "{error}");
+}
+
 fn change_each_file(made: fn(&Path) -> Options, durability: Durability) {
     let (dir, older) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make_every_kind(made(dir.path()));
