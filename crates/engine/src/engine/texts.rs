@@ -1,16 +1,24 @@
-//! Settling on a full disk: what a settlement brings along is left out, and it takes effect all the same.
+//! Settling and extending on a full disk: what they bring along is left out, and they take effect all the same.
 
 use super::Engine;
 use crate::id::Receipt;
-use crate::record::{Kind, decode, kind_of, settle_without_blobs};
+use crate::record::{Kind, RareRecord, decode, kind_of, report_without_notes, settle_without_blobs};
 
 impl Engine {
-    /// The body of a settle record without its error texts and results, so that it brings nothing that stays.
-    /// `None`: it is another record, or somebody wants one of its results, which must not be lost.
+    /// The body of a settle record without its error texts and results, or of a report without its notes, so
+    /// that it brings nothing that stays. `None`: it is another record, or has what must not be lost: a result
+    /// that somebody wants, or a checkpoint.
     pub fn without_texts(&self, body: &[u8]) -> Option<Vec<u8>> {
-        if !matches!(kind_of(body), Ok(Kind::Settle)) {
-            return None;
+        match kind_of(body).ok()? {
+            Kind::Settle => self.settle_without_texts(body),
+            Kind::Rare if matches!(decode::rare(body), Ok(RareRecord::Report(_))) => {
+                report_without_notes(body)
+            }
+            _ => None,
         }
+    }
+
+    fn settle_without_texts(&self, body: &[u8]) -> Option<Vec<u8>> {
         let settle = decode::settle(body).ok()?;
         let wanted = settle.items().any(|item| item.result.is_some() && self.wants_result(&item.receipt));
         (!wanted).then(|| settle_without_blobs(body))

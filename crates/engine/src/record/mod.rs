@@ -37,7 +37,7 @@ pub(crate) use group::GroupRecord;
 pub use known::{check_behaviour, check_known};
 use options::are_options;
 pub(crate) use options::{read_options, unique_of};
-pub(crate) use report::{ReportItemRecord, ReportRecord};
+pub(crate) use report::{ReportItemRecord, ReportRecord, report_without_notes};
 pub(crate) use schedule::{SchedulePutRecord, read_template};
 
 /// The version of a kind's layout.

@@ -1,8 +1,8 @@
 //! The layout of a report: items of a fixed length; notes and checkpoints are blobs.
 
-use super::RECEIPT_BYTES;
 use super::decode::receipt_at;
 use super::encode::receipt_into;
+use super::{LIST_HEAD_BYTES, RECEIPT_BYTES};
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ReportItem};
 use crate::id::{BlobRef, NamespaceId, Receipt};
@@ -47,6 +47,19 @@ pub(super) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink)
             BlobHead::with("", &[], &[], |head| sink.blob(&[head, checkpoint]));
         }
     }
+}
+
+/// The body of a report record without its notes. `None`: it has a checkpoint, which is not to be lost.
+pub(crate) fn report_without_notes(body: &[u8]) -> Option<Vec<u8>> {
+    let mut body = body.to_vec();
+    let (_, items) = body.split_at_mut_checked(LIST_HEAD_BYTES)?;
+    for item in items.chunks_exact_mut(ITEM_BYTES) {
+        if item[36] & HAS_CHECKPOINT != 0 {
+            return None;
+        }
+        item[38..40].fill(0);
+    }
+    Some(body)
 }
 
 /// Progress and checkpoints of several leases.

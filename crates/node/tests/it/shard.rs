@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use sluice_engine::command::{
-    Attach, Content, DETACH_GRACE_MS, SchedulePut, Send, SendItem, SettleItem, Settlement,
+    Attach, Content, DETACH_GRACE_MS, Progress, ReportItem, SchedulePut, Send, SendItem, SettleItem,
+    Settlement,
 };
 use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::settings::QueuePatch;
@@ -291,6 +292,23 @@ fn on_a_full_disk_settlements_take_effect_without_their_texts() {
     let queue = rig.shard.engine().queue(jobs).unwrap();
     assert_eq!((queue.counters.nacked, queue.counters.rejected, queue.counters.acked), (1, 1, 1));
     assert_eq!(rig.shard.engine().ready_count(jobs), 2);
+}
+
+#[test]
+fn on_a_full_disk_a_lease_is_extended_without_the_note_and_never_without_the_checkpoint() {
+    let mut rig = Rig::new(16);
+    rig.send(1);
+    let mut reply = rig.pull(1, 0);
+    rig.settle_down();
+    let receipt = reply.try_recv().unwrap().unwrap()[0].delivery.receipt;
+    rig.full_for_growing.store(true, Relaxed);
+    let progress = Some(Progress { percent: 40, note: "two of five" });
+    for (checkpoint, is_done) in [(None, true), (Some(&b"row 2"[..]), false)] {
+        let items = [ReportItem { receipt, lease_ms: 60_000, progress, checkpoint }];
+        let answer = rig.answer(&Command::Report { namespace: NamespaceId::DEFAULT, items: &items });
+        let done = answer.result.is_ok() && answer.results.iter().all(Result::is_ok);
+        assert_eq!(done, is_done, "{answer:?}");
+    }
 }
 
 #[test]

@@ -164,8 +164,19 @@ pub enum NodeOp {
 }
 
 impl Op {
-    /// A settlement that brings texts or results, without them.
+    /// A settlement that brings texts or results, without them; a report that brings notes and no checkpoint,
+    /// without those.
     pub fn without_texts(&self) -> Option<Op> {
+        if let Op::Report { namespace, items } = self {
+            let bare = |told: &Told| {
+                let progress = told.progress.as_ref().map(|(percent, _)| (*percent, String::new()));
+                Told { progress, ..told.clone() }
+            };
+            let brings = items.iter().any(|told| told.blobs().next().is_some());
+            let may = brings && items.iter().all(|told| told.checkpoint.is_none());
+            return may
+                .then(|| Op::Report { namespace: *namespace, items: items.iter().map(bare).collect() });
+        }
         let Op::Settle { namespace, items } = self else { return None };
         let brings = |item: &Settled| !item.error.is_empty() || item.result.is_some();
         let bare = |item: &Settled| Settled { error: String::new(), result: None, ..item.clone() };
