@@ -4,22 +4,20 @@
 //! Bytes that do not verify, and sectors that the disk cannot give, are damage. That the operating system is short of
 //! memory or descriptors for a moment is not: such a read is tried again, and then left for later.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_journal::{BlobError, BlobRead, read_together, take_ahead};
+
+use crate::seldom::Seldom;
 
 /// Further tries for all blobs that are read together.
 const RETRIES: u32 = 3;
 /// Pause before the first of them; each next one is four times as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// Time between two lines of the log about reads that failed.
-const LOG_PAUSE: Duration = Duration::from_secs(10);
-
-/// When such a line was written last, and how many were left out since.
-static LOGGED: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+/// Whoever looks at a damaged message may do so again and again.
+static FAILURES: Seldom = Seldom::new();
 
 /// Why the bytes of a blob are not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,20 +88,11 @@ impl Patience {
     }
 }
 
-/// One line in a while: whoever looks at a damaged message may do so again and again.
 #[cold]
 fn log_failure(error: &BlobError, damaged: bool) {
-    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
-    let left_out = match &mut *logged {
-        Some((at, left_out)) if at.elapsed() < LOG_PAUSE => {
-            *left_out += 1;
-            return;
-        }
-        Some((_, left_out)) => *left_out,
-        None => 0,
-    };
-    *logged = Some((Instant::now(), 0));
-    tracing::error!(?error, damaged, left_out, "a blob could not be read back");
+    if let Some(left_out) = FAILURES.due() {
+        tracing::error!(?error, damaged, left_out, "a blob could not be read back");
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod queue_defaults;
 mod queue_limits;
 pub mod schedule;
 mod schedules;
+mod seldom;
 pub mod shard;
 mod start;
 mod watching;

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::api::{Delivered, DeliveredDetails};
 use crate::blobs::{self, Unread};
 use crate::handle::Node;
+use crate::seldom::Seldom;
 use crate::shard::release;
 use crate::shard::request::{Given, Request};
 
@@ -147,6 +148,8 @@ pub(crate) fn take_all<'a>(given: impl Iterator<Item = &'a mut Given>) -> bool {
     on_disk.is_empty() || take_ahead(&mut on_disk)
 }
 
+static DAMAGED: Seldom = Seldom::new();
+
 /// A damaged checkpoint is left out, since without it the work begins anew; and so are damaged tags.
 fn unless_damaged(
     delivery: &Delivery,
@@ -155,7 +158,11 @@ fn unless_damaged(
 ) -> Result<Option<Bytes>, Unread> {
     match loaded.transpose() {
         Err(Unread::Damaged) => {
-            tracing::error!(message = %delivery.receipt.id, "the stored {what} is damaged: it is left out");
+            // Each of its deliveries finds the damage anew.
+            if let Some(left_out) = DAMAGED.due() {
+                let message = delivery.receipt.id;
+                tracing::error!(%message, left_out, "the stored {what} is damaged: it is left out");
+            }
             Ok(None)
         }
         other => other,
