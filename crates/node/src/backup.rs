@@ -4,6 +4,7 @@
 //! [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little endian. What the
 //! frames of a shard hold together is the journal's business, with its own checksums.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -76,37 +77,76 @@ pub fn is_backup(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
+/// Why nothing was restored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RestoreFailure {
+    /// The stream is no whole backup; a sentence that says where.
+    Damaged(String),
+    /// The directory, or a root key; a sentence that says what is wrong.
+    Other(String),
+}
+
+impl fmt::Display for RestoreFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (RestoreFailure::Damaged(what) | RestoreFailure::Other(what)) = self;
+        f.write_str(what)
+    }
+}
+
+impl std::error::Error for RestoreFailure {}
+
+impl From<StartError> for RestoreFailure {
+    fn from(error: StartError) -> RestoreFailure {
+        RestoreFailure::Other(error.to_string())
+    }
+}
+
+impl From<RestoreError> for RestoreFailure {
+    fn from(error: RestoreError) -> RestoreFailure {
+        let what = error.to_string();
+        match error {
+            RestoreError::Damaged(_) | RestoreError::Stream(_) => RestoreFailure::Damaged(what),
+            _ => RestoreFailure::Other(what),
+        }
+    }
+}
+
 /// Makes a data directory from a backup. `dir` must not exist or be empty. `roots`: the root keys that the server had.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the stream or the directory. The directory is then not usable; when a root key
-/// is missing, it was not made.
-pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), StartError> {
+/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is missing,
+/// it was not made.
+pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreFailure> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(StartError(format!("{} is not empty: restore into a new directory", dir.display())));
+        return Err(RestoreFailure::Other(format!(
+            "{} is not empty: restore into a new directory",
+            dir.display()
+        )));
     }
     if frames.shards == 0 || frames.shards > SHARDS_MAX {
-        return Err(StartError(format!("the backup is damaged: it tells of {} shards", frames.shards)));
+        return Err(RestoreFailure::Damaged(format!(
+            "the backup is damaged: it tells of {} shards",
+            frames.shards
+        )));
     }
     let shards = frames.shards;
     let mut directory = None;
     for shard in 0..shards {
         let mut part = Part { frames: &mut frames, shard };
-        let told = |error: RestoreError| StartError(error.to_string());
-        let incoming = Incoming::begin(&mut part, roots).map_err(told)?;
+        let incoming = Incoming::begin(&mut part, roots)?;
         if directory.is_none() {
             directory = Some(Directory::begin_restore(dir, shards)?);
         }
-        incoming.write_to(Arc::new(FsDisk), &shard_dir(dir, shard)).map_err(told)?;
+        incoming.write_to(Arc::new(FsDisk), &shard_dir(dir, shard))?;
         if io::copy(&mut part, &mut io::sink()).map_err(damaged)? > 0 {
-            return Err(StartError(format!(
+            return Err(RestoreFailure::Damaged(format!(
                 "the backup is damaged: more data of shard {shard} than there should be"
             )));
         }
     }
     frames.expect_end()?;
-    directory.map_or(Ok(()), Restoring::complete)
+    Ok(directory.map_or(Ok(()), Restoring::complete)?)
 }
 
 /// The frames of a stream, read as they come.
@@ -118,11 +158,11 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn open(stream: &'a mut dyn Read) -> Result<Frames<'a>, StartError> {
+    fn open(stream: &'a mut dyn Read) -> Result<Frames<'a>, RestoreFailure> {
         let mut head = [0; 12];
         let read = stream.read_exact(&mut head);
         if read.is_err() || &head[..8] != MAGIC {
-            return Err(StartError("this is not a backup made by `sluice backup`".to_owned()));
+            return Err(RestoreFailure::Damaged("this is not a backup made by `sluice backup`".to_owned()));
         }
         let shards = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
         let mut frames = Frames { stream, shards, current: (0, 0) };
@@ -142,16 +182,18 @@ impl<'a> Frames<'a> {
         Ok(())
     }
 
-    fn expect_end(&mut self) -> Result<(), StartError> {
+    fn expect_end(&mut self) -> Result<(), RestoreFailure> {
         match self.current {
             (END, 0) => Ok(()),
-            (shard, _) => Err(StartError(format!("the backup is damaged: unexpected data of shard {shard}"))),
+            (shard, _) => Err(RestoreFailure::Damaged(format!(
+                "the backup is damaged: unexpected data of shard {shard}"
+            ))),
         }
     }
 }
 
-fn damaged(error: io::Error) -> StartError {
-    StartError(format!("the backup is damaged or was cut: {error}"))
+fn damaged(error: io::Error) -> RestoreFailure {
+    RestoreFailure::Damaged(format!("the backup is damaged or was cut: {error}"))
 }
 
 /// The bytes of one shard.

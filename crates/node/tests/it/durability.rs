@@ -171,7 +171,7 @@ async fn a_backup_under_load_restores_to_what_was_acknowledged() {
     );
     assert!(cut.is_err());
     let used = sluice_node::backup::restore(&mut &stream[..], &restored, &RootKeys::default());
-    assert!(used.unwrap_err().0.contains("not empty"));
+    assert!(used.unwrap_err().to_string().contains("not empty"));
 }
 
 #[tokio::test]

@@ -10,7 +10,6 @@ use sluice_node::directory;
 
 use crate::root_keys::KeyFlags;
 
-use super::error::FAILED;
 use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
@@ -18,7 +17,7 @@ use super::{CliError, Fault, Out, Result};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads every file to the last payload and writes nothing. Exit codes: 0 all is
-well, 1 damage was found, 2 this is no data directory, 4 a server uses it.")]
+well, 8 damage was found, 2 this is no data directory, 4 a server uses it.")]
 pub(crate) struct CheckArgs {
     /// The data directory of a server that does not run.
     data_dir: PathBuf,
@@ -48,10 +47,9 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     if !damaged {
         return Ok(0);
     }
-    Err(CliError::failed(format!("{} is damaged", args.data_dir.display()))
+    Err(CliError::of(Fault::Damaged, format!("{} is damaged", args.data_dir.display()))
         .hint("Keep a copy of the directory before you change anything.")
-        .hint("Look for disk errors, and restore the latest backup with `sluice restore`.")
-        .exit_with(FAILED))
+        .hint("Look for disk errors, and restore the latest backup with `sluice restore`."))
 }
 
 /// The directories of the shards, by number.

@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     Exists,
     /// Another process uses the directory or the port.
     InUse,
+    /// What is stored, or a backup of it, is damaged or cut.
+    Damaged,
 }
 
 impl Fault {
@@ -35,6 +37,7 @@ impl Fault {
         match self {
             Fault::Unopened => USAGE,
             Fault::Exists | Fault::InUse => exit::CONFLICT,
+            Fault::Damaged => exit::SERVER,
         }
     }
 
@@ -43,6 +46,7 @@ impl Fault {
             Fault::Unopened => "usage",
             Fault::Exists => "exists",
             Fault::InUse => "in_use",
+            Fault::Damaged => "damaged",
         }
     }
 }
@@ -58,7 +62,7 @@ Exit codes:
   5  too large
   6  a quota, a limit or the disk is full
   7  the server cannot be reached, is busy or is stopping: try again
-  8  the server has failed
+  8  the server has failed, or what is stored is damaged
   9  not allowed";
 
 /// Why a verb failed.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use sluice_journal::RootKeys;
+use sluice_node::backup::RestoreFailure;
 
 use crate::root_keys::KeyFlags;
 
@@ -89,7 +90,10 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
     let result = sluice_node::backup::restore(source, &part, roots)
-        .map_err(|e| CliError::failed(e.to_string()))
+        .map_err(|e| match e {
+            RestoreFailure::Damaged(what) => CliError::of(Fault::Damaged, what),
+            RestoreFailure::Other(what) => CliError::failed(what),
+        })
         .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
     if result.is_err() {
         // What is left of a failed restore is of no use; it is beside the wanted name and says so by its own.

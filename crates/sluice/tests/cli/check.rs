@@ -48,9 +48,11 @@ fn a_flipped_bit_is_found_and_named() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
-    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_eq!(done.code, Some(8), "{done:?}");
     assert!(done.out.contains("DAMAGED") && done.out.contains("is damaged at byte"), "{done:?}");
     assert!(done.err.contains("sluice restore"), "{done:?}");
+    let done = run(home.path(), &["serve", "--listen=127.0.0.1:0"]);
+    assert_eq!(done.code, Some(8), "as when a server starts on it: {done:?}");
 }
 
 #[test]
@@ -59,11 +61,11 @@ fn a_missing_manifest_or_shard_is_damage() {
     let data = home.path().join("sluice-data");
     std::fs::rename(data.join("shard-000"), data.join("shard-001")).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
-    assert!(done.code == Some(1) && done.out.contains("shard-000 is missing"), "{done:?}");
+    assert!(done.code == Some(8) && done.out.contains("shard-000 is missing"), "{done:?}");
     std::fs::rename(data.join("shard-001"), data.join("shard-000")).unwrap();
     std::fs::remove_file(data.join("shard-000/manifest")).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
-    assert!(done.code == Some(1) && done.out.contains("there is no manifest"), "{done:?}");
+    assert!(done.code == Some(8) && done.out.contains("there is no manifest"), "{done:?}");
 }
 
 #[test]
@@ -75,11 +77,11 @@ fn a_missing_last_shard_is_damage_and_so_is_a_restore_that_was_cut() {
     let body = &body[..body.find("checksum").unwrap()];
     std::fs::write(&marker, format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
-    assert!(done.code == Some(1) && done.out.contains("shard-001 is missing"), "{done:?}");
+    assert!(done.code == Some(8) && done.out.contains("shard-001 is missing"), "{done:?}");
     let body = body.replace("state complete", "state restoring");
     std::fs::write(&marker, format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))).unwrap();
     let done = run(home.path(), &["check", "sluice-data"]);
-    assert!(done.code == Some(1) && done.out.contains("not finished"), "{done:?}");
+    assert!(done.code == Some(8) && done.out.contains("not finished"), "{done:?}");
 }
 
 #[test]
