@@ -77,8 +77,10 @@ pub(super) fn meant(error: &Error, args: &[String], cli: &Command) -> Option<Str
 }
 
 fn verb(given: &str, args: &[String]) -> Option<&'static str> {
-    let at = args.iter().position(|arg| arg == given)?;
-    let group = at.checked_sub(1).map_or("", |at| args[at].as_str());
+    // Options of the server stand behind it by now, and the others take no value.
+    let words: Vec<&str> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-')).collect();
+    let at = words.iter().position(|arg| *arg == given)?;
+    let group = at.checked_sub(1).map_or("", |at| words[at]);
     let in_group = GROUP_VERBS.iter().find(|(name, verb, _)| *name == group && *verb == given);
     let alone = || VERBS.iter().find(|(name, _)| *name == given).map(|(_, here)| *here);
     in_group.map(|(_, _, here)| *here).or_else(|| alone().filter(|_| at == 0))
@@ -113,6 +115,8 @@ mod tests {
     fn verbs_and_flags_of_other_queues_are_known() {
         for (line, expected) in [
             ("publish q x", "sluice send QUEUE PAYLOAD"),
+            ("--json publish q x", "sluice send QUEUE PAYLOAD"),
+            ("queue --json info q", "sluice queue show QUEUE"),
             ("queue create q", "sluice queue set QUEUE --create; a send makes the queue, too"),
             (
                 "create q",
