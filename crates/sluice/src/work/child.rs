@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -83,7 +84,9 @@ impl Checkpoint {
     fn of(message: &Delivered) -> io::Result<Option<Checkpoint>> {
         let bytes = message.details.as_ref().and_then(|details| details.checkpoint.as_ref());
         let Some(bytes) = bytes else { return Ok(None) };
-        let path = std::env::temp_dir().join(format!("sluice-checkpoint-{}", message.receipt));
+        // Others may list the folder, so that the name tells nothing of the receipt.
+        let chance = RandomState::new().hash_one(&message.receipt);
+        let path = std::env::temp_dir().join(format!("sluice-checkpoint-{}-{chance:016x}", message.id));
         // Never an existing file, which somebody else may have put there, and for nobody else to read.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let checkpoint = Checkpoint(path);

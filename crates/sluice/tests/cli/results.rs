@@ -44,6 +44,7 @@ fn the_next_command_finds_the_checkpoint() {
     let program = env!("CARGO_BIN_EXE_sluice");
     let script = format!(
         "if [ -n \"$SLUICE_CHECKPOINT_FILE\" ]; then cat $SLUICE_CHECKPOINT_FILE; \
+         echo \"$SLUICE_CHECKPOINT_FILE\" | grep -q \"$SLUICE_RECEIPT\" && echo ' and the receipt for all to see'; true; \
          else {program} extend --checkpoint 'row 2' $SLUICE_RECEIPT >&2; exit 1; fi"
     );
     let done = server.run(&["work", "q", "--until-empty", "--", "sh", "-c", &script]);
