@@ -1,5 +1,6 @@
 //! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,6 +12,9 @@ use super::{CliError, Result, duration};
 
 /// The server when none is named.
 pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
+
+/// The variable that holds a token itself.
+const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 
 /// Flags of every verb that talks to a server.
 #[derive(Clone, Debug, Args)]
@@ -38,6 +42,10 @@ pub(crate) struct ServerFlags {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) namespace: String,
+    /// Whether the token of the environment counts.
+    takes_token: bool,
+    /// What it trusts and shows, as absolute paths.
+    credentials: CredentialFiles,
     server: String,
     origin: String,
 }
@@ -53,13 +61,16 @@ impl ServerFlags {
         let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
         let retry_for = self.retry_for.unwrap_or(Duration::from_secs(10));
         let connect_retry_for = self.retry_for.unwrap_or(Duration::from_millis(300));
-        let credentials = chosen.credentials.read(chosen.token)?;
-        let options = Options { retry_for, connect_retry_for, credentials, ..options };
+        let takes_token = chosen.token.is_some();
+        let read = chosen.credentials.read(chosen.token)?;
+        let options = Options { retry_for, connect_retry_for, credentials: read, ..options };
         let client = Client::with_options(&chosen.server, options)
             .map_err(|e| CliError::client(&e).hint(format!("The address comes from {}.", chosen.origin)))?;
         let client =
             if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
-        Ok(Connection { client, namespace: chosen.namespace, server: chosen.server, origin: chosen.origin })
+        let credentials = chosen.credentials.absolute();
+        let Chosen { namespace, server, origin, .. } = chosen;
+        Ok(Connection { client, namespace, takes_token, credentials, server, origin })
     }
 }
 
@@ -68,6 +79,15 @@ impl Connection {
     pub(crate) fn url(&self) -> String {
         let scheme = if self.server.starts_with("https://") { "https" } else { "http" };
         format!("{scheme}://{}", self.client.server())
+    }
+
+    /// The variables with which another `sluice` trusts and shows the same; `None`: one that is not to be
+    /// set, since what it says is meant for another server.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
+        let files =
+            self.credentials.variables().map(|(name, path)| (name, path.map(|p| p.as_os_str().into())));
+        let token = (!self.takes_token).then_some((TOKEN_VARIABLE, None));
+        files.into_iter().chain(token).collect()
     }
 
     /// Turns a client's error into words for a stranger.
@@ -134,7 +154,7 @@ struct Chosen {
 impl Chosen {
     /// A server without a context, so that what the environment says of credentials is meant for it.
     fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> Chosen {
-        let token = env("SLUICE_TOKEN");
+        let token = env(TOKEN_VARIABLE);
         let credentials = CredentialFiles::of_environment(env);
         Chosen { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
     }

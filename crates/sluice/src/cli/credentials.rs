@@ -44,6 +44,16 @@ impl CredentialFiles {
         }
     }
 
+    /// The variables of [`CredentialFiles::of_environment`]; `None`: one must not be set.
+    pub(crate) fn variables(&self) -> [(&'static str, Option<&Path>); 4] {
+        [
+            ("SLUICE_CA", self.ca.as_deref()),
+            ("SLUICE_CERT", self.cert.as_deref()),
+            ("SLUICE_CERT_KEY", self.cert_key.as_deref()),
+            ("SLUICE_TOKEN_FILE", self.token_file.as_deref()),
+        ]
+    }
+
     pub(crate) fn of_environment(env: impl Fn(&str) -> Option<String>) -> CredentialFiles {
         let path = |name: &str| env(name).map(PathBuf::from);
         CredentialFiles {

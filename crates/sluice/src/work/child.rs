@@ -39,6 +39,8 @@ pub(super) struct Setup {
     pub(super) command: Vec<OsString>,
     pub(super) server: String,
     pub(super) namespace: String,
+    /// Variables by which the command trusts and shows what its worker does; `None`: not to be set.
+    pub(super) credentials: Vec<(&'static str, Option<OsString>)>,
     pub(super) timeout: Option<Duration>,
     pub(super) reject_code: u8,
     /// Whether stdout is the message's result, and its media type.
@@ -111,6 +113,12 @@ fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) ->
     }
     if setup.result {
         command.stdout(Stdio::piped());
+    }
+    for (name, value) in &setup.credentials {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
     command
         .args(args)

@@ -126,6 +126,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         command: args.command.clone(),
         server: connection.url(),
         namespace: connection.namespace.clone(),
+        credentials: connection.variables(),
         timeout: args.timeout,
         reject_code: args.reject_code,
         result: args.result,

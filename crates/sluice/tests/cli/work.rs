@@ -1,7 +1,7 @@
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use crate::support::{Done, PATIENCE, Server, signal_to, until, until_said, wait};
+use crate::support::{Done, PATIENCE, Server, command, signal_to, until, until_said, wait};
 
 /// What a worker says to the first signal.
 const HEARD: &str = "finishing what runs; once more ends it";
@@ -27,6 +27,31 @@ fn the_command_gets_payload_and_fields_and_its_output_passes() {
     assert_eq!(done.out, "hello\nq 1/5 3 t1 text/plain 45 20 default\n");
     assert!(done.err.contains("1 message acked"), "{}", done.err);
     assert_eq!(server.one(&["queue", "show", "q"])["totals"]["acked"], 1);
+}
+
+#[test]
+fn the_command_reaches_the_server_of_its_worker_as_the_same_caller() {
+    let server = Server::with(&["--memory", "--tls", "auto"]);
+    server.ok(&["send", "q", "x"]);
+    let of = |name: &str| server.ready["credentials"][name].as_str().unwrap().to_owned();
+    let (ca, cert, key) = (of("ca"), of("cert"), of("key"));
+    let flags = ["--server", &server.url, "--ca", &ca, "--cert", &cert, "--cert-key", &key];
+    let script = format!("{} extend $SLUICE_RECEIPT --lease 1m && {0} whoami", env!("CARGO_BIN_EXE_sluice"));
+    let args = [&["work", "q", "--until-empty"], &flags[..], &["--", "sh", "-c", &script]].concat();
+    let done = Done::of(command(server.home.path(), &args).output().unwrap());
+    assert!(done.out.contains("admin") && done.err.contains("1 message acked"), "{done:?}");
+}
+
+#[test]
+fn the_command_does_not_show_the_server_of_a_context_the_token_for_another() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    server.ok(&["context", "add", "here", "--server", &server.url]);
+    let script = "echo [$SLUICE_TOKEN] [$SLUICE_TOKEN_FILE] $SLUICE_SERVER";
+    let args = ["work", "q", "--until-empty", "--context", "here", "--", "sh", "-c", script];
+    let mut work = command(server.home.path(), &args);
+    let done = Done::of(work.env("SLUICE_TOKEN", "t").env("SLUICE_TOKEN_FILE", "f").output().unwrap());
+    assert_eq!(done.out, format!("[] [] {}\n", server.url), "{done:?}");
 }
 
 #[test]
