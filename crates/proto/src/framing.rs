@@ -162,6 +162,12 @@ impl Framer {
         self.front.split_to(bytes.min(self.front.len()))
     }
 
+    /// Drops what is behind so many of the bytes that wait.
+    pub fn truncate(&mut self, bytes: usize) {
+        self.waiting.truncate(bytes.saturating_sub(self.front.len()));
+        self.front.truncate(bytes);
+    }
+
     /// Takes the first message, with its prefix, unless a part of it was taken already.
     pub fn take_first(&mut self) -> Bytes {
         let waiting = if self.front.is_empty() { &self.waiting[..] } else { &self.front[..] };

@@ -54,6 +54,11 @@ impl ApiError {
         self.code
     }
 
+    /// Whether the caller has not shown who they are, or may not have what they asked for.
+    pub(crate) fn is_denial(&self) -> bool {
+        matches!(self.code, "unauthenticated" | "forbidden")
+    }
+
     /// Whether somebody on the server's side has to know.
     pub(super) fn is_ours(&self) -> bool {
         // Pushing back is normal work, brought about by callers, and shows in the metrics.

@@ -45,6 +45,8 @@ struct State {
     unsent: VecDeque<(u64, u32, Receipt)>,
     /// Ends the stream once all has been taken.
     trailers: Option<HeaderMap>,
+    /// Nothing is added any more.
+    is_cut: bool,
     reader: Option<Waker>,
     is_closed: bool,
     added_at: Instant,
@@ -59,6 +61,7 @@ impl Outbox {
             taken: 0,
             unsent: VecDeque::new(),
             trailers: None,
+            is_cut: false,
             reader: None,
             is_closed: false,
             added_at: Instant::now(),
@@ -82,7 +85,9 @@ impl Outbox {
         let mut state = self.state();
         let begins = state.taken + state.waiting.len() as u64;
         state.unsent.extend(receipts.map(|receipt| (begins, consumer, receipt)));
-        state.waiting.add(encode);
+        if !state.is_cut {
+            state.waiting.add(encode);
+        }
         state.added_at = Instant::now();
         self.charge(&state);
         let reader = state.reader.take();
@@ -90,6 +95,20 @@ impl Outbox {
         if let Some(reader) = reader {
             reader.wake();
         }
+    }
+
+    /// Ends the stream without the deliveries that the connection has not begun to take, nor what is behind
+    /// them: whom they are for may not have them any more.
+    pub(super) fn cut(&self, trailers: HeaderMap) {
+        let mut state = self.state();
+        state.is_cut = true;
+        if let Some((begins, ..)) = state.unsent.front() {
+            let before = begins.saturating_sub(state.taken) as usize;
+            state.waiting.truncate(before);
+        }
+        self.charge(&state);
+        drop(state);
+        self.end(trailers);
     }
 
     /// Ends the stream when all that waits has been taken.
@@ -301,6 +320,23 @@ mod tests {
         assert!(outbox.unsent(1).is_empty() && outbox.unsent(2).is_empty());
         assert!(outgoing.frame().await.unwrap().unwrap().is_trailers());
         assert!(outgoing.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_cut_ends_before_the_first_delivery_that_was_not_begun() {
+        let (outbox, answers) = outbox();
+        let mut outgoing = Outgoing(Arc::clone(&outbox));
+        outbox.add_deliveries(1, [receipt(1)].into_iter(), |out| out.resize(out.len() + PIECE_BYTES, 0));
+        outbox.add(|out| out.extend_from_slice(b"an answer"));
+        let begun = outgoing.frame().await.unwrap().unwrap().into_data().unwrap();
+        outbox.add_deliveries(1, [receipt(2)].into_iter(), |out| out.extend_from_slice(b"late"));
+        outbox.cut(HeaderMap::new());
+        outbox.add_deliveries(1, [receipt(3)].into_iter(), |out| out.extend_from_slice(b"too late"));
+        assert_eq!(outbox.unsent(1), [receipt(2), receipt(3)]);
+        let rest = outgoing.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(begun.len() + rest.len(), 5 + PIECE_BYTES + 5 + b"an answer".len());
+        assert!(outgoing.frame().await.unwrap().unwrap().is_trailers());
+        assert_eq!(answers.budget.used(), 0);
     }
 
     #[tokio::test]

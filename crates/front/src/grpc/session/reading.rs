@@ -91,10 +91,11 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
     };
     let result = session.serve(incoming).await;
     drop(session);
-    outbox.end(match &result {
-        Ok(()) => success(),
-        Err(error) => failure(error),
-    });
+    match &result {
+        Ok(()) => outbox.end(success()),
+        Err(error) if error.is_denial() => outbox.cut(failure(error)),
+        Err(error) => outbox.end(failure(error)),
+    }
     // Fails only when no consumer is there to hear it.
     let _ = end.send(true);
     while consumers.join_next().await.is_some() {}

@@ -471,3 +471,43 @@ async fn each_frame_is_asked_who_sends_it() {
     assert_eq!(session.next().await.unwrap_err()["sluice-code"], "unauthenticated");
     assert!(revoked.elapsed() < Duration::from_secs(5), "before anything is asked of it");
 }
+
+#[tokio::test]
+async fn whose_token_is_revoked_gets_nothing_that_was_not_on_its_way() {
+    const MESSAGES: u64 = 40;
+    let address = start(|_| {}).await;
+    let mut client = Client::connect(address).await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    let mut root = Session::start(address).await;
+    root.token = client.token.clone();
+    root.restart().await;
+    root.ok(Frame::Open(Open::default())).await;
+    for _ in 0..MESSAGES {
+        let message = Message { payload: vec![7; 200 << 10].into(), ..Message::default() };
+        root.ok(Frame::Send(SendMany { queue: "q".into(), messages: vec![message], ..SendMany::default() }))
+            .await;
+    }
+    let mut session = Session::start(address).await;
+    session.token = client.make_token("worker", "sluice://ns/default?perm=r").await;
+    session.restart().await;
+    session.ok(Frame::Open(Open::default())).await;
+    let credit = MESSAGES as u32;
+    session
+        .ok(Frame::Attach(Attach { consumer: 1, queues: vec!["q".into()], credit, ..Attach::default() }))
+        .await;
+    // It does not read, until there is no room for more on the way.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client.revoke_token("worker").await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut got = 0;
+    let end = loop {
+        match session.next().await {
+            Ok(Told::Deliveries(deliveries)) => got += deliveries.messages.len() as u64,
+            Ok(other) => panic!("{other:?}"),
+            Err(end) => break end,
+        }
+    };
+    assert_eq!(end["sluice-code"], "unauthenticated");
+    let ready = client.get("/v1/queues/q").await["counts"]["ready"].as_u64().unwrap();
+    assert!(got > 0 && got + ready == MESSAGES, "{got} were delivered, and {ready} went back");
+}
