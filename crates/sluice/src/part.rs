@@ -20,9 +20,7 @@ impl Part {
     /// Begins a file with these permission bits. What is under the name of the part, a link too, is never
     /// written to.
     pub(crate) fn create(target: &Path, mode: u32) -> io::Result<Part> {
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
-        let part = target.with_file_name(name);
+        let part = beside(target);
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
         Ok(Part { file, part, target: target.to_owned(), finished: false })
     }
@@ -58,6 +56,13 @@ impl Drop for Part {
             let _ = fs::remove_file(&self.part);
         }
     }
+}
+
+/// A path beside this one that nobody can foresee, for what is to get its name when it is complete.
+pub(crate) fn beside(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
+    target.with_file_name(name)
 }
 
 /// Makes a name durable: syncs the folder that it is in.

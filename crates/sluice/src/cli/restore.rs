@@ -1,7 +1,8 @@
 //! `sluice restore`.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use serde_json::json;
 use sluice_journal::RootKeys;
 use sluice_node::backup::RestoreFailure;
 
+use crate::part::beside;
 use crate::root_keys::KeyFlags;
 
 use super::format::{quoted, size};
@@ -84,11 +86,12 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
         let what = format!("cannot {what} {}", dir.display());
         move |e: io::Error| CliError::failed(format!("{what}: {e}"))
     };
-    let mut name = dir.file_name().ok_or_else(|| CliError::usage("DATA_DIR has no name"))?.to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = dir.with_file_name(name);
+    dir.file_name().ok_or_else(|| CliError::usage("DATA_DIR has no name"))?;
+    let part = beside(dir);
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
+    // Fails where something has the name, so that nothing is written into what is somebody else's.
+    DirBuilder::new().mode(0o700).create(&part).map_err(failed("make a directory beside"))?;
     let result = sluice_node::backup::restore(source, &part, roots)
         .map_err(|e| match e {
             RestoreFailure::Damaged(what) => CliError::of(Fault::Damaged, what),

@@ -1,4 +1,4 @@
-use crate::support::{Done, Server, command};
+use crate::support::{Done, Server, command, until};
 
 #[test]
 fn a_backup_under_load_restores_what_was_there() {
@@ -63,6 +63,30 @@ fn a_backup_goes_through_a_pipe_and_a_cut_one_is_refused() {
         assert!(restore.err.contains("backup"), "{cut}: {}", restore.err);
         assert!(!server.path("cut").exists(), "{cut}: nothing half done");
     }
+}
+
+#[test]
+fn a_restore_goes_into_a_folder_of_its_own_that_nobody_can_foresee() {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    let whole = server.command(&["backup", "-"]).output().unwrap().stdout;
+    let mut restore = server.command(&["restore", "-", "new", "--key-source", "file:sluice-data.key"]);
+    let mut restore = restore.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    restore.stdin.as_mut().unwrap().write_all(&whole[..whole.len() / 2]).unwrap();
+    let parts = || {
+        let entries = std::fs::read_dir(server.home.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|e| e == "part")).collect::<Vec<_>>()
+    };
+    until("it has begun", || !parts().is_empty());
+    let part = parts().remove(0);
+    assert!(!part.ends_with(format!("new.{}.part", restore.id())), "{part:?}");
+    assert_eq!(std::fs::metadata(&part).unwrap().permissions().mode() & 0o777, 0o700);
+    drop(restore.stdin.take());
+    assert_eq!(restore.wait().unwrap().code(), Some(8));
+    assert!(parts().is_empty() && !server.path("new").exists());
 }
 
 #[test]
