@@ -129,20 +129,24 @@ impl Engine {
         })
     }
 
-    /// Whether a queue of this name is there, or its first use may make it now.
+    /// Whether there is a queue of each of these names, which differ, or their first use may make all that
+    /// are missing now.
     ///
     /// # Errors
     /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`,
     /// `namespace_not_found`.
-    pub fn admits_queue(&self, namespace: NamespaceId, name: &str) -> Result<(), Error> {
+    pub fn admits_queues<'n>(
+        &self,
+        namespace: NamespaceId,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<(), Error> {
         let namespace_slot = self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
-        if self.find_queue(namespace_slot, name).is_some() {
-            return Ok(());
+        let mut missing = names.filter(|name| self.find_queue(namespace_slot, name).is_none()).peekable();
+        match missing.peek() {
+            None => Ok(()),
+            Some(name) if !self.limits.auto_create => Err(Error::QueueNotFound { queue: (*name).to_owned() }),
+            Some(_) => self.admit_queues(namespace_slot, missing.count() as u64),
         }
-        if !self.limits.auto_create {
-            return Err(Error::QueueNotFound { queue: name.to_owned() });
-        }
-        self.admit_queues(namespace_slot, 1)
     }
 
     /// One queue.

@@ -44,7 +44,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Whether all queues of a pull are there, or may be made: it writes nothing where it could only wait in
     /// vain.
     fn admit_queues(&self, pull: &Pull) -> Result<(), Error> {
-        pull.queues.iter().try_for_each(|(name, _)| self.engine.admits_queue(pull.namespace, name))
+        self.engine.admits_queues(pull.namespace, pull.queues.iter().map(|(name, _)| &**name))
     }
 
     /// Finds the queues of a pull. Proposes the creation of those that are missing, so that the pull that follows in

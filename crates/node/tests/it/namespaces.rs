@@ -7,6 +7,7 @@ use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
 use sluice_node::Node;
+use sluice_node::api::ReceiveOptions;
 
 use crate::support::{memory, options, payloads, receive_in, sending};
 use crate::waits::{LONG_MS, soon, until_receives_wait};
@@ -86,6 +87,30 @@ async fn a_receive_from_a_queue_that_may_not_be_made_says_why_and_writes_nothing
         assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 1 })), "{refused:?}");
     }
     assert_eq!(node.metrics().await.shards[0].journal.records, before);
+}
+
+#[tokio::test]
+async fn a_receive_makes_all_of_its_queues_or_none() {
+    let node = memory();
+    let view = node.namespace_create("small", None, Quotas { queues: 2, ..Quotas::default() }).await.unwrap();
+    node.send(&sending(view.id, "one", &[SendItem::default()])).await.unwrap();
+    let receive = async |queues: &[(&str, u16)]| {
+        let (namespace, wait) = (view.id, Duration::ZERO);
+        let options = ReceiveOptions {
+            namespace,
+            queues,
+            max_messages: 1,
+            lease_ms: 0,
+            wait,
+            consumer: "",
+            room: None,
+        };
+        node.receive(&options).await
+    };
+    let refused = receive(&[("one", 0), ("two", 0), ("three", 0)]).await;
+    assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 2 })), "{refused:?}");
+    assert_eq!(node.namespace("small").await.unwrap().queues, 1, "what is refused has made nothing");
+    assert_eq!(receive(&[("two", 0), ("one", 0)]).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
