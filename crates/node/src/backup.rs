@@ -114,8 +114,8 @@ impl From<RestoreError> for RestoreFailure {
 /// Makes a data directory from a backup. `dir` must not exist or be empty. `roots`: the root keys that the server had.
 ///
 /// # Errors
-/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is missing,
-/// it was not made.
+/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is
+/// missing, it was not made.
 pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreFailure> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {

@@ -1,4 +1,5 @@
-//! Settling and extending on a full disk: what they bring along is left out, and they take effect all the same.
+//! Settling and extending on a full disk: what they bring along is left out, and they take effect all the
+//! same.
 
 use super::Engine;
 use crate::id::Receipt;
