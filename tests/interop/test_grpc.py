@@ -1,15 +1,17 @@
 """Python's grpcio, against the gRPC front of `sluice serve`."""
 
 import importlib
+import itertools
 import pathlib
 import queue
 import sys
+import time
 
 import grpc
 import pytest
 from grpc_tools import protoc
 
-from conftest import ROOT
+from conftest import ROOT, begin_to_serve, ended
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +80,35 @@ def test_a_session(contract, channel):
         if len(got) == len(payloads):
             frames.put(None)
     assert got == payloads
+
+
+def resident_mib(pid: int) -> int:
+    """Memory of a process, in MiB."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) >> 10 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+def test_consumers_of_a_session_that_is_not_read_take_no_more_than_fits(contract, tmp_path):
+    session, messages, common = contract("session_pb2"), contract("messages_pb2"), contract("common_pb2")
+    process, port = begin_to_serve(tmp_path)
+    with ended(process), grpc.insecure_channel(f"localhost:{port}") as channel:
+        send = contract("messages_pb2_grpc").MessagesStub(channel).Send
+        batch = [common.Message(payload=bytes(1_000_000)) for _ in range(3)]
+        for _ in range(12):
+            send(messages.SendRequest(queue="large", messages=batch), timeout=20)
+        frames, numbers = queue.Queue(), itertools.count(1)
+        frames.put(session.ClientFrame(number=next(numbers), open=session.Open()))
+        for consumer in range(1_000):
+            attach = session.Attach(consumer=consumer, queues=["large"], credit=10)
+            frames.put(session.ClientFrame(number=next(numbers), attach=attach))
+        before = resident_mib(process.pid)
+        # Nobody iterates over what comes.
+        call = contract("session_pb2_grpc").SessionsStub(channel).Session(iter(frames.get, None))
+        most = before
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline:
+            most = max(most, resident_mib(process.pid))
+            time.sleep(0.02)
+        call.cancel()
+        frames.put(None)
+        assert most - before < 12, f"{before} MiB before, {most} with the session"
