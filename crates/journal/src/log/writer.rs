@@ -324,8 +324,9 @@ impl Writer {
             let due = state.mark_due(&self.shared);
             if due {
                 let time_us = state.link.time_us;
-                state.encode(&self.shared, &[], 0, time_us)?;
-                self.write(&mut state)?;
+                let encoded = state.encode(&self.shared, &[], 0, time_us);
+                let written = encoded.and_then(|_| self.write(&mut state));
+                written.inspect_err(|what| self.shared.poison(what.clone()))?;
             }
             due
         };

@@ -168,6 +168,23 @@ fn an_idle_marker_and_dead_files_need_no_further_wake() {
 }
 
 #[test]
+fn an_idle_marker_that_cannot_be_written_fails_the_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let settings = Options { durability: Durability::Always, ..options(dir.path()) };
+    let mut rig = Rig::try_open_on(disk, settings).unwrap();
+    rig.send(&[b"synced"]);
+    rig.commit();
+    faults.fail_write.store(true, Relaxed);
+    for _ in 0..10 {
+        rig.now_us += 10_000;
+        rig.maintenance.step(rig.now_us);
+    }
+    let event = rig.journal.poll();
+    assert!(matches!(&event, Some(Event::Failed(what)) if what.contains("planted")), "{event:?}");
+}
+
+#[test]
 fn a_full_disk_is_freed_although_nothing_can_be_sealed() {
     let dir = tempfile::tempdir().unwrap();
     let (faults, disk) = Faults::new();

@@ -13,6 +13,7 @@ use sluice_journal::disk::{DirLock, Disk, File, FsDisk, LockError, OpenMode};
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) fail_sync: AtomicBool,
+    pub(crate) fail_write: AtomicBool,
     pub(crate) read_only: AtomicBool,
     /// Bytes that can still be written; `u64::MAX / 2` and more: no limit.
     pub(crate) free: AtomicU64,
@@ -185,6 +186,9 @@ impl File for FaultyFile {
         self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if self.faults.fail_write.load(Relaxed) {
+            return Err(io::Error::other("planted"));
+        }
         let end = offset + bytes.len() as u64;
         if let Some(sectors) = &self.sectors {
             sectors.lock().unwrap().write(bytes, offset, &self.faults);
