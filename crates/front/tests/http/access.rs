@@ -322,6 +322,28 @@ async fn receives_that_wait_end_with_their_token_and_take_nothing() {
 }
 
 #[tokio::test]
+async fn waits_for_results_end_with_their_token() {
+    let asking = asking().await;
+    let token = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
+    let body = r#"{"payload":"6*7","result_ttl_ms":60000}"#;
+    let sent = asking.call(&token, "POST", "/v1/queues/q/messages", body).await.json();
+    let path = format!("/v1/messages/{}/result?wait_ms=60000", sent["id"].as_str().unwrap());
+    let waiting = tokio::spawn({
+        let (address, bearer) = (asking.server.address, format!("Bearer {token}"));
+        async move { request(address, "GET", &path, &[("authorization", &bearer)], b"").await }
+    });
+    until(async || {
+        let metrics = asking.call(&asking.admin, "GET", "/metrics", "").await;
+        // Beside the one for the metrics.
+        String::from_utf8_lossy(&metrics.body).contains("sluice_http_requests_in_flight 2\n")
+    })
+    .await;
+    asking.call(&asking.admin, "DELETE", "/v1/tokens/ci", "").await;
+    let answer = soon(waiting).await.unwrap();
+    assert_eq!((answer.status, answer.code().as_str()), (401, "unauthenticated"));
+}
+
+#[tokio::test]
 async fn tokens_lie_in_the_journal_as_hashes_and_are_found_again() {
     let asking = asking().await;
     let token = asking.token("ci", &["sluice://ns/default?perm=rw"]).await;
