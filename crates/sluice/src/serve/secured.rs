@@ -13,8 +13,8 @@ use super::auto::Made;
 use crate::cli::{CliError, Result};
 use crate::config::{Config, TlsMode};
 
-/// How often files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often files are looked at: what is revoked in one ends within about as long.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the last uses of tokens are written down, and what was refused when its time is over.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 /// How often certificates are looked at that are about to end.
@@ -56,20 +56,19 @@ impl Secured {
         Ok(Secured { tls, access: access.map_err(CliError::usage)?, made })
     }
 
-    /// Takes up what has changed in files; what is wrong is told, and what was in use stays.
-    fn reload(&self) {
-        if let Some(tls) = &self.tls {
-            match tls.reload() {
-                Ok(true) => tracing::info!("new certificates are in use for new connections"),
-                Ok(false) => {}
-                Err(error) => tracing::error!("certificates stay as they were: {error}"),
-            }
+    /// Takes up what has changed in files. What is wrong is told, unless it was `told` before, and what was in
+    /// use stays.
+    fn reload(&self, told: &mut Told) {
+        let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
+        if matches!(certificates, Ok(true)) {
+            tracing::info!("new certificates are in use for new connections");
         }
-        match self.access.reload() {
-            Ok(true) => tracing::info!("the new policy is in force"),
-            Ok(false) => {}
-            Err(error) => tracing::error!("the policy stays as it was: {error}"),
+        told.certificates.tell(certificates.err(), "certificates stay as they were");
+        let policy = self.access.reload();
+        if matches!(policy, Ok(true)) {
+            tracing::info!("the new policy is in force");
         }
+        told.policy.tell(policy.err(), "the policy stays as it was");
     }
 
     /// Makes certificates anew that are about to end, or tells of them.
@@ -82,6 +81,26 @@ impl Secured {
         {
             tracing::warn!("the server's certificate ends in {days} days: renew it");
         }
+    }
+}
+
+/// What the log has been told of files that are wrong.
+#[derive(Debug, Default)]
+struct Told {
+    certificates: Fault,
+    policy: Fault,
+}
+
+/// The last fault of some files; `None`: they could be read and hold nothing wrong that is new.
+#[derive(Debug, Default)]
+struct Fault(Option<String>);
+
+impl Fault {
+    fn tell(&mut self, now: Option<String>, consequence: &str) {
+        if let Some(error) = now.as_ref().filter(|_| now != self.0) {
+            tracing::error!("{consequence}: {error}");
+        }
+        self.0 = now;
     }
 }
 
@@ -108,10 +127,11 @@ pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
     let (mut looks, mut notes, mut renewals) = (every(LOOK_EVERY), every(NOTE_EVERY), every(RENEW_EVERY));
     secured.renew();
     tokio::spawn(async move {
+        let mut told = Told::default();
         loop {
             tokio::select! {
-                _ = hangup.recv() => secured.reload(),
-                _ = looks.tick() => secured.reload(),
+                _ = hangup.recv() => secured.reload(&mut Told::default()),
+                _ = looks.tick() => secured.reload(&mut told),
                 _ = renewals.tick() => secured.renew(),
                 _ = notes.tick() => {
                     secured.access.sum_up_refusals(&node, false).await;

@@ -1,7 +1,7 @@
 //! TLS, identities and rights, as a stranger meets them.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::{Done, Server, alone, command, until};
 
@@ -248,8 +248,9 @@ fn certificates_of_a_ca_and_a_policy_decide() {
     let serial =
         serde_json::from_str::<serde_json::Value>(&shown).unwrap()["serial"].as_str().unwrap().to_owned();
     std::fs::write(&file, format!("{rules}\n[revoked]\nserials = ['{serial}']\n")).unwrap();
-    server.signal("HUP");
+    let written = Instant::now();
     until("the revocation", || by("billing", &["send", "q", "x"]).code == Some(9));
+    assert!(written.elapsed() < Duration::from_secs(5), "it was seen after {:?}", written.elapsed());
     assert!(by("billing", &["send", "q", "x"]).err.contains("is revoked"));
     by("watcher", &["queue", "show", "q"]).ok();
     // A new certificate of the server, while it runs.
