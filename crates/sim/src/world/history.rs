@@ -207,29 +207,22 @@ impl History {
         Ok(())
     }
 
-    /// Who has asked for this record: a client, or the node itself.
+    /// Who has asked for this record: a client, or the node itself. What a client has asked for may have lost
+    /// its texts on the way, for which a full disk has no room; and then be another's record to the byte.
     fn origin(&mut self, record: &Bytes, body: &[u8]) -> Result<(Op, Option<u64>), String> {
-        if let Some(at) = self.asked.iter().position(|(_, asked, _)| asked == record)
+        let bare = |op: &Op| op.without_texts().filter(|op| has_body(op, body));
+        let first = self.asked.iter().enumerate().find_map(|(at, (_, asked, op))| {
+            if asked == record { Some((at, None)) } else { bare(op).map(|op| (at, Some(op))) }
+        });
+        if let Some((at, bare)) = first
             && let Some((tag, _, op)) = self.asked.remove(at)
         {
-            return Ok((op, Some(tag)));
-        }
-        if let Some((op, tag)) = self.asked_with_texts(body) {
-            return Ok((op, Some(tag)));
+            return Ok((bare.unwrap_or(op), Some(tag)));
         }
         match decode(body, &self.limits) {
             Some(op) => Ok((op, None)),
             None => Err(format!("the shard proposed what nobody asked for: {body:?}")),
         }
-    }
-
-    /// The settlement that a client has asked for, if the record is that without its texts: a full disk has
-    /// no room for them.
-    fn asked_with_texts(&mut self, body: &[u8]) -> Option<(Op, u64)> {
-        let is = |op: &Op| op.without_texts().is_some_and(|op| has_body(&op, body));
-        let at = self.asked.iter().position(|(_, _, op)| is(op))?;
-        let (tag, _, op) = self.asked.remove(at)?;
-        Some((op.without_texts()?, tag))
     }
 
     /// The journal has refused a batch after all.
