@@ -54,7 +54,7 @@ pub(crate) struct Reader<'a> {
 
 /// The format of snapshots; another one is refused. When it grows, [`crate::BEHAVIOUR_VERSION`] grows too: a
 /// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 6;
+pub(crate) const FORMAT: u8 = 7;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {

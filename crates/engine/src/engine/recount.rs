@@ -13,6 +13,7 @@ use crate::query::{Counters, State};
 use crate::state::message::{BlockedBy, Message, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
+use crate::store::idle::Idle as _;
 
 impl Engine {
     /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at everything.
@@ -207,8 +208,12 @@ impl Engine {
         let key_of = |message: &Message| self.extras.options(message.extras).map_or(NIL, |o| o.ordering);
         let by_ordering = |message: &&Message| message.blocked_by() == Some(BlockedBy::OrderingKey);
         let all = || self.messages.iter().map(|(_, message)| message);
+        self.ordering.idle.recount(&self.ordering.slots).map_err(|why| format!("ordering keys: {why}"))?;
         let mut listed = 0;
         for (key, ordering) in self.ordering.slots.iter() {
+            if ordering.is_idle() && ordering.active != NIL {
+                return Err(format!("ordering key {key} has an active message and no messages"));
+            }
             let queue = self.queues.get(ordering.queue);
             if queue.deleted || !ordering.is_of(queue.waiting_generation) {
                 continue;

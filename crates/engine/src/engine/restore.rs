@@ -18,6 +18,7 @@ use crate::state::queue::read_counters;
 use crate::state::tokens::Tokens;
 use crate::state::wheel::Wheel;
 use crate::store::NIL;
+use crate::store::idle::IdleKeys;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
 use crate::wire::{FORMAT, Reader};
 
@@ -193,10 +194,13 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     engine.idempotency = Idempotency::read_head(reader)?;
     engine.extras.options = Slab::read_head(reader)?;
     engine.ordering.slots = Slab::read_head(reader)?;
+    engine.ordering.idle = IdleKeys::read(reader)?;
     engine.shared_blobs.slots = Slab::read_head(reader)?;
     engine.lanes.slots = Slab::read_head(reader)?;
+    engine.lanes.idle = IdleKeys::read(reader)?;
     engine.unique.wheel = Wheel::read(reader)?;
     engine.unique.slots = Slab::read_head(reader)?;
+    engine.unique.idle = IdleKeys::read(reader)?;
     engine.expiry.wheel = Wheel::read(reader)?;
     engine.expiry.slots = Slab::read_head(reader)?;
     engine.extras.results = Slab::read_head(reader)?;
@@ -210,6 +214,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     engine.queue_limits.slots = Slab::read_head(reader)?;
     engine.queue_limits.keys.slots = Slab::read_head(reader)?;
     engine.queue_limits.lines.slots = Slab::read_head(reader)?;
+    engine.queue_limits.lines.idle = IdleKeys::read(reader)?;
     engine.extras.origins = Slab::read_head(reader)?;
     engine.schedules.slots = Slab::read_head(reader)?;
     engine.schedules.last_number = reader.u64()?;

@@ -212,10 +212,13 @@ impl Engine {
         self.idempotency.write_head(out);
         self.extras.options.write_head(out);
         self.ordering.slots.write_head(out);
+        self.ordering.idle.write(out);
         self.shared_blobs.slots.write_head(out);
         self.lanes.slots.write_head(out);
+        self.lanes.idle.write(out);
         self.unique.wheel.write(out);
         self.unique.slots.write_head(out);
+        self.unique.idle.write(out);
         self.expiry.wheel.write(out);
         self.expiry.slots.write_head(out);
         self.extras.results.write_head(out);
@@ -229,6 +232,7 @@ impl Engine {
         self.queue_limits.slots.write_head(out);
         self.queue_limits.keys.slots.write_head(out);
         self.queue_limits.lines.slots.write_head(out);
+        self.queue_limits.lines.idle.write(out);
         self.extras.origins.write_head(out);
         self.schedules.slots.write_head(out);
         out.u64(self.schedules.last_number);

@@ -83,12 +83,10 @@ impl Engine {
         while *budget > 0 {
             let Some(head) = self.any_message(slot) else {
                 let queue = self.queues.remove(slot);
-                if let Some(fair) = queue.fair {
-                    fair.plain
-                        .into_iter()
-                        .filter(|&lane| lane != NIL)
-                        .for_each(|lane| self.lanes.leave(lane));
-                }
+                let plain = queue.fair.into_iter().flat_map(|fair| fair.plain).filter(|&lane| lane != NIL);
+                self.lanes.forget_of(slot, plain);
+                self.ordering.forget_of(slot);
+                self.forget_lines_of(slot);
                 self.queue_numbers.remove(u64::from(queue.number));
                 self.namespaces.get_mut(queue.namespace).queue_slots -= 1;
                 return true;

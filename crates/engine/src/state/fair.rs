@@ -7,6 +7,7 @@ use super::list::List;
 use super::message::PLACE;
 use super::queue::PRIORITIES;
 use crate::store::NIL;
+use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -30,6 +31,8 @@ pub(crate) struct Lane {
     pub(crate) next: u32,
     /// Messages that it may still give in this turn.
     pub(crate) left: u16,
+    /// Whether it is listed as idle. Derived.
+    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -48,6 +51,7 @@ impl PlainSlot for Lane {
             prev: NIL,
             next: NIL,
             left: 0,
+            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -81,8 +85,23 @@ impl PlainSlot for Lane {
             prev: reader.u32()?,
             next: reader.u32()?,
             left: reader.u16()?,
+            listed_idle: false,
             next_vacant: None,
         })
+    }
+}
+
+impl Idle for Lane {
+    fn is_idle(&self) -> bool {
+        self.members == 0
+    }
+
+    fn is_listed_idle(&self) -> bool {
+        self.listed_idle
+    }
+
+    fn set_listed_idle(&mut self, listed: bool) {
+        self.listed_idle = listed;
     }
 }
 
@@ -144,6 +163,8 @@ impl Fair {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     pub(crate) slots: Slab<Lane, 1024>,
+    /// Those without messages that are kept.
+    pub(crate) idle: IdleKeys,
     /// By queue, priority and key; without those of the empty key, which their queue knows. Derived.
     index: KeyIndex,
 }
@@ -182,11 +203,21 @@ impl Lanes {
         self.slots.insert(Lane::with_one(queue, priority, &[]))
     }
 
-    /// One message fewer has the key; the last one takes the lane with it.
+    /// One message fewer has the key; without messages the lane is idle.
     pub(crate) fn leave(&mut self, slot: u32) {
         let lane = self.slots.get_mut(slot);
         lane.members -= 1;
-        if lane.members == 0 {
+        if lane.members == 0
+            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+        {
+            self.index.remove(&mut self.slots, oldest);
+        }
+    }
+
+    /// Forgets the lanes of a queue that is gone, with those of the empty key (`plain`).
+    pub(crate) fn forget_of(&mut self, queue: u32, plain: impl Iterator<Item = u32>) {
+        let idle = self.idle.take(&self.slots, |lane| lane.queue == queue);
+        for slot in plain.chain(idle) {
             self.index.remove(&mut self.slots, slot);
         }
     }
@@ -242,5 +273,6 @@ impl Lanes {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
+        self.idle.rebuild(&mut self.slots);
     }
 }

@@ -4,6 +4,7 @@ use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
 use crate::store::NIL;
+use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -145,6 +146,8 @@ pub(crate) struct KeyLine {
     /// Neighbours among the lines of the key.
     pub(crate) prev: u32,
     pub(crate) next: u32,
+    /// Whether it is listed as idle. Derived.
+    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -164,6 +167,7 @@ impl PlainSlot for KeyLine {
             waiting: List::default(),
             prev: NIL,
             next: NIL,
+            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -196,6 +200,7 @@ impl PlainSlot for KeyLine {
             waiting: List::read(reader)?,
             prev: reader.u32()?,
             next: reader.u32()?,
+            listed_idle: false,
             next_vacant: None,
         })
     }
@@ -211,10 +216,26 @@ impl Keyed for KeyLine {
     }
 }
 
+impl Idle for KeyLine {
+    fn is_idle(&self) -> bool {
+        self.members == 0
+    }
+
+    fn is_listed_idle(&self) -> bool {
+        self.listed_idle
+    }
+
+    fn set_listed_idle(&mut self, listed: bool) {
+        self.listed_idle = listed;
+    }
+}
+
 /// The lines of all queues.
 #[derive(Debug, Default)]
 pub(crate) struct KeyLines {
     pub(crate) slots: Slab<KeyLine, 1024>,
+    /// Those without messages that are kept.
+    pub(crate) idle: IdleKeys,
     /// By queue and key. Derived.
     index: KeyIndex,
 }
@@ -231,6 +252,13 @@ impl KeyLines {
         slot
     }
 
+    /// One message fewer is a member. Returns an idle line that has to be forgotten, if there are too many.
+    pub(crate) fn leave(&mut self, slot: u32) -> Option<u32> {
+        let line = self.slots.get_mut(slot);
+        line.members -= 1;
+        if line.members == 0 { self.idle.keep(&mut self.slots, slot) } else { None }
+    }
+
     /// Forgets a line without members, which is no key's any more.
     pub(crate) fn remove(&mut self, slot: u32) {
         self.index.remove(&mut self.slots, slot);
@@ -243,5 +271,6 @@ impl KeyLines {
 
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
+        self.idle.rebuild(&mut self.slots);
     }
 }

@@ -7,6 +7,7 @@ use super::key::Key;
 use super::list::List;
 use super::message::PLACE;
 use crate::store::NIL;
+use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -31,6 +32,8 @@ pub(crate) struct OrderingKey {
     returned: BTreeMap<(u32, u64), u32>,
     /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
+    /// Whether it is listed as idle. Derived.
+    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -47,6 +50,7 @@ impl PlainSlot for OrderingKey {
             waiting: List::default(),
             returned: BTreeMap::new(),
             working: false,
+            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -81,6 +85,7 @@ impl PlainSlot for OrderingKey {
             waiting: List::read(reader)?,
             returned: BTreeMap::new(),
             working: reader.bool()?,
+            listed_idle: false,
             next_vacant: None,
         };
         for _ in 0..reader.u32()? {
@@ -97,6 +102,20 @@ impl Keyed for OrderingKey {
 
     fn key(&self) -> &[u8] {
         &self.key
+    }
+}
+
+impl Idle for OrderingKey {
+    fn is_idle(&self) -> bool {
+        self.messages == 0 && !self.working
+    }
+
+    fn is_listed_idle(&self) -> bool {
+        self.listed_idle
+    }
+
+    fn set_listed_idle(&mut self, listed: bool) {
+        self.listed_idle = listed;
     }
 }
 
@@ -171,6 +190,8 @@ impl OrderingKey {
 #[derive(Debug, Default)]
 pub(crate) struct OrderingKeys {
     pub(crate) slots: Slab<OrderingKey, 1024>,
+    /// Those without messages that are kept.
+    pub(crate) idle: IdleKeys,
     /// By queue and key. Derived.
     index: KeyIndex,
 }
@@ -192,23 +213,29 @@ impl OrderingKeys {
         slot
     }
 
-    /// One message fewer has it; the last one takes the key with it, unless it is listed among the
-    /// consequences.
+    /// One message fewer has it; without messages it is idle, unless it is listed among the consequences.
     pub(crate) fn leave(&mut self, slot: u32) {
-        let key = self.slots.get_mut(slot);
-        key.messages -= 1;
-        self.forget_unused(slot);
+        self.slots.get_mut(slot).messages -= 1;
+        self.keep_idle(slot);
     }
 
-    /// Marks a key as no longer listed among the consequences; without messages it goes.
+    /// Marks a key as no longer listed among the consequences; without messages it is idle.
     pub(crate) fn end_work(&mut self, slot: u32) {
         self.slots.get_mut(slot).working = false;
-        self.forget_unused(slot);
+        self.keep_idle(slot);
     }
 
-    fn forget_unused(&mut self, slot: u32) {
-        let key = self.slots.get(slot);
-        if key.messages == 0 && !key.working {
+    fn keep_idle(&mut self, slot: u32) {
+        if self.slots.get(slot).is_idle()
+            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+        {
+            self.index.remove(&mut self.slots, oldest);
+        }
+    }
+
+    /// Forgets the keys of a queue that is gone.
+    pub(crate) fn forget_of(&mut self, queue: u32) {
+        for slot in self.idle.take(&self.slots, |key| key.queue == queue) {
             self.index.remove(&mut self.slots, slot);
         }
     }
@@ -221,5 +248,6 @@ impl OrderingKeys {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
+        self.idle.rebuild(&mut self.slots);
     }
 }

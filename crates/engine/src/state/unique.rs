@@ -7,6 +7,7 @@ use super::message::PLACE;
 use super::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
 use crate::store::NIL;
+use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -33,6 +34,8 @@ pub(crate) struct UniqueKey {
     pub(crate) lingers: bool,
     link: Link,
     bucket: u16,
+    /// Whether it is listed as idle. Derived.
+    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -52,6 +55,7 @@ impl PlainSlot for UniqueKey {
             lingers: false,
             link: UNLINKED,
             bucket: 0,
+            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -88,6 +92,7 @@ impl PlainSlot for UniqueKey {
             lingers: reader.bool()?,
             link: Link { prev: reader.u32()?, next: reader.u32()? },
             bucket: reader.u16()?,
+            listed_idle: false,
             next_vacant: None,
         })
     }
@@ -127,6 +132,20 @@ impl Keyed for UniqueKey {
     }
 }
 
+impl Idle for UniqueKey {
+    fn is_idle(&self) -> bool {
+        self.members == 0 && !self.lingers
+    }
+
+    fn is_listed_idle(&self) -> bool {
+        self.listed_idle
+    }
+
+    fn set_listed_idle(&mut self, listed: bool) {
+        self.listed_idle = listed;
+    }
+}
+
 impl UniqueKey {
     /// Messages that name it, in whichever state.
     pub(crate) fn members(&self) -> u32 {
@@ -138,6 +157,8 @@ impl UniqueKey {
 #[derive(Debug, Default)]
 pub(crate) struct UniqueKeys {
     pub(crate) slots: Slab<UniqueKey, 1024>,
+    /// Those that are free, and have no messages, and are kept.
+    pub(crate) idle: IdleKeys,
     /// Those that linger, by their end.
     pub(crate) wheel: Wheel,
     /// By queue and key. Derived.
@@ -169,7 +190,7 @@ impl UniqueKeys {
     /// One message fewer names it.
     pub(crate) fn leave(&mut self, slot: u32) {
         self.slots.get_mut(slot).members -= 1;
-        self.forget_unused(slot);
+        self.keep_idle(slot);
     }
 
     /// A message takes a key that is free.
@@ -188,7 +209,7 @@ impl UniqueKeys {
         let key = self.slots.get_mut(slot);
         (key.holder, key.end) = (NIL, end);
         if key.until == UniqueUntil::Gone || key.ends_us <= now_us {
-            return self.forget_unused(slot);
+            return self.keep_idle(slot);
         }
         key.lingers = true;
         self.wheel.insert(&mut self.slots, slot, now_us);
@@ -203,13 +224,14 @@ impl UniqueKeys {
     pub(crate) fn end_lingering(&mut self, slot: u32) {
         self.wheel.remove(&mut self.slots, slot);
         self.slots.get_mut(slot).lingers = false;
-        self.forget_unused(slot);
+        self.keep_idle(slot);
     }
 
-    fn forget_unused(&mut self, slot: u32) {
-        let key = self.slots.get(slot);
-        if key.members == 0 && !key.lingers {
-            self.index.remove(&mut self.slots, slot);
+    fn keep_idle(&mut self, slot: u32) {
+        if self.slots.get(slot).is_idle()
+            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+        {
+            self.index.remove(&mut self.slots, oldest);
         }
     }
 
@@ -221,16 +243,15 @@ impl UniqueKeys {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
+        self.idle.rebuild(&mut self.slots);
     }
 
     /// Compares index and slots.
     pub(crate) fn recount(&self) -> Result<(), String> {
+        self.idle.recount(&self.slots).map_err(|why| format!("unique keys: {why}"))?;
         for (slot, key) in self.slots.iter() {
             if self.find(key.queue, &key.key) != Some(slot) {
                 return Err(format!("unique key {slot} is not in the index"));
-            }
-            if key.members == 0 && !key.lingers {
-                return Err(format!("unique key {slot} is kept, and nobody needs it"));
             }
         }
         let lingering = self.slots.iter().filter(|(_, key)| key.lingers).count();
@@ -249,10 +270,14 @@ impl UniqueKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::idle::IDLE_KEYS_MAX;
 
     #[test]
     fn keys_that_linger_are_bounded_in_number_and_those_that_end_first_go_first() {
         let mut keys = UniqueKeys::default();
+        let lingers = |keys: &UniqueKeys, n: u64| {
+            keys.find(1, &n.to_le_bytes()).is_some_and(|slot| keys.slots.get(slot).lingers)
+        };
         for n in 0..100u64 {
             let slot = keys.enter(1, &n.to_le_bytes());
             keys.take(slot, 7, n + 1, UniqueUntil::Window, 1_000_000 + (n ^ 5) * 5_000_000);
@@ -260,26 +285,40 @@ mod tests {
             keys.leave(slot);
             keys.recount().unwrap();
         }
-        assert_eq!((keys.slots.used(), keys.wheel.len()), (10, 10));
-        assert!(keys.find(1, &3u64.to_le_bytes()).is_none());
-        assert!(keys.find(1, &99u64.to_le_bytes()).is_some());
+        assert_eq!(((0..100).filter(|&n| lingers(&keys, n)).count(), keys.wheel.len()), (10, 10));
+        assert!(!lingers(&keys, 3) && lingers(&keys, 99));
         assert!(keys.find(2, &99u64.to_le_bytes()).is_none(), "it belongs to its queue");
         let mut budget = 10_000;
         while let Some(slot) = keys.wheel.due(&mut keys.slots, 600_000_000, &mut budget) {
             keys.end_lingering(slot);
         }
-        assert_eq!(keys.slots.used(), 0);
+        assert!((0..100).all(|n| !lingers(&keys, n)));
         keys.recount().unwrap();
     }
 
     #[test]
-    fn a_key_that_its_messages_alone_need_goes_with_them() {
+    fn a_key_that_its_messages_alone_need_is_idle_without_them_and_goes_before_later_ones() {
         let mut keys = UniqueKeys::default();
-        let slot = keys.enter(1, b"k");
-        keys.take(slot, 7, 1, UniqueUntil::Gone, 1_000);
-        keys.give_back(slot, End::Done, 5, 10);
-        assert_eq!(keys.slots.get(slot).holder, NIL);
-        keys.leave(slot);
-        assert_eq!(keys.slots.used(), 0);
+        let slots: Vec<u32> = (0..2 * IDLE_KEYS_MAX as u64)
+            .map(|n| {
+                let slot = keys.enter(1, &n.to_le_bytes());
+                keys.take(slot, 7, n + 1, UniqueUntil::Gone, 1_000);
+                keys.give_back(slot, End::Done, 5, 10);
+                assert_eq!(keys.slots.get(slot).holder, NIL);
+                keys.leave(slot);
+                keys.recount().unwrap();
+                slot
+            })
+            .collect();
+        assert_eq!(keys.slots.used() as usize, IDLE_KEYS_MAX);
+        let first_kept = IDLE_KEYS_MAX as u64;
+        assert_eq!(keys.find(1, &(first_kept - 1).to_le_bytes()), None);
+        assert_eq!(keys.find(1, &first_kept.to_le_bytes()), Some(slots[IDLE_KEYS_MAX]));
+        // One that is used again is not forgotten when its turn comes.
+        assert_eq!(keys.enter(1, &first_kept.to_le_bytes()), slots[IDLE_KEYS_MAX]);
+        let another = keys.enter(1, b"another");
+        keys.leave(another);
+        assert!(keys.find(1, &first_kept.to_le_bytes()).is_some());
+        keys.recount().unwrap();
     }
 }

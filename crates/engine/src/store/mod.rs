@@ -3,6 +3,7 @@
 pub(crate) mod arena;
 pub(crate) mod directory;
 pub(crate) mod hash_index;
+pub(crate) mod idle;
 pub(crate) mod key_index;
 pub(crate) mod slab;
 

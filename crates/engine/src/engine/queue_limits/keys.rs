@@ -94,14 +94,25 @@ impl Engine {
         self.touch_limit_key(key);
     }
 
-    /// A message with a limit key is gone: the last one takes the line with it.
+    /// A message with a limit key is gone: without messages the line is idle.
+    #[inline]
     pub(in crate::engine) fn leave_key_line(&mut self, line: u32) {
-        let known = self.queue_limits.lines.slots.get_mut(line);
-        known.members -= 1;
-        if known.members == 0 {
-            self.unbind_line(line);
-            self.queue_limits.lines.remove(line);
+        if let Some(oldest) = self.queue_limits.lines.leave(line) {
+            self.forget_line(oldest);
         }
+    }
+
+    /// Forgets the lines of a queue that is gone.
+    pub(in crate::engine) fn forget_lines_of(&mut self, queue_slot: u32) {
+        let lines = &mut self.queue_limits.lines;
+        for line in lines.idle.take(&lines.slots, |line| line.queue == queue_slot) {
+            self.forget_line(line);
+        }
+    }
+
+    fn forget_line(&mut self, line: u32) {
+        self.unbind_line(line);
+        self.queue_limits.lines.remove(line);
     }
 
     /// Lets go on what may of a key, and sets its time. False when the budget was used up before.

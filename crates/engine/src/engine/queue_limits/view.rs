@@ -69,10 +69,9 @@ impl Engine {
         let (keys, next) = self.queue_limits.keys.slots.range(from, PAGE_KEYS_EXAMINED_MAX);
         page.next = next.map(u64::from);
         for (at, _) in keys.filter(|(_, key)| key.limit == slot) {
-            let view = self.limit_key_view(at);
-            if waiting && view.waiting == 0 {
+            let Some(view) = self.limit_key_view(at).filter(|view| !waiting || view.waiting > 0) else {
                 continue;
-            }
+            };
             if page.items.len() >= limit.clamp(1, PAGE_ITEMS_MAX) {
                 page.next = Some(u64::from(at));
                 break;
@@ -85,14 +84,16 @@ impl Engine {
     /// One key of a limit; `None`: nothing is known of it.
     pub fn limit_key(&self, namespace: NamespaceId, name: &str, key: &[u8]) -> Option<LimitKeyView> {
         let slot = self.namespaces.get(self.namespace_slot(namespace)?).limits.get(name)?;
-        Some(self.limit_key_view(self.queue_limits.keys.find(*slot, key)?))
+        self.limit_key_view(self.queue_limits.keys.find(*slot, key)?)
     }
 
-    fn limit_key_view(&self, slot: u32) -> LimitKeyView {
+    /// What is told of a key; `None`: it has no messages, and its rate remembers none.
+    fn limit_key_view(&self, slot: u32) -> Option<LimitKeyView> {
         let key = self.queue_limits.keys.slots.get(slot);
-        let (mut waiting, mut line) = (0, key.lines);
+        let (mut members, mut waiting, mut line) = (0, 0, key.lines);
         while line != NIL {
             let of = self.queue_limits.lines.slots.get(line);
+            members += u64::from(of.members);
             let queue = self.queues.get(of.queue);
             if of.generation == queue.waiting_generation && !queue.deleted {
                 waiting += u64::from(of.waiting_count);
@@ -101,12 +102,15 @@ impl Engine {
         }
         let rate = self.queue_limits.slots.get(key.limit).rules.rate_per_key;
         let arrival_ns = self.key_arrival(slot);
+        if members == 0 && (rate.is_none() || arrival_ns <= self.now_us * 1_000) {
+            return None;
+        }
         let used_up = rate.filter(|rate| rate.allowed(arrival_ns, self.now_us) == 0);
-        LimitKeyView {
+        Some(LimitKeyView {
             key: (*key.key).into(),
             in_flight: u64::from(key.in_flight),
             waiting,
             next_at_us: used_up.map(|rate| rate.next_us(arrival_ns)),
-        }
+        })
     }
 }

@@ -49,7 +49,6 @@ impl Engine {
         for (slot, lane) in self.lanes.slots.iter() {
             agree("members of a lane", members[slot as usize], u64::from(lane.members))?;
         }
-        let used = members.iter().filter(|&&members| members > 0).count();
-        agree("lanes", used as u64, u64::from(self.lanes.slots.used()))
+        self.lanes.idle.recount(&self.lanes.slots).map_err(|why| format!("lanes: {why}"))
     }
 }

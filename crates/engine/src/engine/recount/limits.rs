@@ -32,6 +32,7 @@ impl Engine {
 
     fn recount_key_lines(&self) -> Result<(), String> {
         let lines = &self.queue_limits.lines.slots;
+        self.queue_limits.lines.idle.recount(lines).map_err(|why| format!("lines: {why}"))?;
         let (mut members, mut leased, mut ready) = (
             vec![0; lines.slots() as usize],
             vec![0; lines.slots() as usize],
