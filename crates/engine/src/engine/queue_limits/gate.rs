@@ -200,8 +200,9 @@ impl Engine {
         let slot = self.queues.get(queue_slot).limit;
         if slot != NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
+            let was_used_up = limit.rules.in_flight.is_some_and(|most| limit.in_flight >= u64::from(most));
             limit.in_flight -= 1;
-            if limit.rules.in_flight.is_some() {
+            if was_used_up {
                 self.touch_limit(slot, true);
             }
         }
