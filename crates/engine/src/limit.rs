@@ -43,54 +43,62 @@ pub struct LimitRules {
     pub rate_per_key: Option<Rate>,
 }
 
-impl Rate {
+/// A rate as it is reckoned with: worked out when the rate is set, since the division takes longer than all the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
     /// Time between two deliveries, in nanoseconds; rounded up, so that the rate is never exceeded.
-    fn interval_ns(&self) -> u64 {
-        (self.period_ms * 1_000_000).div_ceil(u64::from(self.count.max(1))).max(1)
-    }
-
+    interval_ns: u64,
     /// How far ahead the theoretical arrival time may be for one more delivery, in nanoseconds.
-    fn reach_ns(&self) -> u64 {
-        self.interval_ns().saturating_mul(u64::from(self.burst.max(1) - 1))
-    }
+    reach_ns: u64,
+}
 
+impl From<Rate> for Pace {
+    fn from(rate: Rate) -> Pace {
+        let interval_ns = (rate.period_ms * 1_000_000).div_ceil(u64::from(rate.count.max(1))).max(1);
+        let reach_ns = interval_ns.saturating_mul(u64::from(rate.burst.max(1) - 1));
+        Pace { interval_ns, reach_ns }
+    }
+}
+
+impl Pace {
     /// Deliveries that are allowed at once.
     pub(crate) fn allowed(&self, arrival_ns: u64, now_us: u64) -> u64 {
         let now_ns = now_us * 1_000;
-        let last_ns = now_ns + self.reach_ns();
-        last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns() + 1)
+        let last_ns = now_ns + self.reach_ns;
+        last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns + 1)
     }
 
     /// Whether one more delivery is allowed at once, after so many others: without a division for their number.
     #[inline]
     pub(crate) fn allows_after(&self, others: u32, arrival_ns: u64, now_us: u64) -> bool {
-        let (now_ns, interval_ns) = (now_us * 1_000, self.interval_ns());
-        let reach_ns = interval_ns.saturating_mul(u64::from(self.burst.max(1) - 1));
-        let room_ns = (now_ns + reach_ns).checked_sub(arrival_ns.max(now_ns));
-        room_ns.is_some_and(|room_ns| room_ns >= interval_ns.saturating_mul(others.into()))
+        let now_ns = now_us * 1_000;
+        let room_ns = (now_ns + self.reach_ns).checked_sub(arrival_ns.max(now_ns));
+        room_ns.is_some_and(|room_ns| room_ns >= self.interval_ns.saturating_mul(others.into()))
     }
 
     /// The arrival time after one more delivery.
     pub(crate) fn deliver(&self, arrival_ns: u64, now_us: u64) -> u64 {
-        arrival_ns.max(now_us * 1_000) + self.interval_ns()
+        arrival_ns.max(now_us * 1_000) + self.interval_ns
     }
 
     /// When the next delivery is allowed, in microseconds.
     pub(crate) fn next_us(&self, arrival_ns: u64) -> u64 {
-        arrival_ns.saturating_sub(self.reach_ns()).div_ceil(1_000)
+        arrival_ns.saturating_sub(self.reach_ns).div_ceil(1_000)
     }
 
     /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is used up.
     pub(crate) fn take_over(&self, arrival_ns: u64, now_us: u64) -> u64 {
-        arrival_ns.min(now_us * 1_000 + self.reach_ns() + self.interval_ns())
+        arrival_ns.min(now_us * 1_000 + self.reach_ns + self.interval_ns)
     }
+}
 
+impl Rate {
     /// Whether its numbers can be reckoned with.
     pub(crate) fn is_sound(&self) -> bool {
         (1..=RATE_COUNT_MAX).contains(&self.count)
             && (1..=RATE_PERIOD_MS_MAX).contains(&self.period_ms)
             && (1..=RATE_COUNT_MAX).contains(&self.burst)
-            && self.reach_ns() / 1_000_000 <= DELAY_MS_MAX
+            && Pace::from(*self).reach_ns / 1_000_000 <= DELAY_MS_MAX
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -139,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_once_and_then_one_each_interval() {
-        let rate = Rate { count: 3, period_ms: 1_000, burst: 2 };
+        let rate = Pace::from(Rate { count: 3, period_ms: 1_000, burst: 2 });
         let (mut arrival, now) = (0, 5_000_000);
         assert_eq!(rate.allowed(arrival, now), 2);
         for left in [1, 0] {
@@ -157,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_long_time_under_a_slow_rate_does_not_outlast_it() {
-        let slow = Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 };
-        let fast = Rate { count: 10, period_ms: 1_000, burst: 1 };
+        let slow = Pace::from(Rate { count: 1, period_ms: RATE_PERIOD_MS_MAX, burst: 1 });
+        let fast = Pace::from(Rate { count: 10, period_ms: 1_000, burst: 1 });
         let arrival = slow.deliver(0, 1_000_000);
         let arrival = fast.take_over(arrival, 1_000_000);
         assert_eq!(fast.next_us(arrival), 1_100_000);

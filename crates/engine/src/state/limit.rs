@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::limit_keys::{KeyLines, LimitKeys};
-use crate::limit::LimitRules;
+use crate::limit::{LimitRules, Pace};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -14,7 +14,11 @@ pub(crate) struct Limit {
     /// Slot of its namespace.
     pub(crate) namespace: u32,
     pub(crate) name: Box<str>,
-    pub(crate) rules: LimitRules,
+    rules: LimitRules,
+    /// Of the overall rate. Derived.
+    pub(crate) pace: Option<Pace>,
+    /// Of the rate per key. Derived.
+    pub(crate) pace_per_key: Option<Pace>,
     /// Counts changes of the rules.
     pub(crate) version: u32,
     pub(crate) changed_at_us: u64,
@@ -42,18 +46,29 @@ impl Limit {
         Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(NIL) }
     }
 
+    /// What it allows.
+    pub(crate) fn rules(&self) -> &LimitRules {
+        &self.rules
+    }
+
+    pub(crate) fn set_rules(&mut self, rules: LimitRules) {
+        self.rules = rules;
+        self.pace = rules.rate.map(Pace::from);
+        self.pace_per_key = rules.rate_per_key.map(Pace::from);
+    }
+
     /// Whether its queues may begin any message now.
     #[inline]
     pub(crate) fn has_room(&self, now_us: u64) -> bool {
         self.rules.in_flight.is_none_or(|most| u64::from(most) > self.in_flight)
-            && self.rules.rate.is_none_or(|rate| rate.allows_after(0, self.arrival_ns, now_us))
+            && self.pace.is_none_or(|pace| pace.allows_after(0, self.arrival_ns, now_us))
     }
 
     /// How many messages its queues may begin now.
     pub(crate) fn room(&self, now_us: u64) -> u64 {
         let places =
             self.rules.in_flight.map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.in_flight));
-        let rate = self.rules.rate.map_or(u64::MAX, |rate| rate.allowed(self.arrival_ns, now_us));
+        let rate = self.pace.map_or(u64::MAX, |pace| pace.allowed(self.arrival_ns, now_us));
         places.min(rate)
     }
 }
@@ -66,6 +81,8 @@ impl PlainSlot for Limit {
             namespace: NIL,
             name: Box::default(),
             rules: LimitRules::default(),
+            pace: None,
+            pace_per_key: None,
             version: 0,
             changed_at_us: 0,
             in_flight: 0,
@@ -104,7 +121,7 @@ impl PlainSlot for Limit {
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let namespace = reader.u32()?;
         let mut limit = Limit::new(namespace, reader.name()?);
-        limit.rules = LimitRules::read(reader)?;
+        limit.set_rules(LimitRules::read(reader)?);
         limit.version = reader.u32()?;
         limit.changed_at_us = reader.u64()?;
         limit.in_flight = reader.u64()?;

@@ -1,7 +1,7 @@
 //! Whether a message may begin, and what its beginning and end do to the figures.
 
 use crate::engine::Engine;
-use crate::limit::Rate;
+use crate::limit::Pace;
 use crate::plant::{self, Plant};
 use crate::state::message::BlockedBy;
 use crate::state::queue::Queue;
@@ -51,11 +51,11 @@ impl Engine {
             return true;
         }
         let known = self.queue_limits.keys.slots.get(key);
-        let rules = &self.queue_limits.slots.get(known.limit).rules;
+        let limit = self.queue_limits.slots.get(known.limit);
         let more = u32::from(plant::is(Plant::ExceedLimit));
         let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others;
-        let allows = |rate: Rate| rate.allows_after(others, self.key_arrival(key), self.now_us);
-        rules.in_flight_per_key.is_none_or(has_place) && rules.rate_per_key.is_none_or(allows)
+        let allows = |pace: Pace| pace.allows_after(others, self.key_arrival(key), self.now_us);
+        limit.rules().in_flight_per_key.is_none_or(has_place) && limit.pace_per_key.is_none_or(allows)
     }
 
     /// The theoretical arrival time of a key's next delivery, under the rules in force.
@@ -63,9 +63,9 @@ impl Engine {
     pub(super) fn key_arrival(&self, key: u32) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
-        match limit.rules.rate_per_key {
-            Some(rate) if known.version != limit.version => {
-                rate.take_over(known.arrival_ns, limit.changed_at_us)
+        match limit.pace_per_key {
+            Some(pace) if known.version != limit.version => {
+                pace.take_over(known.arrival_ns, limit.changed_at_us)
             }
             _ => known.arrival_ns,
         }
@@ -118,7 +118,7 @@ impl Engine {
     #[inline]
     pub(in crate::engine) fn limit_ready(&mut self, queue_slot: u32, line: u32) {
         let limit = self.queues.get(queue_slot).limit;
-        if limit != NIL && self.queue_limits.slots.get(limit).rules.rate.is_some() {
+        if limit != NIL && self.queue_limits.slots.get(limit).pace.is_some() {
             self.touch_used_up(limit);
         }
         if line != NIL {
@@ -148,8 +148,8 @@ impl Engine {
         if slot != NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
             limit.in_flight += 1;
-            if let Some(rate) = limit.rules.rate {
-                limit.arrival_ns = rate.deliver(limit.arrival_ns, now_us);
+            if let Some(pace) = limit.pace {
+                limit.arrival_ns = pace.deliver(limit.arrival_ns, now_us);
                 self.touch_used_up(slot);
             }
         }
@@ -168,8 +168,8 @@ impl Engine {
         let known = self.queue_limits.keys.slots.get_mut(key);
         known.in_flight += 1;
         let limit = self.queue_limits.slots.get(known.limit);
-        if let Some(rate) = limit.rules.rate_per_key {
-            known.arrival_ns = rate.deliver(arrival_ns, now_us);
+        if let Some(pace) = limit.pace_per_key {
+            known.arrival_ns = pace.deliver(arrival_ns, now_us);
             known.version = limit.version;
             self.touch_waited_for(key);
         }
@@ -200,7 +200,7 @@ impl Engine {
         let slot = self.queues.get(queue_slot).limit;
         if slot != NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
-            let was_used_up = limit.rules.in_flight.is_some_and(|most| limit.in_flight >= u64::from(most));
+            let was_used_up = limit.rules().in_flight.is_some_and(|most| limit.in_flight >= u64::from(most));
             limit.in_flight -= 1;
             if was_used_up {
                 self.touch_limit(slot, true);

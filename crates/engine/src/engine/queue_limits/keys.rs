@@ -134,7 +134,7 @@ impl Engine {
         let slot = known.limit;
         let limit = self.queue_limits.slots.get(slot);
         let until_us = self.key_arrival(key).div_ceil(1_000);
-        let keep = limit.rules.rate_per_key.is_some() && !limit.deleted && until_us > self.now_us;
+        let keep = limit.pace_per_key.is_some() && !limit.deleted && until_us > self.now_us;
         if known.touched || (keep && self.queue_limits.keys.idle <= IDLE_LIMIT_KEYS_MAX) {
             return self.queue_limits.set_timer(Timed::Key(key), if keep { until_us } else { 0 });
         }
@@ -182,9 +182,9 @@ impl Engine {
     /// When the rate lets a line of a key go on of which nothing is ready; 0: time alone lets none go on.
     fn key_due_us(&self, key: u32) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
-        let rules = &self.queue_limits.slots.get(known.limit).rules;
-        let Some(rate) = rules.rate_per_key else { return 0 };
-        if rules.in_flight_per_key.is_some_and(|most| known.in_flight >= most) {
+        let limit = self.queue_limits.slots.get(known.limit);
+        let Some(pace) = limit.pace_per_key else { return 0 };
+        if limit.rules().in_flight_per_key.is_some_and(|most| known.in_flight >= most) {
             return 0;
         }
         let mut line = known.lines;
@@ -192,7 +192,7 @@ impl Engine {
             let of = self.queue_limits.lines.slots.get(line);
             let fresh = of.generation == self.queues.get(of.queue).waiting_generation;
             if fresh && of.ready == 0 && of.waiting_count > 0 {
-                return rate.next_us(self.key_arrival(key));
+                return pace.next_us(self.key_arrival(key));
             }
             line = of.next;
         }

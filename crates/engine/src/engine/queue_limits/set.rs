@@ -35,7 +35,7 @@ impl Engine {
         if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
             return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });
         }
-        if found.is_some_and(|slot| self.queue_limits.slots.get(slot).rules == rules) {
+        if found.is_some_and(|slot| self.queue_limits.slots.get(slot).rules() == &rules) {
             out.reply = Reply::Limit { created: false };
             return Ok(());
         }
@@ -47,9 +47,9 @@ impl Engine {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.version = limit.version.wrapping_add(1);
         limit.changed_at_us = self.now_us;
-        limit.rules = rules;
-        if let Some(rate) = rules.rate {
-            limit.arrival_ns = rate.take_over(limit.arrival_ns, self.now_us);
+        limit.set_rules(rules);
+        if let Some(pace) = limit.pace {
+            limit.arrival_ns = pace.take_over(limit.arrival_ns, self.now_us);
         }
         self.touch_limit(slot, true);
         if self.queue_limits.slots.get(slot).keys > 0 {

@@ -37,16 +37,16 @@ impl Engine {
         let used_up = limit.room(self.now_us) == 0;
         let blocked: u64 = queues().map(|queue| queue.blocked_by[BlockedBy::Limit as usize]).sum();
         let ready: u64 = queues().map(|queue| queue.counters.states[State::Ready as usize]).sum();
-        let by_rate = limit.rules.rate.filter(|rate| rate.allowed(limit.arrival_ns, self.now_us) == 0);
+        let by_rate = limit.pace.filter(|pace| pace.allowed(limit.arrival_ns, self.now_us) == 0);
         let mut names: Vec<String> = queues().map(|queue| queue.name.to_string()).collect();
         names.sort_unstable();
         LimitView {
             name: limit.name.to_string(),
-            rules: limit.rules,
+            rules: *limit.rules(),
             queues: names,
             in_flight: limit.in_flight,
             waiting: blocked + if used_up { ready } else { 0 },
-            next_at_us: by_rate.map(|rate| rate.next_us(limit.arrival_ns)),
+            next_at_us: by_rate.map(|pace| pace.next_us(limit.arrival_ns)),
         }
     }
 
@@ -100,17 +100,17 @@ impl Engine {
             }
             line = of.next;
         }
-        let rate = self.queue_limits.slots.get(key.limit).rules.rate_per_key;
+        let pace = self.queue_limits.slots.get(key.limit).pace_per_key;
         let arrival_ns = self.key_arrival(slot);
-        if members == 0 && (rate.is_none() || arrival_ns <= self.now_us * 1_000) {
+        if members == 0 && (pace.is_none() || arrival_ns <= self.now_us * 1_000) {
             return None;
         }
-        let used_up = rate.filter(|rate| rate.allowed(arrival_ns, self.now_us) == 0);
+        let used_up = pace.filter(|pace| pace.allowed(arrival_ns, self.now_us) == 0);
         Some(LimitKeyView {
             key: (*key.key).into(),
             in_flight: u64::from(key.in_flight),
             waiting,
-            next_at_us: used_up.map(|rate| rate.next_us(arrival_ns)),
+            next_at_us: used_up.map(|pace| pace.next_us(arrival_ns)),
         })
     }
 }

@@ -63,11 +63,11 @@ impl Engine {
                 let ready = limit.queues.iter().filter(has_ready);
                 out.ready.extend(ready.map(|queue| QueueId(self.queues.get(*queue).number)));
             }
-        } else if let Some(rate) = limit.rules.rate
-            && !rate.allows_after(0, limit.arrival_ns, self.now_us)
+        } else if let Some(pace) = limit.pace
+            && !pace.allows_after(0, limit.arrival_ns, self.now_us)
             && limit.queues.iter().any(|queue| has_ready(&queue))
         {
-            due_us = rate.next_us(limit.arrival_ns);
+            due_us = pace.next_us(limit.arrival_ns);
         }
         self.queue_limits.set_timer(Timed::Limit(slot), due_us);
     }

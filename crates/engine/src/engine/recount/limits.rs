@@ -20,7 +20,7 @@ impl Engine {
             agree(&what("in flight"), leased, limit.in_flight)?;
             let keys = self.queue_limits.keys.slots.iter().filter(|(_, key)| key.limit == slot).count();
             agree(&what("keys"), keys as u64, u64::from(limit.keys))?;
-            let by_rate = limit.rules.rate.filter(|rate| rate.allowed(limit.arrival_ns, self.now_us) == 0);
+            let by_rate = limit.pace.filter(|pace| pace.allowed(limit.arrival_ns, self.now_us) == 0);
             let waits = queues().any(|(_, queue)| queue.ready.occupied != 0);
             if by_rate.is_some() && waits && limit.timer_us == 0 && !limit.touched {
                 return Err(what("it is used up, messages wait, and no time is set"));
@@ -77,7 +77,7 @@ impl Engine {
     fn recount_limit_keys(&self) -> Result<(), String> {
         let mut idle = 0;
         for (slot, key) in self.queue_limits.keys.slots.iter() {
-            let rules = &self.queue_limits.slots.get(key.limit).rules;
+            let rules = self.queue_limits.slots.get(key.limit).rules();
             let (mut leased, mut before, mut at) = (0, NIL, key.lines);
             while at != NIL {
                 let line = self.queue_limits.lines.slots.get(at);
