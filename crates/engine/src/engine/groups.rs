@@ -51,7 +51,7 @@ impl Engine {
                 self.insert_callback(place, first, &item, blob, out);
                 self.remember(queue_slot, first, &head, out);
             } else {
-                self.insert_one(place, &item, blob, out);
+                self.insert_one(place, &item, item.options.and_then(read_options).as_ref(), blob, out);
             }
         }
         for (sequence, &queue_slot) in (first..).zip(&queues) {

@@ -11,7 +11,7 @@ use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIO
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
+use crate::record::{ItemOptions, SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
 use crate::state::message::Message;
@@ -51,14 +51,42 @@ impl Engine {
             return Ok(());
         }
         self.admit_to_queue(found)?;
-        let Admitted { bytes, unique, linked } = if send.are_plain {
-            Admitted { bytes: send.bytes, unique: false, linked: false }
-        } else {
-            self.admit_items(namespace_slot, send)?
-        };
-        if unique {
-            return self.send_unique(namespace_slot, found, send, out);
+        if !send.are_plain {
+            return self.send_optional(namespace_slot, found, send, out);
         }
+        let admitted = Admitted { bytes: send.bytes, ..Admitted::default() };
+        self.send_new(namespace_slot, found, send, None, &admitted, out)
+    }
+
+    /// A send in which some messages may have more than the plain fields.
+    #[inline(never)]
+    fn send_optional(
+        &mut self,
+        namespace_slot: u32,
+        found: Option<u32>,
+        send: &SendRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let options = ItemOptions::of(send);
+        let admitted = self.admit_items(namespace_slot, send, &options)?;
+        if admitted.unique {
+            return self.send_unique(namespace_slot, found, send, &options, out);
+        }
+        self.send_new(namespace_slot, found, send, Some(&options), &admitted, out)
+    }
+
+    /// A send of which each item is a new message. `options`: `None` if all are plain.
+    #[inline(always)]
+    fn send_new(
+        &mut self,
+        namespace_slot: u32,
+        found: Option<u32>,
+        send: &SendRecord<'_>,
+        options: Option<&ItemOptions<'_>>,
+        admitted: &Admitted,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let bytes = admitted.bytes;
         self.admit_messages(u64::from(send.count))?;
         self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
@@ -66,12 +94,12 @@ impl Engine {
             self.admit_send_to_bounded(namespace_slot, found, send, (u64::from(send.count), bytes))?;
         }
         let (first, queue_slot) = self.reserve(namespace_slot, found, send.queue, send.count)?;
-        if linked {
+        if admitted.linked {
             (self.flows.first, self.flows.next_blob) = (first, send.count);
         }
         self.count_sent(namespace_slot, queue_slot, u64::from(send.count), bytes);
-        if !send.are_plain || !self.insert_plain(namespace_slot, queue_slot, first, send, out) {
-            self.insert_all(namespace_slot, queue_slot, first, send, out);
+        if options.is_some() || !self.insert_plain(namespace_slot, queue_slot, first, send, out) {
+            self.insert_all(namespace_slot, queue_slot, first, send, options, out);
         }
         self.remember(queue_slot, first, send, out);
         if bounded {
@@ -205,13 +233,18 @@ impl Engine {
 
     /// Checks items of which some are more than plain.
     #[inline(never)]
-    fn admit_items(&self, namespace_slot: u32, send: &SendRecord<'_>) -> Result<Admitted, Error> {
+    fn admit_items<'a>(
+        &self,
+        namespace_slot: u32,
+        send: &SendRecord<'a>,
+        options: &ItemOptions<'a>,
+    ) -> Result<Admitted, Error> {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
             self.admit_plain(&item)?;
-            if item.options.is_some() {
-                self.admit_optional(namespace_slot, send, at, &item, &mut admitted)?;
+            if let Some(options) = options.get(at, &item, &mut None) {
+                self.admit_optional(namespace_slot, send, at, &item, options, &mut admitted)?;
             }
         }
         if send.count == 0 {
@@ -228,13 +261,14 @@ impl Engine {
         send: &SendRecord<'_>,
         at: u32,
         item: &SendItemRecord<'_>,
+        options: &SendOptions<'_>,
         admitted: &mut Admitted,
     ) -> Result<(), Error> {
-        let Some(options) = self.admit_options(namespace_slot, item)? else { return Ok(()) };
+        self.admit_options(namespace_slot, item, options)?;
         admitted.unique |= options.unique.is_some();
         admitted.linked |= options.depends_on.is_some() || options.chain != Chain::None;
         let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
-        self.admit_parents(at, send.namespace, &options, prefix)
+        self.admit_parents(at, send.namespace, options, prefix)
     }
 
     /// Checks what one item is by itself; returns its options.
@@ -244,7 +278,11 @@ impl Engine {
         item: &SendItemRecord<'a>,
     ) -> Result<Option<SendOptions<'a>>, Error> {
         self.admit_plain(item)?;
-        self.admit_options(namespace_slot, item)
+        let options = item.options.and_then(read_options);
+        if let Some(options) = &options {
+            self.admit_options(namespace_slot, item, options)?;
+        }
+        Ok(options)
     }
 
     /// Checks the plain fields of an item.
@@ -259,22 +297,20 @@ impl Engine {
         self.admit_time(item.deliver)
     }
 
-    /// Checks the options of an item, and returns them. Apart from the plain fields, since they are many bytes to hand on.
+    /// Checks the options of an item.
     #[inline(always)]
-    fn admit_options<'a>(
+    fn admit_options(
         &self,
         namespace_slot: u32,
-        item: &SendItemRecord<'a>,
-    ) -> Result<Option<SendOptions<'a>>, Error> {
-        let options = item.options.and_then(read_options);
-        if let Some(options) = &options {
-            self.admit_reply_to(namespace_slot, options)?;
-            self.admit_expiry(item.deliver, options.expires)?;
-            if let Chain::Laid(laid) = options.chain {
-                self.admit_chain(namespace_slot, laid)?;
-            }
+        item: &SendItemRecord<'_>,
+        options: &SendOptions<'_>,
+    ) -> Result<(), Error> {
+        self.admit_reply_to(namespace_slot, options)?;
+        self.admit_expiry(item.deliver, options.expires)?;
+        if let Chain::Laid(laid) = options.chain {
+            self.admit_chain(namespace_slot, laid)?;
         }
-        Ok(options)
+        Ok(())
     }
 
     #[inline(always)]
@@ -376,33 +412,38 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn insert_all(
+    fn insert_all<'a>(
         &mut self,
         namespace_slot: u32,
         queue_slot: u32,
         first: u64,
-        send: &SendRecord<'_>,
+        send: &SendRecord<'a>,
+        options: Option<&ItemOptions<'a>>,
         out: &mut Outcome,
     ) {
-        for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
-            let blob = BlobRef { index: self.applied_index, item: blob_item, len: item.blob_len };
-            self.insert_one(Place { namespace_slot, queue_slot, sequence }, &item, blob, out);
+        for (sequence, (at, item)) in (first..).zip((0u32..).zip(send.items())) {
+            let blob = BlobRef { index: self.applied_index, item: at, len: item.blob_len };
+            let place = Place { namespace_slot, queue_slot, sequence };
+            let mut read = None;
+            let options = options.and_then(|options| options.get(at, &item, &mut read));
+            self.insert_one(place, &item, options, blob, out);
         }
     }
 
-    /// A new message, which goes as far as it may.
+    /// A new message, which goes as far as it may. `options`: the item's.
     #[inline]
     pub(super) fn insert_one(
         &mut self,
         place: Place,
         item: &SendItemRecord<'_>,
+        options: Option<&SendOptions<'_>>,
         blob: BlobRef,
         out: &mut Outcome,
     ) {
         let slot = self.place_message(place, blob, item, out);
         let due_us = self.due_us(item.deliver);
-        if item.backoff.is_some() || item.options.is_some() {
-            self.insert_optional(slot, item, due_us, out);
+        if item.backoff.is_some() || options.is_some() {
+            self.insert_optional(slot, item.backoff, options, due_us, out);
         } else if due_us > self.now_us {
             self.enter_delayed(slot, due_us, out);
         } else {
@@ -412,13 +453,19 @@ impl Engine {
 
     /// A new message that has more than the plain fields goes as far as it may.
     #[inline(never)]
-    fn insert_optional(&mut self, slot: u32, item: &SendItemRecord<'_>, due_us: u64, out: &mut Outcome) {
-        let options = item.options.and_then(read_options);
-        self.add_extras(slot, item.backoff, options.as_ref());
-        if let Some(depends_on) = options.and_then(|options| options.depends_on) {
-            self.enter_parents(slot, &depends_on, out);
+    fn insert_optional(
+        &mut self,
+        slot: u32,
+        backoff: Option<Backoff>,
+        options: Option<&SendOptions<'_>>,
+        due_us: u64,
+        out: &mut Outcome,
+    ) {
+        self.add_extras(slot, backoff, options);
+        if let Some(depends_on) = options.and_then(|options| options.depends_on.as_ref()) {
+            self.enter_parents(slot, depends_on, out);
         }
-        if let Some(SendOptions { chain: Chain::Laid(laid), .. }) = options {
+        if let Some(&SendOptions { chain: Chain::Laid(laid), .. }) = options {
             self.enter_chain(slot, laid);
         }
         if options.is_some_and(|options| options.hold) {

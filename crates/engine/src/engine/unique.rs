@@ -17,7 +17,7 @@ use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
-use crate::record::{SendItemRecord, SendRecord, unique_of};
+use crate::record::{ItemOptions, SendItemRecord, SendRecord, unique_of};
 use crate::state::flows::End;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
@@ -38,15 +38,16 @@ pub(super) struct Holder {
 
 impl Engine {
     /// A send in which some messages are unique.
-    pub(super) fn send_unique(
+    pub(super) fn send_unique<'a>(
         &mut self,
         namespace_slot: u32,
         found: Option<u32>,
-        send: &SendRecord<'_>,
+        send: &SendRecord<'a>,
+        options: &ItemOptions<'a>,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let first = self.next_sequence(namespace_slot);
-        let needs = self.plan_unique(found, first, send, out);
+        let needs = self.plan_unique(found, first, send, options, out);
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
         self.admit_replacements(found, &needs)?;
@@ -68,7 +69,7 @@ impl Engine {
                 self.meet_duplicate(namespace_slot, sequence, &item, blob, out);
             } else {
                 let place = super::send::Place { namespace_slot, queue_slot, sequence };
-                self.insert_one(place, &item, blob, out);
+                self.insert_one(place, &item, options.get(n, &item, &mut None), blob, out);
             }
         }
         self.flows.gone.clear();

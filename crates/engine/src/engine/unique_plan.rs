@@ -14,7 +14,7 @@ use crate::id::MessageId;
 use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use crate::outcome::Outcome;
 use crate::query::State;
-use crate::record::{SendRecord, read_options};
+use crate::record::{ItemOptions, SendRecord};
 use crate::state::flows::End;
 use crate::store::NIL;
 
@@ -44,16 +44,18 @@ struct Plan<'a> {
 impl Engine {
     /// Plans a send to a queue (`found`, if it is there) whose new messages have the sequence numbers from
     /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
-    pub(super) fn plan_unique(
+    pub(super) fn plan_unique<'a>(
         &self,
         found: Option<u32>,
         first: u64,
-        send: &SendRecord<'_>,
+        send: &SendRecord<'a>,
+        options: &ItemOptions<'a>,
         out: &mut Outcome,
     ) -> Needs {
         let mut plan = Plan { needs: Needs::default(), keys: BTreeMap::new(), failed: BTreeSet::new() };
         for (n, item) in (0u32..).zip(send.items()) {
-            let options = item.options.and_then(read_options).unwrap_or_default();
+            let (mut read, none) = (None, SendOptions::default());
+            let options = options.get(n, &item, &mut read).unwrap_or(&none);
             let bytes = u64::from(item.blob_len);
             let earlier = options.unique.and_then(|unique| match plan.keys.get(unique.key) {
                 Some(here) => *here,
@@ -62,7 +64,7 @@ impl Engine {
             let sequence = earlier.map_or(first + plan.needs.messages, |holder| holder.sequence);
             if let Some(holder) = earlier {
                 out.duplicates.push(n);
-                self.plan_duplicate(&mut plan, &options, holder, bytes);
+                self.plan_duplicate(&mut plan, options, holder, bytes);
                 if let Some(unique) = &options.unique
                     && unique.on_duplicate == OnDuplicate::Debounce
                     && holder.until == UniqueUntil::Gone
@@ -74,7 +76,7 @@ impl Engine {
                 plan.needs.messages += 1;
                 plan.needs.bytes += bytes;
                 plan.needs.sent_bytes += bytes;
-                self.plan_new(&mut plan, &options, send, sequence, out);
+                self.plan_new(&mut plan, options, send, sequence, out);
             }
             out.ids.push(MessageId { namespace: send.namespace, sequence });
         }

@@ -36,7 +36,7 @@ pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, w
 pub(crate) use group::GroupRecord;
 pub use known::{check_behaviour, check_known};
 use options::are_options;
-pub(crate) use options::{read_options, unique_of};
+pub(crate) use options::{ItemOptions, read_options, unique_of};
 pub(crate) use report::{ReportItemRecord, ReportRecord, report_without_notes};
 pub(crate) use schedule::{SchedulePutRecord, read_template};
 

@@ -1,6 +1,7 @@
 //! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
 
 use super::chain::write_chain;
+use super::{SendItemRecord, SendRecord};
 use crate::chain::Chain;
 use crate::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
@@ -126,6 +127,33 @@ fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
         }
     }
     Some(options)
+}
+
+/// The options of the items of one send. Most sends have one item: so those of the first are read once, those of others
+/// each time that they are asked for.
+pub(crate) struct ItemOptions<'a> {
+    first: Option<SendOptions<'a>>,
+}
+
+impl<'a> ItemOptions<'a> {
+    pub(crate) fn of(send: &SendRecord<'a>) -> Self {
+        ItemOptions { first: send.items().next().and_then(|item| item.options).and_then(read_options) }
+    }
+
+    /// The options of the item at this place, if it has any; `place`: where they may lie meanwhile.
+    #[inline]
+    pub(crate) fn get<'o>(
+        &'o self,
+        at: u32,
+        item: &SendItemRecord<'a>,
+        place: &'o mut Option<SendOptions<'a>>,
+    ) -> Option<&'o SendOptions<'a>> {
+        if at == 0 {
+            return self.first.as_ref();
+        }
+        *place = item.options.and_then(read_options);
+        place.as_ref()
+    }
 }
 
 fn read_unique(bytes: &[u8]) -> Option<Unique<'_>> {
