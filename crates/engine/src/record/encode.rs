@@ -119,9 +119,7 @@ fn encode_optional(item: &SendItem<'_>, sink: &mut impl RecordSink) {
         sink.body(&backoff_bytes(backoff));
     }
     if let Some(options) = item.options {
-        let mut bytes = Vec::with_capacity(128);
-        write_options(&mut bytes, options);
-        sink.body(&bytes);
+        write_options(sink, options);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::chain::write_chain;
 use super::{SendItemRecord, SendRecord};
 use crate::chain::Chain;
+use crate::command::RecordSink;
 use crate::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
@@ -24,10 +25,39 @@ mod field {
     pub(super) const CHAIN: u8 = 41;
 }
 
-/// Appends the options with their length.
-pub(super) fn write_options(out: &mut Vec<u8>, options: &SendOptions<'_>) {
-    let start = out.len();
-    out.u16(0);
+/// Bytes of options that are gathered on the stack.
+const STACK_BYTES: usize = 192;
+
+/// The first [`STACK_BYTES`] of what is put in, and how many bytes all of it has.
+struct OnStack {
+    bytes: [u8; STACK_BYTES],
+    len: usize,
+}
+
+impl Put for OnStack {
+    #[inline]
+    fn raw(&mut self, bytes: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+        self.len += bytes.len();
+    }
+}
+
+/// Appends the options with their length. Those of most messages are short: they allocate nothing.
+pub(super) fn write_options(sink: &mut impl RecordSink, options: &SendOptions<'_>) {
+    let mut short = OnStack { bytes: [0; STACK_BYTES], len: 0 };
+    write_fields(&mut short, options);
+    sink.body(&(short.len as u16).to_le_bytes());
+    if let Some(bytes) = short.bytes.get(..short.len) {
+        return sink.body(bytes);
+    }
+    let mut bytes = Vec::with_capacity(short.len);
+    write_fields(&mut bytes, options);
+    sink.body(&bytes);
+}
+
+fn write_fields(out: &mut impl Put, options: &SendOptions<'_>) {
     for (tag, bytes) in [
         (field::ORDERING_KEY, options.ordering_key),
         (field::FAIR_KEY, options.fair_key),
@@ -74,13 +104,13 @@ pub(super) fn write_options(out: &mut Vec<u8>, options: &SendOptions<'_>) {
         }
         Chain::Laid(laid) => write_field(out, field::CHAIN, laid),
     }
-    let len = (out.len() - start - 2) as u16;
-    out[start..start + 2].copy_from_slice(&len.to_le_bytes());
 }
 
-fn write_field(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
-    out.u8(tag);
-    out.bytes16(bytes);
+fn write_field(out: &mut impl Put, tag: u8, bytes: &[u8]) {
+    debug_assert!(bytes.len() <= usize::from(u16::MAX));
+    let [low, high] = (bytes.len() as u16).to_le_bytes();
+    out.raw(&[tag, low, high]);
+    out.raw(bytes);
 }
 
 /// Whether [`read_options`] can read them.
@@ -194,7 +224,24 @@ fn read_depends_on(bytes: &[u8]) -> Option<DependsOn<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schedule::Gathered;
     use super::*;
+
+    fn written(options: &SendOptions<'_>) -> Vec<u8> {
+        let mut body = Gathered(Vec::new());
+        write_options(&mut body, options);
+        body.0
+    }
+
+    #[test]
+    fn options_of_every_length_come_back() {
+        let bytes = [b'x'; 3 * STACK_BYTES];
+        for len in 1..bytes.len() {
+            let options =
+                SendOptions { ordering_key: b"o", fair_key: &bytes[..len], ..SendOptions::default() };
+            assert_eq!(read_options(&written(&options)[2..]), Some(options));
+        }
+    }
 
     #[test]
     fn options_come_back_as_they_were_written() {
@@ -223,8 +270,7 @@ mod tests {
             chain: Chain::Laid(&[0]),
         };
         for options in [all, SendOptions::default(), SendOptions { expires: Expires::AfterMs(3), ..all }] {
-            let mut bytes = Vec::new();
-            write_options(&mut bytes, &options);
+            let bytes = written(&options);
             assert_eq!(usize::from(u16::from_le_bytes([bytes[0], bytes[1]])), bytes.len() - 2);
             assert_eq!(read_options(&bytes[2..]), Some(options));
             for cut in 3..bytes.len() {
