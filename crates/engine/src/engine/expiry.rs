@@ -82,7 +82,12 @@ impl Engine {
     /// Whether a message that may be delivered from `time_us` on is over by then.
     #[inline]
     pub(super) fn is_over(&self, slot: u32, time_us: u64) -> bool {
-        let expiry = self.expiry(slot);
+        self.is_past(self.expiry(slot), time_us)
+    }
+
+    /// The same for a message with this end, if any.
+    #[inline]
+    pub(super) fn is_past(&self, expiry: u32, time_us: u64) -> bool {
         if expiry == NIL {
             return false;
         }

@@ -128,6 +128,12 @@ impl Engine {
             NIL => self.plain_lane(queue_slot, priority),
             lane => lane,
         };
+        self.unlink_from(lane, slot, queue_slot, priority);
+    }
+
+    /// The same when its lane is known.
+    #[inline]
+    fn unlink_from(&mut self, lane: u32, slot: u32, queue_slot: u32, priority: usize) {
         let known = self.lanes.slots.get_mut(lane);
         known.messages.unlink(&mut self.messages, slot);
         if known.messages.is_empty() {
@@ -146,7 +152,7 @@ impl Engine {
         let Some(fair) = &self.queues.get(queue_slot).fair else { return NIL };
         let lane = fair.rings[priority].head;
         let slot = self.lanes.slots.get(lane).messages.head;
-        self.unlink_from_lane(slot);
+        self.unlink_from(lane, slot, queue_slot, priority);
         let known = self.lanes.slots.get_mut(lane);
         known.left -= 1;
         if known.listed && known.left == 0 {

@@ -9,6 +9,7 @@ use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::record::ReceiveRecord;
+use crate::state::options::Options;
 use crate::store::NIL;
 
 /// One queue of a receive by weight: smooth weighted round robin.
@@ -179,11 +180,16 @@ impl Engine {
             None => queue.ready.lists[priority].head,
             Some(fair) => self.lanes.slots.get(fair.rings[priority].head).messages.head,
         };
-        if self.messages.get(first).extras != NIL && self.is_over(first, 0) {
-            return self.end_instead(queue_slot, first, budget, out);
-        }
-        if queue.limit != NIL && !self.may_begin(first) {
-            return self.put_back(queue_slot, first, budget, out);
+        let limited = queue.limit != NIL;
+        if let Some(&Options { expiry, limit: line, .. }) =
+            self.extras.options(self.messages.get(first).extras)
+        {
+            if self.is_past(expiry, 0) {
+                return self.end_instead(queue_slot, first, budget, out);
+            }
+            if limited && !self.may_begin(line) {
+                return self.put_back(queue_slot, first, budget, out);
+            }
         }
         let len = u64::from(self.messages.get(first).blob_len);
         if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {

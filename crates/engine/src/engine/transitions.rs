@@ -43,19 +43,19 @@ impl Engine {
 
     /// Lets a message go past its keys and its time. False when one of them holds it up.
     fn pass_options(&mut self, slot: u32, time_us: u64, out: &mut Outcome) -> bool {
-        if self.is_over(slot, time_us) {
-            // It claims nothing on its way out.
-            self.put_delayed(slot, time_us.max(self.now_us));
-            self.list_end(slot);
-            return false;
-        }
         let options = self.extras.options(self.messages.get(slot).extras);
-        let Some(&Options { ordering, limit, flow, .. }) = options else {
+        let Some(&Options { ordering, limit, flow, expiry, .. }) = options else {
             if time_us > self.now_us {
                 self.enter_delayed(slot, time_us, out);
             }
             return time_us <= self.now_us;
         };
+        if self.is_past(expiry, time_us) {
+            // It claims nothing on its way out.
+            self.put_delayed(slot, time_us.max(self.now_us));
+            self.list_end(slot);
+            return false;
+        }
         if flow != NIL && self.flows.slots.get(flow).waiting {
             self.enter_blocked(slot, BlockedBy::Parents, time_us);
             return false;
@@ -91,22 +91,29 @@ impl Engine {
         if self.watched.has(Watched::ENDS) {
             self.tell_end(slot, out);
         }
-        if let Some(flow) = self.flow_of(slot) {
-            self.end_in_flows(flow, end);
+        let Some(&options) = self.extras.options(self.messages.get(slot).extras) else { return };
+        if options.flow != NIL {
+            self.end_in_flows(options.flow, end);
         }
-        self.disarm(slot);
-        self.give_up_keys(slot, end);
+        if options.expiry != NIL {
+            self.expiry.disarm(options.expiry);
+        }
+        self.give_up_these_keys(slot, &options, end);
     }
 
     /// A message no longer stands in the way of others with its keys.
     pub(super) fn give_up_keys(&mut self, slot: u32, end: End) {
-        let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
-        let (unique, ordering) = (options.unique, options.ordering);
-        if unique != NIL {
-            self.give_back_unique(slot, unique, end);
+        if let Some(&options) = self.extras.options(self.messages.get(slot).extras) {
+            self.give_up_these_keys(slot, &options, end);
         }
-        if ordering != NIL {
-            self.free_ordering(slot, ordering);
+    }
+
+    fn give_up_these_keys(&mut self, slot: u32, options: &Options, end: End) {
+        if options.unique != NIL {
+            self.give_back_unique(slot, options.unique, end);
+        }
+        if options.ordering != NIL {
+            self.free_ordering(slot, options.ordering);
         }
     }
 

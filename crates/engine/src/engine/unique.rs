@@ -48,6 +48,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let first = self.next_sequence(namespace_slot);
         let needs = self.plan_unique(found, first, send, options, out);
+        self.unique.guess = needs.key;
         self.admit_messages(needs.messages)?;
         self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
         self.admit_replacements(found, &needs)?;
@@ -59,7 +60,9 @@ impl Engine {
         let (_, queue_slot) = self.reserve(namespace_slot, found, send.queue, needs.messages as u32)?;
         self.count_sent(namespace_slot, queue_slot, needs.messages, needs.sent_bytes);
         self.flows.next_blob = send.count;
-        self.flows.gone = needs.gone;
+        if !needs.gone.is_empty() {
+            self.flows.gone = needs.gone;
+        }
         let mut duplicates = 0;
         for (n, item) in (0u32..).zip(send.items()) {
             let blob = BlobRef { index: self.applied_index, item: n, len: item.blob_len };
@@ -72,7 +75,9 @@ impl Engine {
                 self.insert_one(place, &item, options.get(n, &item, &mut None), blob, out);
             }
         }
-        self.flows.gone.clear();
+        if !self.flows.gone.is_empty() {
+            self.flows.gone.clear();
+        }
         self.remember(queue_slot, first, send, out);
         if bounded {
             self.keep_bounds(queue_slot, first..first + needs.messages);
@@ -90,7 +95,7 @@ impl Engine {
     }
 
     /// Who has a key now; `None`: it is free.
-    fn holder_of(&self, key: u32) -> Option<Holder> {
+    pub(super) fn holder_of(&self, key: u32) -> Option<Holder> {
         let known = self.unique.slots.get(key);
         if known.ends_us <= self.now_us {
             return None;

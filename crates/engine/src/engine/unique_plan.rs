@@ -28,6 +28,8 @@ pub(super) struct Needs {
     pub(super) sent_bytes: u64,
     /// Bytes of the largest payload that replaces another one; 0: none does.
     replacement: u64,
+    /// Slot of the unique key that was found last.
+    pub(super) key: u32,
     /// How messages ended that are gone and have duplicates in the send, by sequence number.
     pub(super) gone: BTreeMap<u64, End>,
 }
@@ -59,7 +61,10 @@ impl Engine {
             let bytes = u64::from(item.blob_len);
             let earlier = options.unique.and_then(|unique| match plan.keys.get(unique.key) {
                 Some(here) => *here,
-                None => self.holder_of_name(found?, unique.key),
+                None => {
+                    plan.needs.key = self.unique.find(self.queues.get(found?).number, unique.key)?;
+                    self.holder_of(plan.needs.key)
+                }
             });
             let sequence = earlier.map_or(first + plan.needs.messages, |holder| holder.sequence);
             if let Some(holder) = earlier {

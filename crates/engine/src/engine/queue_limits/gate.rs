@@ -71,9 +71,9 @@ impl Engine {
         }
     }
 
-    /// Whether a ready message may begin as far as its limit key is concerned.
-    pub(in crate::engine) fn may_begin(&mut self, slot: u32) -> bool {
-        let line = self.key_line(self.messages.get(slot).extras);
+    /// Whether a ready message with this line may begin as far as its limit key is concerned.
+    #[inline]
+    pub(in crate::engine) fn may_begin(&mut self, line: u32) -> bool {
         if line == NIL {
             return true;
         }
@@ -183,12 +183,13 @@ impl Engine {
         }
     }
 
-    /// The same for a key: nothing comes of a look at one whose only line is as its queue is, and empty.
+    /// The same for a key: nothing comes of a look at one whose only line is empty.
+    #[inline]
     fn touch_waited_for(&mut self, key: u32) {
         let known = self.queue_limits.keys.slots.get(key);
         if known.lines != NIL && known.timer_us == 0 {
             let line = self.queue_limits.lines.slots.get(known.lines);
-            if line.next == NIL && line.waiting.is_empty() && self.is_fresh(known.lines) {
+            if line.next == NIL && line.waiting.is_empty() {
                 return;
             }
         }
