@@ -104,55 +104,81 @@ impl BlobRef {
     pub const EMPTY_BYTES: &'static [u8] = &[0, 0];
 }
 
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+/// A byte in each of the eight bytes of a word.
+const fn in_each(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
 
-/// The value of each character; 255 where it is none.
-const VALUES: [u8; 256] = {
-    let mut values = [255; 256];
-    let mut value = 0;
-    while value < ALPHABET.len() {
-        values[ALPHABET[value] as usize] = value as u8;
-        value += 1;
+/// What lies between the digits and the letters in ASCII.
+const FROM_DIGITS_TO_LETTERS: u64 = (b'a' - b'9' - 1) as u64;
+
+/// The eight characters of base32hex (RFC 4648 §7, in lower case) for the lowest 40 bits of a word: five bits
+/// in each byte, to which the offset of its character is added.
+#[inline]
+fn chars_of(bits: u64) -> [u8; 8] {
+    let pairs = ((bits >> 20) << 32) | (bits & 0xf_ffff);
+    let quads = ((pairs & 0x000f_fc00_000f_fc00) << 6) | (pairs & 0x0000_03ff_0000_03ff);
+    let values = ((quads & 0x03e0_03e0_03e0_03e0) << 3) | (quads & 0x001f_001f_001f_001f);
+    let letters = at_least(values, 10) >> 7;
+    (values + in_each(b'0') + letters * FROM_DIGITS_TO_LETTERS).to_be_bytes()
+}
+
+/// The 40 bits that eight characters stand for; `None`: one of them stands for nothing.
+#[inline]
+fn bits_of(chars: [u8; 8]) -> Option<u64> {
+    let chars = u64::from_be_bytes(chars);
+    let digits = at_least(chars, b'0') & !at_least(chars, b'9' + 1);
+    let letters = at_least(chars, b'a') & !at_least(chars, b'v' + 1);
+    if chars & in_each(0x80) != 0 || digits | letters != in_each(0x80) {
+        return None;
     }
-    values
-};
+    let values = chars - in_each(b'0') - (letters >> 7) * FROM_DIGITS_TO_LETTERS;
+    let quads = ((values >> 3) & 0x03e0_03e0_03e0_03e0) | (values & 0x001f_001f_001f_001f);
+    let pairs = ((quads >> 6) & 0x000f_fc00_000f_fc00) | (quads & 0x0000_03ff_0000_03ff);
+    Some(((pairs >> 32) << 20) | (pairs & 0xf_ffff))
+}
 
-/// Eight characters for five bytes at a time.
+/// The highest bit of each byte that is `least` or more; of bytes below 128.
+#[inline]
+fn at_least(bytes: u64, least: u8) -> u64 {
+    ((bytes & in_each(0x7f)) + in_each(0x80 - least)) & in_each(0x80)
+}
+
+/// Up to five bytes as the highest of 40 bits.
+#[inline]
+fn bits_from(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[3..3 + bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(word)
+}
+
+/// Eight characters for five bytes at a time; fewer for the last ones, if they are fewer.
+#[inline]
 fn encode_base32hex<const BYTES: usize, const CHARS: usize>(bytes: [u8; BYTES]) -> [u8; CHARS] {
     let mut text = [b'0'; CHARS];
-    for (group, chars) in bytes.chunks(5).zip(text.chunks_mut(8)) {
-        let mut word = [0; 8];
-        word[3..3 + group.len()].copy_from_slice(group);
-        let word = u64::from_be_bytes(word);
-        for (at, char) in chars.iter_mut().enumerate() {
-            *char = ALPHABET[(word >> (35 - 5 * at)) as usize & 31];
-        }
+    let ((groups, last), (texts, end)) = (bytes.as_chunks::<5>(), text.as_chunks_mut::<8>());
+    for (group, chars) in groups.iter().zip(texts) {
+        *chars = chars_of(bits_from(group));
     }
+    end.copy_from_slice(&chars_of(bits_from(last))[..end.len()]);
     text
 }
 
-fn decode_base32hex<const BYTES: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
-    if text.len() != (BYTES * 8).div_ceil(5) {
-        return None;
-    }
+#[inline]
+fn decode_base32hex<const BYTES: usize, const CHARS: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
+    let text: &[u8; CHARS] = text.try_into().ok()?;
     let mut bytes = [0u8; BYTES];
-    let mut seen = 0;
-    for (chars, group) in text.chunks(8).zip(bytes.chunks_mut(5)) {
-        let mut word = 0u64;
-        for char in chars {
-            let value = VALUES[usize::from(*char)];
-            seen |= value;
-            word = (word << 5) | u64::from(value & 31);
-        }
-        let word = (word << (5 * (8 - chars.len()))).to_be_bytes();
-        let (whole, rest) = word[3..].split_at(group.len());
-        group.copy_from_slice(whole);
-        // Bits behind the last byte would give one id many spellings.
-        if rest.iter().any(|byte| *byte != 0) {
-            return None;
-        }
+    let ((texts, end), (groups, last)) = (text.as_chunks::<8>(), bytes.as_chunks_mut::<5>());
+    for (chars, group) in texts.iter().zip(groups) {
+        group.copy_from_slice(&bits_of(*chars)?.to_be_bytes()[3..]);
     }
-    (seen < 32).then_some(bytes)
+    let mut chars = [b'0'; 8];
+    chars[..end.len()].copy_from_slice(end);
+    let word = bits_of(chars)?.to_be_bytes();
+    let (whole, rest) = word[3..].split_at(last.len());
+    last.copy_from_slice(whole);
+    // Bits behind the last byte would give one id many spellings.
+    rest.iter().all(|byte| *byte == 0).then_some(bytes)
 }
 
 fn id_bytes(id: &MessageId) -> [u8; 12] {
@@ -204,7 +230,7 @@ impl FromStr for MessageId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bytes = decode_base32hex::<12>(text.as_bytes())
+        let bytes = decode_base32hex::<12, 20>(text.as_bytes())
             .ok_or_else(|| Error::InvalidMessageId { id: clip(text) })?;
         Ok(id_from(&bytes))
     }
@@ -214,7 +240,7 @@ impl FromStr for Receipt {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bytes = decode_base32hex::<28>(text.as_bytes())
+        let bytes = decode_base32hex::<28, 45>(text.as_bytes())
             .ok_or_else(|| Error::InvalidReceipt { receipt: clip(text) })?;
         let (id, rest) = bytes.split_at(12);
         let (token, tag) = rest.split_at(8);
@@ -256,6 +282,24 @@ mod tests {
         let next = MessageId { sequence: 8, ..id };
         assert!(!key.made(&Receipt { id: next, ..receipt }));
         assert!((0..64).all(|bit| !key.made(&Receipt { tag: receipt.tag ^ 1 << bit, ..receipt })));
+    }
+
+    #[test]
+    fn each_value_has_its_character_and_others_are_refused() {
+        let alphabet = *b"0123456789abcdefghijklmnopqrstuv";
+        for place in 0..8 {
+            for (value, char) in alphabet.iter().enumerate() {
+                let (mut chars, bits) = ([b'0'; 8], (value as u64) << (35 - 5 * place));
+                chars[place] = *char;
+                assert_eq!((chars_of(bits), bits_of(chars)), (chars, Some(bits)));
+            }
+            for byte in (0..=255).filter(|byte| !alphabet.contains(byte)) {
+                let mut chars = *b"0a9v0a9v";
+                chars[place] = byte;
+                assert_eq!(bits_of(chars), None, "{byte} at {place}");
+            }
+        }
+        assert_eq!(chars_of(u64::MAX >> 24), [b'v'; 8]);
     }
 
     #[test]
