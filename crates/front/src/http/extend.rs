@@ -31,7 +31,7 @@ pub(crate) async fn extend(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
     if !call.may_everywhere(Right::Receive) {
-        let ids = request.items().0.into_iter().map(|(receipt, _)| receipt.id);
+        let ids = request.items().0.into_iter().map(|item| item.receipt.id);
         call.allow_messages(Right::Receive, ids).await?;
     }
     let extended = request.extend(call.node(), call.namespace_id()?).await?;
@@ -143,42 +143,35 @@ impl<'a> Extensions<'a> {
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let (items, refused) = self.items();
         // Plain ones get a record of their own kind, which is the smallest.
-        let plain = items.iter().all(|(_, item)| item.progress.is_none() && item.checkpoint.is_none());
+        let plain = items.iter().all(|item| item.progress.is_none() && item.checkpoint.is_none());
         let extended = if items.is_empty() {
             Vec::new()
         } else if plain {
-            let items: Vec<_> = items.into_iter().map(|(receipt, item)| (receipt, item.lease_ms)).collect();
+            let items: Vec<_> = items.iter().map(|item| (item.receipt, item.lease_ms)).collect();
             node.extend(namespace, &items).await?
         } else {
-            let items: Vec<_> =
-                items.into_iter().map(|(receipt, item)| ReportItem { receipt, ..item }).collect();
             node.report(namespace, &items).await?
         };
         Ok(in_order(extended, refused))
     }
 
-    /// The items as the engine takes them; the receipts beside them are the right ones.
+    /// The items as the engine takes them, and those whose receipt cannot be read.
     pub(super) fn items(&self) -> Parsed<ReportItem<'_>> {
-        let item = |item: &'_ Extension<'a>| ReportItem {
-            receipt: NO_RECEIPT,
-            lease_ms: item.lease_ms.unwrap_or(0),
-            progress: item.progress.map(|(percent, note)| Progress {
-                percent,
-                note: note.map_or("", |note| note.get(&self.scratch)),
-            }),
-            checkpoint: item.checkpoint.map(|content| content.get(&self.scratch, &self.octets)),
-        };
-        let text = |item: &'_ Extension<'a>| item.receipt.map_or("", |text| text.get(&self.scratch));
-        parse_receipts(self.items.iter().map(|it| (text(it), item(it))))
+        let texts = self.items.iter().map(|item| item.receipt.map_or("", |text| text.get(&self.scratch)));
+        parse_receipts(texts, |at, receipt| {
+            let item = &self.items[at];
+            ReportItem {
+                receipt,
+                lease_ms: item.lease_ms.unwrap_or(0),
+                progress: item.progress.map(|(percent, note)| Progress {
+                    percent,
+                    note: note.map_or("", |note| note.get(&self.scratch)),
+                }),
+                checkpoint: item.checkpoint.map(|content| content.get(&self.scratch, &self.octets)),
+            }
+        })
     }
 }
-
-/// Stands where the receipt comes once it is parsed.
-const NO_RECEIPT: sluice_engine::Receipt = sluice_engine::Receipt {
-    id: sluice_engine::MessageId { namespace: sluice_engine::NamespaceId::SYS, sequence: 0 },
-    token: 0,
-    tag: 0,
-};
 
 fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<Extension<'a>> {
     let mut item = Extension::default();
@@ -191,6 +184,8 @@ fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<Extension<'a>> {
 
 #[cfg(test)]
 mod tests {
+    use sluice_engine::Receipt;
+
     use super::*;
 
     fn read(body: &str) -> Read<Extensions<'_>> {
@@ -199,7 +194,8 @@ mod tests {
 
     #[test]
     fn reports_are_read() {
-        let receipt = NO_RECEIPT.to_string();
+        let id = sluice_engine::MessageId { namespace: NamespaceId::DEFAULT, sequence: 5 };
+        let receipt = Receipt { id, token: 1, tag: 0 };
         let body = format!(
             r#"{{"items":[{{"receipt":"{receipt}","progress":{{"percent":40,"note":"a\u0062"}},"checkpoint_base64":"/wA="}},
                 {{"receipt":"{receipt}","lease_ms":5,"checkpoint":"x"}}]}}"#
@@ -207,9 +203,10 @@ mod tests {
         let request = read(&body).unwrap();
         let (items, refused) = request.items();
         assert!(refused.is_empty() && request.is_list);
-        assert_eq!(items[0].1.progress, Some(Progress { percent: 40, note: "ab" }));
-        assert_eq!(items[0].1.checkpoint, Some(&[255, 0][..]));
-        assert_eq!((items[1].1.lease_ms, items[1].1.checkpoint), (5, Some(&b"x"[..])));
+        assert_eq!(items[0].receipt, receipt);
+        assert_eq!(items[0].progress, Some(Progress { percent: 40, note: "ab" }));
+        assert_eq!(items[0].checkpoint, Some(&[255, 0][..]));
+        assert_eq!((items[1].lease_ms, items[1].checkpoint), (5, Some(&b"x"[..])));
     }
 
     #[test]

@@ -29,13 +29,15 @@ pub(crate) const SETTLE_FIELDS: &[&str] = &["items"];
 /// Fields of an item of settle.
 pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
     &["receipt", "outcome", "error", "delay_ms", "result", "result_base64", "result_content_type"];
+/// Bytes of a receipt in a list: 45 characters, the quotes and a comma.
+const RECEIPT_BYTES: usize = 48;
 /// How a delivery may end.
 pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
 
 /// Items that were refused before the node saw them, with their place in the request.
 pub(crate) type Refused = Vec<(usize, Error)>;
-/// Receipts that can be read, each with what goes with it, and those that cannot.
-pub(super) type Parsed<T> = (Vec<(Receipt, T)>, Refused);
+/// What is made of the receipts that can be read, and those that cannot.
+pub(super) type Parsed<T> = (Vec<T>, Refused);
 
 /// One of the four ways in which a delivery ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,13 +145,16 @@ pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json
     }
 }
 
-/// Splits receipts that can be read from those that cannot; the latter with their place.
-pub(super) fn parse_receipts<'s, T>(texts: impl Iterator<Item = (&'s str, T)>) -> Parsed<T> {
+/// Makes an item of each receipt that can be read, of its place and itself; the others are refused at theirs.
+pub(super) fn parse_receipts<'s, T>(
+    texts: impl Iterator<Item = &'s str>,
+    item: impl Fn(usize, Receipt) -> T,
+) -> Parsed<T> {
     let mut good = Vec::with_capacity(texts.size_hint().0);
     let mut refused = Vec::new();
-    for (at, (text, rest)) in texts.enumerate() {
+    for (at, text) in texts.enumerate() {
         match text.parse::<Receipt>() {
-            Ok(receipt) => good.push((receipt, rest)),
+            Ok(receipt) => good.push(item(at, receipt)),
             Err(error) => refused.push((at, error)),
         }
     }
@@ -167,6 +172,12 @@ pub(super) struct Bounded<T> {
 impl<T> Bounded<T> {
     pub(super) fn new(limits: &Limits) -> Bounded<T> {
         Bounded { items: Vec::new(), count: 0, limit: u64::from(limits.batch_items) }
+    }
+
+    /// With room for as many as `items`, though not for more than its limit.
+    fn with_room(items: usize, limits: &Limits) -> Bounded<T> {
+        let items = Vec::with_capacity(items.min(limits.batch_items as usize));
+        Bounded { items, ..Bounded::new(limits) }
     }
 
     pub(super) fn push(&mut self, item: T) {
@@ -189,15 +200,17 @@ impl<T> Bounded<T> {
 /// A request to settle.
 #[derive(Debug)]
 pub(crate) struct Settlements<'a> {
-    items: Vec<SettlementText<'a>>,
+    receipts: Vec<Text<'a>>,
+    /// How each of these deliveries ended, or a single one for all of them.
+    ends: Vec<End<'a>>,
     scratch: String,
     octets: Vec<u8>,
     pub(super) is_list: bool,
 }
 
+/// How a delivery ended, as it was read.
 #[derive(Clone, Copy, Debug)]
-struct SettlementText<'a> {
-    receipt: Text<'a>,
+struct End<'a> {
     settlement: Settlement,
     error: Option<Text<'a>>,
     result: Option<ResultText<'a>>,
@@ -253,7 +266,7 @@ impl<'a> Settlements<'a> {
             match name {
                 "receipt" => receipt = Some(reader.string()?),
                 "receipts" => {
-                    let list = receipts.insert(Bounded::new(limits));
+                    let list = receipts.insert(Bounded::with_room(body.len() / RECEIPT_BYTES, limits));
                     reader.array(|reader, _| {
                         list.push(reader.string()?);
                         Ok(())
@@ -279,8 +292,8 @@ impl<'a> Settlements<'a> {
         if let Some(result) = &mut result {
             result.content.decode(RESULT, &scratch, &mut octets)?;
         }
-        let item = |receipt| SettlementText { receipt, settlement, error, result };
-        Ok(Settlements { items: receipts.into_iter().map(item).collect(), scratch, octets, is_list })
+        let ends = vec![End { settlement, error, result }];
+        Ok(Settlements { receipts, ends, scratch, octets, is_list })
     }
 
     pub(crate) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
@@ -293,14 +306,14 @@ impl<'a> Settlements<'a> {
             })
         })?;
         let scratch = reader.finish()?;
-        let mut items = items.finish("items")?;
+        let (receipts, mut ends): (Vec<_>, Vec<_>) = items.finish("items")?.into_iter().unzip();
         let mut octets = Vec::new();
-        for (at, item) in items.iter_mut().enumerate() {
-            let Some(result) = &mut item.result else { continue };
+        for (at, End { result, .. }) in ends.iter_mut().enumerate() {
+            let Some(result) = result else { continue };
             let decoded = result.content.decode(RESULT, &scratch, &mut octets);
             decoded.map_err(|fault| fault.at(at).inside("items"))?;
         }
-        Ok(Settlements { items, scratch, octets, is_list: true })
+        Ok(Settlements { receipts, ends, scratch, octets, is_list: true })
     }
 
     /// Settles them; one result per item, in order.
@@ -318,26 +331,29 @@ impl<'a> Settlements<'a> {
     }
 
     /// The items as the engine takes them, and those whose receipt cannot be read.
-    pub(super) fn items(&self) -> (Vec<SettleItem<'_>>, Refused) {
-        let texts = self.items.iter().map(|item| (item.receipt.get(&self.scratch), item));
-        let (good, refused) = parse_receipts(texts);
-        let items = good
-            .into_iter()
-            .map(|(receipt, item)| SettleItem {
-                receipt,
-                settlement: item.settlement,
-                error: item.error.map_or("", |text| cut(text.get(&self.scratch))),
-                result: item.result.map(|result| Octets {
-                    content_type: result.content_type.map_or("", |text| text.get(&self.scratch)),
-                    bytes: result.content.get(&self.scratch, &self.octets),
-                }),
-            })
-            .collect();
-        (items, refused)
+    pub(super) fn items(&self) -> Parsed<SettleItem<'_>> {
+        let texts = self.receipts.iter().map(|receipt| receipt.get(&self.scratch));
+        match self.ends.as_slice() {
+            [end] => parse_receipts(texts, |_, receipt| self.item(receipt, end)),
+            ends => parse_receipts(texts, |at, receipt| self.item(receipt, &ends[at])),
+        }
+    }
+
+    fn item(&self, receipt: Receipt, end: &End<'a>) -> SettleItem<'_> {
+        SettleItem {
+            receipt,
+            settlement: end.settlement,
+            error: end.error.map_or("", |text| cut(text.get(&self.scratch))),
+            result: end.result.map(|result| Octets {
+                content_type: result.content_type.map_or("", |text| text.get(&self.scratch)),
+                bytes: result.content.get(&self.scratch, &self.octets),
+            }),
+        }
     }
 }
 
-fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<SettlementText<'a>> {
+/// A receipt, and how its delivery ended.
+fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, End<'a>)> {
     let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
     let mut result = ResultFields::default();
     reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
@@ -362,7 +378,7 @@ fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<SettlementText<'a>> {
             return Err(Fault::new("conflicting_fields", reason).inside(field));
         }
     }
-    Ok(SettlementText { receipt, settlement: outcome.settlement(delay_ms), error, result })
+    Ok((receipt, End { settlement: outcome.settlement(delay_ms), error, result }))
 }
 
 /// The beginning of an error text, as much as is kept.
