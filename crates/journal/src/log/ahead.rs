@@ -331,40 +331,51 @@ fn run<B: Borrow<BlobRead>>(blobs: &[B]) -> u64 {
     last.map_or(0, end)
 }
 
-/// Takes blobs that are on disk from what was read ahead and is in memory. Whether none is left that is on disk.
+/// Takes blobs that are on disk from what was read ahead and is in memory, up to the first that is not there. Whether
+/// none is left that is on disk.
 pub fn take_ahead<B: BorrowMut<BlobRead>>(blobs: &mut [B]) -> bool {
-    take(blobs, |location, _| location.file.ahead().find(location))
+    take(blobs, AtMiss::End, |location, _| location.file.ahead().find(location))
 }
 
 /// Reads blobs that are on disk, those together that lie together. Blocks. What is on disk still afterwards has to be read by
 /// itself: it is large, or damaged, or could not be read.
 pub fn read_together<B: BorrowMut<BlobRead>>(blobs: &mut [B]) {
-    take(blobs, |location, rest| {
+    take(blobs, AtMiss::GoOn, |location, rest| {
         let until = run(rest).min(from(location) + SPAN_BYTES_MAX);
         location.file.ahead().read(location, until.max(end(location)))
     });
 }
 
+/// What becomes of the blobs behind one that no span has.
+#[derive(Clone, Copy, PartialEq)]
+enum AtMiss {
+    /// They are looked for as well.
+    GoOn,
+    /// They are left as they are: whoever reads that one reads them, too.
+    End,
+}
+
 /// Copies what `span_of` gives for a blob and those that follow it: so a few bytes that are kept do not keep a span.
 fn take<B: BorrowMut<BlobRead>>(
     blobs: &mut [B],
+    at_miss: AtMiss,
     span_of: impl Fn(&BlobLocation, &[B]) -> Option<Arc<Span>>,
 ) -> bool {
     let (mut span, mut copies): (Option<Arc<Span>>, Copies) = (None, Copies::default());
     let mut all = true;
     for at in 0..blobs.len() {
         let BlobRead::OnDisk(location) = blobs[at].borrow() else { continue };
-        if location.len() > BLOB_BYTES_MAX {
-            all = false;
-            continue;
-        }
-        if span.as_ref().is_none_or(|span| !span.holds(location)) {
+        let is_small = location.len() <= BLOB_BYTES_MAX;
+        if is_small && span.as_ref().is_none_or(|span| !span.holds(location)) {
             span = span_of(location, &blobs[at..]);
             copies.finish();
         }
-        let held = span.as_ref().filter(|span| span.holds(location));
+        let held = span.as_ref().filter(|span| is_small && span.holds(location));
         let Some((span, blob)) = held.and_then(|span| Some((span, span.blob(location)?))) else {
             all = false;
+            if at_miss == AtMiss::End {
+                break;
+            }
             continue;
         };
         if copies.found.is_empty() {
