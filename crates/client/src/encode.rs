@@ -9,8 +9,8 @@ use crate::json::plain_len;
 use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem};
 use crate::types::Backoff;
 
-/// A receipt, its quotes and its comma.
-const RECEIPT_ROOM: usize = 35;
+/// A receipt of 45 characters, its quotes and its comma.
+const RECEIPT_ROOM: usize = 48;
 
 /// Milliseconds as the API counts them.
 pub(crate) fn millis(duration: Duration) -> u64 {

@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, 
 use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
@@ -30,8 +30,10 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Bytes of a stream that may be on their way without having been read.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
-/// Bytes that are read at once where they are encrypted: a record, and more.
+/// Bytes that are read at once: most answers, and where they are encrypted a record and more.
 const READ_BYTES: usize = 32 << 10;
+/// An answer that is this small is copied, so that what is kept of it does not keep [`READ_BYTES`] in memory.
+const COPIED_BYTES_MAX: usize = 8 << 10;
 /// After so long in silence a stream's connection is asked for a sign of life, and so long that may take.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -144,12 +146,9 @@ impl Transport {
         let work = async {
             let _permit = self.permits.acquire().await.map_err(|e| Failure::broken(&e))?;
             let (response, connection) = self.send(call).await?;
-            let (parts, body) = response.into_parts();
-            let collected =
-                Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
+            let answer = whole(response).await?;
             self.keep(connection);
-            let (status, body) = (parts.status.as_u16(), collected.to_bytes());
-            Ok(Answer { status, headers: parts.headers, body, repeated: false })
+            Ok(answer)
         };
         timeout(call.timeout, work).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
@@ -158,14 +157,11 @@ impl Transport {
     pub(crate) async fn download(&self, call: &Call) -> Result<Result<Download, Answer>, Failure> {
         let begin = async {
             let (response, connection) = self.send(call).await?;
-            let (parts, body) = response.into_parts();
-            let status = parts.status.as_u16();
-            if parts.status.is_success() {
-                return Ok(Ok(Download { body, _connection: connection, address: self.address.clone() }));
+            if response.status().is_success() {
+                let (body, address) = (response.into_body(), self.address.clone());
+                return Ok(Ok(Download { body, _connection: connection, address }));
             }
-            let collected =
-                Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
-            Ok(Err(Answer { status, headers: parts.headers, body: collected.to_bytes(), repeated: false }))
+            whole(response).await.map(Err)
         };
         timeout(call.timeout, begin).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
@@ -246,7 +242,7 @@ impl Transport {
 
     async fn connect(&self) -> Result<Connection, Failure> {
         let stream = self.reach(Alpn::Http1).await?;
-        let connected = handshake(TokioIo::new(stream)).await;
+        let connected = builder().handshake(TokioIo::new(stream)).await;
         let (sender, driver) =
             connected.map_err(|e| Failure { kind: TransportKind::Connect, reason: e.to_string() })?;
         // The driver ends with the connection; its error reaches the request that it carried.
@@ -297,6 +293,22 @@ impl Transport {
     fn forget_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// How connections of HTTP/1.1 are read: an answer that comes in one piece is used where it lies.
+fn builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.read_buf_exact_size(Some(READ_BYTES));
+    builder
+}
+
+/// Takes an answer to its end.
+async fn whole(response: Response<Incoming>) -> Result<Answer, Failure> {
+    let (parts, body) = response.into_parts();
+    let collected = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|e| Failure::broken(&*e))?;
+    let body = collected.to_bytes();
+    let body = if body.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&body) } else { body };
+    Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body, repeated: false })
 }
 
 impl std::fmt::Debug for Tls {
