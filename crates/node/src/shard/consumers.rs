@@ -159,6 +159,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Hands out what the latest apply gives to consumers.
     #[cold]
     pub(super) fn hand_to_consumers(&mut self) {
+        self.handed_name = None;
         for at in 0..self.outcome.pushed.len() {
             let (consumer, delivery) = self.outcome.pushed[at];
             self.hand_to(consumer, delivery);

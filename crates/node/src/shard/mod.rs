@@ -132,6 +132,8 @@ pub struct Shard<S, C> {
     newest_queue: Option<QueueId>,
     queue_appeared: bool,
     names: BTreeMap<QueueId, Arc<str>>,
+    /// The queue of the last delivery of the record that is being applied.
+    handed_name: Option<(QueueId, Arc<str>)>,
     snapshotting: Option<Snapshotting>,
     damaged: Damaged,
     looks: VecDeque<Read>,
@@ -200,6 +202,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             newest_queue: None,
             queue_appeared: false,
             names: BTreeMap::new(),
+            handed_name: None,
             snapshotting: None,
             damaged: Damaged::default(),
             looks: VecDeque::new(),

@@ -16,7 +16,7 @@ use super::waiting::{QueueIds, Waiter};
 use super::{Claims, Pending, Shard};
 use crate::clock::Clock;
 
-/// Names kept for deliveries; deleted queues leave theirs behind, so the table is emptied when it gets this long.
+/// Names kept for events and single deliveries; deleted queues leave theirs behind, so the table is emptied when it gets this long.
 const NAMES_MAX: usize = 100_000;
 /// Wait after which a pull that is overloaded may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -190,6 +190,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn hand_out(&mut self, waiter: Waiter) {
         let mut given = Vec::with_capacity(self.outcome.deliveries.len());
+        self.handed_name = None;
         for i in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[i];
             given.push(self.given(delivery));
@@ -201,7 +202,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// A delivery with its bytes, or with where they are.
     pub(super) fn given(&mut self, delivery: Delivery) -> Given {
-        let queue = self.name_of(delivery.queue);
+        let queue = self.name_to_hand_out(delivery.queue);
         read_given(&self.engine, &mut self.store, delivery, queue)
     }
 
@@ -211,6 +212,23 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let namespace = first.delivery.receipt.id.namespace;
         let items: Vec<_> = orphans.iter().map(|given| release(given.delivery.receipt)).collect();
         self.owe(&Command::Settle { namespace, items: &items });
+    }
+
+    /// A queue's name for a delivery. Several of one record share a copy of their own: their reader counts its
+    /// references down on another thread, and with a count that all records had in common the two would wait for
+    /// each other.
+    fn name_to_hand_out(&mut self, queue: QueueId) -> Arc<str> {
+        if self.outcome.deliveries.len() + self.outcome.pushed.len() < 2 {
+            return self.name_of(queue);
+        }
+        if let Some((named, name)) = &self.handed_name
+            && *named == queue
+        {
+            return Arc::clone(name);
+        }
+        let name: Arc<str> = self.engine.queue_name(queue).unwrap_or_default().into();
+        self.handed_name = Some((queue, Arc::clone(&name)));
+        name
     }
 
     pub(super) fn name_of(&mut self, queue: QueueId) -> Arc<str> {
