@@ -1,6 +1,8 @@
-// Command jetstream puts a NATS JetStream work queue under the load of `sluice bench queue --rows main`: it sends
-// messages from so many connections, then receives and acknowledges them all, and checks that each came exactly once.
-// It prints one JSON object, whose keys are those of Sluice's benchmark with "jetstream" in place of "queue".
+// Command jetstream puts a NATS JetStream work queue under the load of `sluice bench queue --rows main`: it
+// sends messages from so many connections, then receives and acknowledges them all, and checks that each came
+// exactly once. It prints one JSON object, whose keys are those of Sluice's benchmark with "jetstream" in
+// place of "queue". With -rate it does what `sluice bench stream --rate N --batch 1` does instead, and its
+// keys are those of that.
 package main
 
 import (
@@ -23,6 +25,7 @@ const (
 	consumer    = "workers"
 	numberBytes = 16                     // hexadecimal digits of a message's number, at the beginning of its payload
 	fetchWait   = 200 * time.Millisecond // how long a fetch waits, so that an idle worker notices the end
+	rateMax     = 10_000_000             // messages a second
 	stalled     = 60 * time.Second       // without any progress for so long the run is given up
 )
 
@@ -33,6 +36,22 @@ type settings struct {
 	payload  int
 	workers  int
 	batch    int
+	rate     int // messages a second; 0: as many as can be
+	memory   bool
+}
+
+func (s settings) storage() nats.StorageType {
+	if s.memory {
+		return nats.MemoryStorage
+	}
+	return nats.FileStorage
+}
+
+func (s settings) pacedFor() time.Duration {
+	if s.duration > 0 {
+		return s.duration
+	}
+	return 5 * time.Second
 }
 
 // ledger knows every message by its number.
@@ -92,7 +111,7 @@ func prepare(s settings) error {
 		return fmt.Errorf("delete the stream: %w", err)
 	}
 	_, err = c.js.AddStream(&nats.StreamConfig{
-		Name: stream, Subjects: []string{subject}, Retention: nats.WorkQueuePolicy, Storage: nats.FileStorage,
+		Name: stream, Subjects: []string{subject}, Retention: nats.WorkQueuePolicy, Storage: s.storage(),
 	})
 	if err != nil {
 		return fmt.Errorf("create the stream: %w", err)
@@ -228,12 +247,18 @@ func main() {
 	flag.IntVar(&s.payload, "payload", 128, "bytes of a payload, at least 16")
 	flag.IntVar(&s.workers, "workers", 8, "connections")
 	flag.IntVar(&s.batch, "batch", 64, "messages of a fetch, and unconfirmed publishes of a connection")
+	flag.IntVar(&s.rate, "rate", 0, "instead: single messages a second, at even distances, for 5 s or -seconds")
+	flag.BoolVar(&s.memory, "memory", false, "keep the stream in memory")
 	flag.Parse()
-	if s.payload < numberBytes || s.workers < 1 || s.batch < 1 || s.messages < 1 {
-		fmt.Fprintln(os.Stderr, "jetstream: --payload must be at least 16, the others at least 1")
+	if s.payload < numberBytes || s.workers < 1 || s.batch < 1 || s.messages < 1 || s.rate < 0 || s.rate > rateMax {
+		fmt.Fprintln(os.Stderr, "jetstream: --payload must be at least 16, --rate 0 to 10,000,000, the others 1 or more")
 		os.Exit(2)
 	}
-	found, err := run(s)
+	measure := run
+	if s.rate > 0 {
+		measure = runPaced
+	}
+	found, err := measure(s)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "jetstream:", err)
 		os.Exit(1)

@@ -7,6 +7,10 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
     pub(super) fn median(&self) -> f64 {
         let middle = self.sorted.len() / 2;
         match self.sorted.len() {

@@ -17,7 +17,7 @@ use super::process::{mib, reset_peak, usage};
 use super::report::Report;
 use super::server::{Server, ServerOptions, counter};
 use super::setup::{FolderArgs, report_of};
-use super::stream::{Run, Shape, combined, paced};
+use super::stream::{Rate, Run, Shape, combined, paced};
 use super::table::{Table, figure};
 use crate::cli::{self, Out};
 use crate::config::units::parse_duration;
@@ -119,12 +119,13 @@ async fn measure(settings: &Settings, server: &Server, report: &mut Report) -> R
     let client = connection(server.endpoint())?;
     let load = Load { client: &client, ledger: Arc::new(Ledger::new()) };
     let half = combined(&load.run(settings.full_for)).await?.per_s() / 2.0;
-    let quiet = paced(&load.run(settings.paced_for()), half).await?;
+    let rate = Rate { per_s: half, duration: settings.paced_for() };
+    let quiet = paced(&load.run(rate.duration), rate).await?.delivery;
     let (failed_before, before) = (counter(&client, FAILED).await?, usage(server.pid())?);
     reset_peak(server.pid())?;
     let flooding =
         attackers::start(server.endpoint(), settings.connections, settings.handshake_timeout + SLACK)?;
-    let flooded = paced(&load.run(settings.paced_for()), half).await?;
+    let flooded = paced(&load.run(rate.duration), rate).await?.delivery;
     let ended = flooding.join()?;
     let after = usage(server.pid())?;
     let failed = counter(&client, FAILED).await? - failed_before;

@@ -1,11 +1,16 @@
 //! `sluice bench stream`: a server under load over sessions, its client beside it on the same machine.
 //!
-//! Map: `sessions` the loops on the two kinds of session, `phases` send, work and combined, and the time from send to delivery,
-//! `pace` when what is due then.
+//! Map: `sessions` the loops on the two kinds of session, `phases` send, work and combined, and a run at a
+//! fixed rate, `pace` when its frames are due, `paced` its figures.
 
 mod pace;
+mod paced;
 mod phases;
 mod sessions;
+
+use std::time::Duration;
+
+use sluice_client::Client;
 
 use super::load::{Amount, connection, runtime};
 use super::report::Report;
@@ -13,11 +18,17 @@ use super::server::{ServerOptions, Target};
 use super::setup::{AmountArgs, FolderArgs, TargetArgs};
 use super::stats::Samples;
 use crate::cli::{self, Out};
+pub(super) use pace::Rate;
 use phases::Phases;
 pub(super) use phases::{Shape, combined, paced};
 pub(super) use sessions::{Run, check, error_of, next};
 
-/// Measures a server under load over sessions: sends, then deliveries and acks, then both at once, then latency.
+/// How long a run at a fixed rate is, unless told; and for a smoke test.
+const PACED_FOR: Duration = Duration::from_secs(5);
+const PACED_FOR_SMOKE: Duration = Duration::from_millis(400);
+
+/// Measures a server under load over sessions: sends, then deliveries and acks, then both at once; or, with
+/// --rate, the time from when each message is due to its delivery.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct StreamArgs {
     #[command(flatten)]
@@ -33,6 +44,10 @@ pub(crate) struct StreamArgs {
     /// Messages in flight in a session: sent and not confirmed, or credit.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     window: u32,
+    /// Instead of the phases: messages a second, due at even distances, for 5 s or --seconds. Use --batch 1
+    /// for single messages.
+    #[arg(long, value_name = "PER_S", conflicts_with = "messages", value_parser = rate_parser())]
+    rate: Option<u32>,
     /// Durability of the server that is started: always, interval:1s, os.
     #[arg(long, default_value = "os")]
     durability: String,
@@ -41,6 +56,10 @@ pub(crate) struct StreamArgs {
     memory: bool,
     #[command(flatten)]
     folder: FolderArgs,
+}
+
+fn rate_parser() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=10_000_000)
 }
 
 impl StreamArgs {
@@ -52,6 +71,15 @@ impl StreamArgs {
             payload_bytes: self.amount.payload as usize,
             amount: self.amount.amount(self.folder.smoke),
         }
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        let duration = match self.amount.seconds {
+            _ if self.folder.smoke => PACED_FOR_SMOKE,
+            Some(duration) => duration,
+            None => PACED_FOR,
+        };
+        self.rate.map(|per_s| Rate { per_s: f64::from(per_s), duration })
     }
 
     fn server(&self) -> ServerOptions {
@@ -79,14 +107,28 @@ async fn measure(args: &StreamArgs, target: Target, report: &mut Report) -> Resu
     let shape = args.shape();
     let warm = Shape { amount: Amount::Messages(10_000.min(args.amount.messages)), ..shape };
     phases::run(&target, &admin, &warm).await?;
-    let mut rounds = Vec::new();
-    for _ in 0..args.amount.rounds {
-        rounds.push(phases::run(&target, &admin, &shape).await?);
+    match args.rate() {
+        Some(rate) => paced::measure(&target, &admin, &shape, rate, args.amount.rounds, report).await?,
+        None => measure_phases(&target, &admin, &shape, args.amount.rounds, report).await?,
     }
     target.stop()?;
-    tell(&rounds, report);
-    // Every phase fails when one message is not acked exactly once, so to have come here is the proof.
+    // Every run fails when one message is not acked exactly once, so to have come here is the proof.
     report.check("each message was acked exactly once, and none was left", Ok(()));
+    Ok(())
+}
+
+async fn measure_phases(
+    target: &Target,
+    admin: &Client,
+    shape: &Shape,
+    rounds: u32,
+    report: &mut Report,
+) -> Result<(), String> {
+    let mut found = Vec::new();
+    for _ in 0..rounds {
+        found.push(phases::run(target, admin, shape).await?);
+    }
+    tell(&found, report);
     Ok(())
 }
 
@@ -97,12 +139,14 @@ fn tell(rounds: &[Phases], report: &mut Report) {
     report.figure("send_per_s", median(&|phases| Some(phases.send.per_s())));
     report.figure("work_per_s", median(&|phases| Some(phases.work.per_s())));
     report.figure("combined_per_s", median(&|phases| Some(phases.combined.per_s())));
-    report.figure("p50_us", median(&|phases| Some(phases.delivery.ms(50.0) * 1e3)));
-    report.figure("p99_us", median(&|phases| Some(phases.delivery.ms(99.0) * 1e3)));
-    report.figure("paced_per_s", median(&|phases| Some(phases.delivery.per_s())));
-    if rounds.iter().any(|phases| phases.server_cpu_us.is_some()) {
-        report.figure("server_cpu_us_per_message", median(&|phases| phases.server_cpu_us));
-    } else {
+    tell_server_cpu(rounds.iter().filter_map(|phases| phases.server_cpu_us).collect(), report);
+}
+
+/// The median processor time for each message, in microseconds; there is none of a server that is not ours.
+fn tell_server_cpu(found: Samples, report: &mut Report) {
+    if found.is_empty() {
         report.note("the server is not ours: its processor time is not known");
+    } else {
+        report.figure("server_cpu_us_per_message", found.median());
     }
 }

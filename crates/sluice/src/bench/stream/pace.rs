@@ -10,6 +10,7 @@ use rustix::thread::set_current_timer_slack;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::sessions::{Run, Sender, next};
+use crate::bench::load::histogram;
 
 /// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be in each figure.
 const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
@@ -17,21 +18,37 @@ const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// When the frames of a session are due, by the ledger's clock.
 pub(super) type Dues = UnboundedReceiver<u64>;
 
+/// At which rate frames are due, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::bench) struct Rate {
+    /// Messages a second, all sessions together.
+    pub(in crate::bench) per_s: f64,
+    /// From when all sessions are open.
+    pub(in crate::bench) duration: Duration,
+}
+
 /// Keeps the time for the sessions that send: they have their turns, at even distances.
 #[derive(Debug)]
 pub(super) struct Pace {
     run: Arc<Run>,
     /// Between one frame and the next, of whichever session.
-    distance: Duration,
+    distance_ns: u64,
+    frames: u64,
     sessions: Vec<UnboundedSender<u64>>,
 }
 
 impl Pace {
-    /// So many messages a second, all sessions together; and what tells each session of its frames.
-    pub(super) fn new(run: &Arc<Run>, per_s: f64) -> (Pace, Vec<Dues>) {
-        let distance = Duration::from_secs_f64(run.shape.batch as f64 / per_s.max(1.0));
+    /// And what tells each session of its frames.
+    pub(super) fn new(run: &Arc<Run>, rate: Rate) -> (Pace, Vec<Dues>) {
+        let distance_ns = (run.shape.batch as f64 * 1e9 / rate.per_s.max(1.0)).max(1.0) as u64;
+        let frames = (rate.duration.as_nanos() as u64).div_ceil(distance_ns);
         let (sessions, dues) = (0..run.shape.sessions).map(|_| unbounded_channel()).unzip();
-        (Pace { run: Arc::clone(run), distance, sessions }, dues)
+        (Pace { run: Arc::clone(run), distance_ns, frames, sessions }, dues)
+    }
+
+    /// Messages of all frames together.
+    pub(super) fn messages(&self) -> u64 {
+        self.frames * self.run.shape.batch as u64
     }
 
     /// Begins when all sessions are there, and ends with the run. When it began, by the ledger's clock.
@@ -46,12 +63,8 @@ impl Pace {
         // Without it the figures are a little worse, and still true.
         let _ = set_current_timer_slack(Some(WAKE_SLACK_NS));
         let (began_ns, began) = (self.run.ledger.now_ns(), Instant::now());
-        let distance_ns = self.distance.as_nanos() as u64;
-        for (frame, session) in (0..).zip(self.sessions.iter().cycle()) {
-            let due = Duration::from_nanos(frame * distance_ns);
-            if self.run.until.is_some_and(|until| began + due >= until) {
-                break;
-            }
+        for (frame, session) in (0..self.frames).zip(self.sessions.iter().cycle()) {
+            let due = Duration::from_nanos(frame * self.distance_ns);
             if let Some(early) = due.checked_sub(began.elapsed()) {
                 std::thread::sleep(early);
             }
@@ -64,20 +77,25 @@ impl Pace {
     }
 }
 
-/// Sends a frame whenever one is due, until none will be any more. The times of its frames.
+/// Sends a frame whenever one is due, until none will be any more. How late each was handed to the
+/// connection, in nanoseconds.
 pub(super) async fn send_due(run: Arc<Run>, dues: Option<Dues>) -> Result<Histogram<u64>, String> {
     let mut dues = dues.ok_or("a session that nobody tells when to send")?;
     let mut sender = Sender::open(run).await?;
     let batch = sender.run.shape.batch;
+    let mut late = histogram()?;
     let mut more = true;
     while more || !sender.pending.is_empty() {
         tokio::select! {
             due_ns = dues.recv(), if more => match due_ns {
-                Some(due_ns) => more = sender.send(batch, due_ns),
+                Some(due_ns) => {
+                    more = sender.send(batch, due_ns);
+                    late.saturating_record(sender.run.ledger.now_ns().saturating_sub(due_ns));
+                }
                 None => more = false,
             },
             told = next(&mut sender.frames), if !sender.pending.is_empty() => sender.told(told?)?,
         }
     }
-    Ok(sender.times)
+    Ok(late)
 }

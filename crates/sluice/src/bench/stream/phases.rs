@@ -3,20 +3,17 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use sluice_client::Client;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::pace::{Pace, send_due};
+use super::pace::{Pace, Rate, send_due};
 use super::sessions::{Run, send, work};
 use crate::bench::load::{Amount, Done, Ledger, histogram};
+use crate::bench::process::Usage;
 use crate::bench::server::Target;
-
-/// How long the time from send to delivery is measured.
-const PACED_FOR: Duration = Duration::from_secs(3);
 
 /// What is put under load, and how.
 #[derive(Clone, Copy, Debug)]
@@ -34,15 +31,26 @@ pub(super) struct Phases {
     pub(super) send: Done,
     pub(super) work: Done,
     pub(super) combined: Done,
-    /// From when a message was due to be sent to its delivery, at a quarter of the combined rate.
-    pub(super) delivery: Done,
     /// Processor time of the server in the combined phase for each message; `None`: it is not ours.
+    pub(super) server_cpu_us: Option<f64>,
+}
+
+/// What a run at a fixed rate came to.
+#[derive(Clone, Debug)]
+pub(in crate::bench) struct Paced {
+    /// Messages that were due.
+    pub(super) due: u64,
+    /// From when a message was due to its delivery; the seconds run to the last ack.
+    pub(in crate::bench) delivery: Done,
+    /// From when a frame was due until it was handed to its connection, in nanoseconds.
+    pub(super) sent_late: Histogram<u64>,
+    /// Processor time of the server for each message, in microseconds; `None`: it is not known.
     pub(super) server_cpu_us: Option<f64>,
 }
 
 /// Runs the phases once. Each message is checked: sent once, acked once.
 pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Result<Phases, String> {
-    let queue = format!("bench-stream-{}", std::process::id());
+    let queue = queue_name();
     let ledger = Arc::new(Ledger::new());
     let begin = |amount| Run::new(admin, &queue, &ledger, shape, amount);
 
@@ -59,46 +67,75 @@ pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Resul
 
     let cpu_before = target.usage()?;
     let combined = combined(&begin(shape.amount)).await?;
-    let server_cpu_us = cpu_before.zip(target.usage()?).map(|(before, after)| {
-        after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / combined.messages.max(1) as f64
-    });
+    let server_cpu_us = cpu_us(cpu_before, target.usage()?, combined.messages);
 
-    let paced_for =
-        if matches!(shape.amount, Amount::Messages(..=10_000)) { PACED_FOR / 10 } else { PACED_FOR };
-    let delivery = paced(&begin(Amount::For(paced_for)), combined.per_s() / 4.0).await?;
+    finish(admin, &queue, &ledger).await?;
+    Ok(Phases { send: send_done, work: work_done, combined, server_cpu_us })
+}
 
+/// Runs at a fixed rate once, over a queue of its own. Each message is checked: sent once, acked once.
+pub(super) async fn run_paced(
+    target: &Target,
+    admin: &Client,
+    shape: &Shape,
+    rate: Rate,
+) -> Result<Paced, String> {
+    let queue = queue_name();
+    let ledger = Arc::new(Ledger::new());
+    let cpu_before = target.usage()?;
+    let mut paced = paced(&Run::new(admin, &queue, &ledger, shape, Amount::For(rate.duration)), rate).await?;
+    paced.server_cpu_us = cpu_us(cpu_before, target.usage()?, paced.delivery.messages);
+    finish(admin, &queue, &ledger).await?;
+    Ok(paced)
+}
+
+fn queue_name() -> String {
+    format!("bench-stream-{}", std::process::id())
+}
+
+/// Processor time for each message, in microseconds.
+fn cpu_us(before: Option<Usage>, after: Option<Usage>, messages: u64) -> Option<f64> {
+    let (before, after) = before.zip(after)?;
+    Some(after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / messages.max(1) as f64)
+}
+
+/// Checks that each message was acked exactly once, and deletes the queue, in which none may be left.
+async fn finish(admin: &Client, queue: &str, ledger: &Ledger) -> Result<(), String> {
     ledger.verify()?;
-    match admin.queue_delete(&queue).await {
-        Ok(0) => {}
-        Ok(left) => return Err(format!("{left} messages were left after everything was acked")),
-        Err(error) => return Err(format!("cannot delete {queue}: {error}")),
+    match admin.queue_delete(queue).await {
+        Ok(0) => Ok(()),
+        Ok(left) => Err(format!("{left} messages were left after everything was acked")),
+        Err(error) => Err(format!("cannot delete {queue}: {error}")),
     }
-    Ok(Phases { send: send_done, work: work_done, combined, delivery, server_cpu_us })
 }
 
 /// Sends and works at once, as fast as may be. The times from send to delivery.
 pub(in crate::bench) async fn combined(run: &Arc<Run>) -> Result<Done, String> {
     let (before, start_ns) = (run.ledger.acked_count(), run.ledger.now_ns());
-    let times = beside(run, || send(Arc::clone(run))).await?;
+    let (_, times) = beside(run, || send(Arc::clone(run))).await?;
     Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
 }
 
-/// Sends so many messages a second, all sessions together, in frames that are due at even distances, and works. The times from
-/// when a frame was due until its messages are delivered.
-pub(in crate::bench) async fn paced(run: &Arc<Run>, per_s: f64) -> Result<Done, String> {
+/// Sends at a fixed rate, in frames that are due at even distances, and works.
+pub(in crate::bench) async fn paced(run: &Arc<Run>, rate: Rate) -> Result<Paced, String> {
     let before = run.ledger.acked_count();
-    let (pace, mut dues) = Pace::new(run, per_s);
+    let (pace, mut dues) = Pace::new(run, rate);
+    let due = pace.messages();
     let sender = || send_due(Arc::clone(run), dues.pop());
-    let (start_ns, times) = tokio::try_join!(pace.keep(), beside(run, sender))?;
-    Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
+    let (start_ns, (sent_late, times)) = tokio::try_join!(pace.keep(), beside(run, sender))?;
+    let delivery = done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times);
+    Ok(Paced { due, delivery, sent_late, server_cpu_us: None })
 }
 
 fn done(messages: u64, start_ns: u64, end_ns: u64, times: Histogram<u64>) -> Done {
     Done { messages, seconds: end_ns.saturating_sub(start_ns) as f64 / 1e9, times }
 }
 
-/// Sends and works at once; told are the times of the sessions that work.
-async fn beside<F>(run: &Arc<Run>, sender: impl FnMut() -> F) -> Result<Histogram<u64>, String>
+/// Sends and works at once. The times of the sessions that send, and of those that work.
+async fn beside<F>(
+    run: &Arc<Run>,
+    sender: impl FnMut() -> F,
+) -> Result<(Histogram<u64>, Histogram<u64>), String>
 where
     F: Future<Output = Result<Histogram<u64>, String>> + Send + 'static,
 {
@@ -108,7 +145,7 @@ where
         sent
     };
     let working = all(run.shape.sessions, || work(Arc::clone(run)));
-    Ok(tokio::try_join!(sending, working)?.1)
+    tokio::try_join!(sending, working)
 }
 
 /// Runs so many loops side by side; the first failure ends them all.
