@@ -264,8 +264,7 @@ impl World {
         if let Some(Op::Bulk(_)) = &op {
             self.lanes[self.at].clients.bulks.answered(tag, answer);
         }
-        let Some(due) = self.lanes[self.at].history.take_due(tag) else {
-            self.lanes[self.at].history.unask(tag);
+        let Some(due) = self.lanes[self.at].history.take_due(tag, |due| due.is(answer)) else {
             return match &answer.result {
                 Err(Error::DiskFull { .. } | Error::OutcomeUnknown {} | Error::JournalFailed { .. }) => {
                     Ok(())
@@ -275,13 +274,7 @@ impl World {
         };
         self.lanes[self.at].clients.acknowledged =
             self.lanes[self.at].clients.acknowledged.max(due.index + 1);
-        let expected = due.error.clone().map_or(Ok(due.reply), Err);
-        let same_results = answer.results == due.results
-            || (answer.results.is_empty() && due.results.iter().all(Result::is_ok));
-        if answer.result != expected
-            || !same_results
-            || answer.duplicates.as_deref() != due.duplicates.as_ref()
-        {
+        if !due.is(answer) {
             return Err(format!("{op:?} was answered {answer:?}, by the log it is {due:?}"));
         }
         match (&answer.result, &op) {

@@ -85,16 +85,14 @@ impl World {
         reader.asked = None;
         self.trace(|| format!("  #{tag} gets {answer:?}"));
         let lane = &mut self.lanes[self.at];
-        let due = lane.history.take_due(tag).map(|due| (due.index, due.error.map_or(Ok(due.reply), Err)));
+        let due = lane.history.take_due(tag, |due| due.result() == answer);
+        let due = due.map(|due| (due.index, due.result()));
         match (due, answer) {
             (Some((index, due)), answer) if due == answer => {
                 lane.clients.acknowledged = lane.clients.acknowledged.max(index + 1);
                 Ok(())
             }
-            (None, Err(_)) => {
-                lane.history.unask(tag);
-                Ok(())
-            }
+            (None, Err(_)) => Ok(()),
             (due, answer) => Err(format!("attach #{tag} was answered {answer:?}, by the log it is {due:?}")),
         }
     }

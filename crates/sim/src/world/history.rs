@@ -11,7 +11,7 @@ use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
-use sluice_node::shard::request::write_record;
+use sluice_node::shard::request::{Answer, write_record};
 
 use super::told::ToldLog;
 use crate::lives::Lives;
@@ -24,8 +24,9 @@ struct Entry {
     time_us: u64,
     record: Bytes,
     op: Op,
-    /// The client's number of the request, if a client asked.
-    tag: Option<u64>,
+    /// The clients' numbers of the requests that it may be: more than one where several are the same to the
+    /// byte.
+    tags: Vec<u64>,
 }
 
 impl Entry {
@@ -93,11 +94,28 @@ impl Witnesses {
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
+    /// Those of whom one asked.
+    tags: Vec<u64>,
     pub(super) index: u64,
     pub(super) error: Option<Error>,
     pub(super) reply: Reply,
     pub(super) results: Vec<Result<(), Error>>,
     pub(super) duplicates: Option<Duplicates>,
+}
+
+impl Due {
+    pub(super) fn result(&self) -> Result<Reply, Error> {
+        self.error.clone().map_or(Ok(self.reply), Err)
+    }
+
+    /// Whether this is what was answered.
+    pub(super) fn is(&self, answer: &Answer) -> bool {
+        let same_results = answer.results == self.results
+            || (answer.results.is_empty() && self.results.iter().all(Result::is_ok));
+        answer.result == self.result()
+            && same_results
+            && answer.duplicates.as_deref() == self.duplicates.as_ref()
+    }
 }
 
 /// See the module.
@@ -106,7 +124,7 @@ pub(super) struct History {
     /// Index of the first entry.
     base: u64,
     entries: Vec<Entry>,
-    /// Records that clients have asked for and that were not yet proposed.
+    /// Records that clients have asked for, until they are answered.
     asked: VecDeque<(u64, Bytes, Op)>,
     witnesses: Witnesses,
     /// Whether there is a model among them.
@@ -116,7 +134,8 @@ pub(super) struct History {
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
-    due: BTreeMap<u64, Due>,
+    /// What records that clients have asked for must be answered, in the order of the log.
+    due: Vec<Due>,
     /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
     handed: BTreeMap<Receipt, (u64, Delivery)>,
 }
@@ -132,7 +151,7 @@ impl History {
             told: ToldLog::default(),
             applied: 0,
             limits,
-            due: BTreeMap::new(),
+            due: Vec::new(),
             handed: BTreeMap::new(),
         }
     }
@@ -184,8 +203,8 @@ impl History {
         self.asked.push_back((tag, record, op));
     }
 
-    /// What was asked was answered without a record.
-    pub(super) fn unask(&mut self, tag: u64) {
+    /// What was asked was answered.
+    fn unask(&mut self, tag: u64) {
         self.asked.retain(|(asked, ..)| *asked != tag);
     }
 
@@ -201,26 +220,23 @@ impl History {
                 return Err(format!("the shard proposed a record that cannot be read, at byte {start}"));
             };
             let whole = bytes.slice(start..bytes.len() - rest.rest().len());
-            let (op, tag) = self.origin(&whole, record.body)?;
-            self.entries.push(Entry { time_us, record: whole, op, tag });
+            let (op, tags) = self.origin(&whole, record.body)?;
+            self.entries.push(Entry { time_us, record: whole, op, tags });
         }
         Ok(())
     }
 
-    /// Who has asked for this record: a client, or the node itself. What a client has asked for may have lost
-    /// its texts on the way, for which a full disk has no room; and then be another's record to the byte.
-    fn origin(&mut self, record: &Bytes, body: &[u8]) -> Result<(Op, Option<u64>), String> {
+    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked for
+    /// may have lost its texts on the way, for which a full disk has no room; and then be another's record to
+    /// the byte.
+    fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
         let bare = |op: &Op| op.without_texts().filter(|op| has_body(op, body));
-        let first = self.asked.iter().enumerate().find_map(|(at, (_, asked, op))| {
-            if asked == record { Some((at, None)) } else { bare(op).map(|op| (at, Some(op))) }
+        let asked = self.asked.iter().filter_map(|(tag, asked, op)| {
+            if asked == record { Some((op.clone(), *tag)) } else { bare(op).map(|op| (op, *tag)) }
         });
-        if let Some((at, bare)) = first
-            && let Some((tag, _, op)) = self.asked.remove(at)
-        {
-            return Ok((bare.unwrap_or(op), Some(tag)));
-        }
-        match decode(body, &self.limits) {
-            Some(op) => Ok((op, None)),
+        let (ops, tags): (Vec<Op>, Vec<u64>) = asked.unzip();
+        match ops.into_iter().next().or_else(|| decode(body, &self.limits)) {
+            Some(op) => Ok((op, tags)),
             None => Err(format!("the shard proposed what nobody asked for: {body:?}")),
         }
     }
@@ -314,8 +330,9 @@ impl History {
         let Some(entry) = self.entries.get((index - self.base) as usize) else { return };
         let outcome = &self.witnesses.outcome;
         self.told.note(index, &outcome.events, &self.witnesses.engine);
-        if let Some(tag) = entry.tag {
+        if !entry.tags.is_empty() {
             let due = Due {
+                tags: entry.tags.clone(),
                 index,
                 error: outcome.error.clone(),
                 reply: outcome.reply,
@@ -323,7 +340,7 @@ impl History {
                 duplicates: (!outcome.duplicates.is_empty())
                     .then(|| Duplicates { ids: outcome.ids.clone(), items: outcome.duplicates.clone() }),
             };
-            self.due.insert(tag, due);
+            self.due.push(due);
         }
         let pushed = outcome.pushed.iter().map(|(_, delivery)| delivery);
         for delivery in outcome.deliveries.iter().chain(pushed) {
@@ -331,9 +348,16 @@ impl History {
         }
     }
 
-    /// Takes what this request must be answered; `None`: its record is not committed.
-    pub(super) fn take_due(&mut self, tag: u64) -> Option<Due> {
-        self.due.remove(&tag)
+    /// Takes what this request must be answered, which it was, if `is_answered`; `None`: its record is not
+    /// committed. Of several that it may be, it is the first that fits.
+    pub(super) fn take_due(&mut self, tag: u64, is_answered: impl Fn(&Due) -> bool) -> Option<Due> {
+        self.unask(tag);
+        let may_be = |due: &Due| due.tags.contains(&tag);
+        let fits = self.due.iter().position(|due| may_be(due) && is_answered(due));
+        let at = fits.or_else(|| self.due.iter().position(may_be))?;
+        let found = (fits.is_some() || self.due[at].tags.len() == 1).then(|| self.due.remove(at));
+        self.due.iter_mut().for_each(|due| due.tags.retain(|other| *other != tag));
+        found
     }
 
     /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed out.
