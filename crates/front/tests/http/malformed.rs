@@ -97,3 +97,22 @@ async fn after_a_refusal_the_connection_goes_on_or_says_that_it_does_not() {
         }
     }
 }
+
+/// What a request gets that is refused and ends its connection, when that has ended.
+async fn last_answer(server: &Server, request: &str) -> String {
+    let mut bare = Bare::connect(server.address).await;
+    bare.write(request).await;
+    let answer = bare.read_to_end().await;
+    assert!(answer.contains("connection: close\r\n"), "{request}: {answer}");
+    assert!(answer.contains("content-type: application/json\r\n"), "{request}: {answer}");
+    answer
+}
+
+#[tokio::test]
+async fn a_body_in_pieces_that_is_not_well_formed_ends_its_connection() {
+    let server = Server::start().await;
+    let head = "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    let answer = last_answer(&server, &format!("{head}x\r\n{{}}\r\n0\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("incomplete_body"), "{answer}");
+}

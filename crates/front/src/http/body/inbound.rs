@@ -23,18 +23,20 @@ pub(crate) struct Unread {
     body: Incoming,
     /// Whether its end was seen.
     is_over: bool,
+    /// Whether it broke off, or is not well-formed: then it has no end.
+    is_broken: bool,
 }
 
 impl Inbound {
     /// Of HTTP/1.1.
     pub(crate) fn http1(body: Incoming) -> Inbound {
-        Inbound::Http1(Unread { body, is_over: false })
+        Inbound::Http1(Unread { body, is_over: false, is_broken: false })
     }
 
     /// Whether nothing of it keeps the next request of its connection from being read.
     pub(crate) fn is_over(&self) -> bool {
         match self {
-            Inbound::Http1(unread) => unread.is_over || unread.body.is_end_stream(),
+            Inbound::Http1(unread) => !unread.is_broken && (unread.is_over || unread.body.is_end_stream()),
             Inbound::Http2(_) | Inbound::There(_) => true,
         }
     }
@@ -65,8 +67,9 @@ impl http_body::Body for Inbound {
         waker: &mut Waker<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, InboundError>>> {
         match &mut *self {
-            Inbound::Http1(Unread { body, is_over }) => Pin::new(body).poll_frame(waker).map(|frame| {
-                *is_over = frame.is_none();
+            Inbound::Http1(unread) => Pin::new(&mut unread.body).poll_frame(waker).map(|frame| {
+                unread.is_over = frame.is_none();
+                unread.is_broken |= matches!(frame, Some(Err(_)));
                 frame.map(|frame| frame.map_err(InboundError::Http1))
             }),
             Inbound::Http2(body) => Pin::new(body)
