@@ -229,6 +229,14 @@ pub const TABLE: &[Code] = &[
     ),
     too_large("body_too_large"),
     row(
+        "head_too_large",
+        431,
+        grpc::INVALID_ARGUMENT,
+        mqtt::PACKET_TOO_LARGE,
+        amqp::CONTENT_TOO_LARGE,
+        exit::TOO_LARGE,
+    ),
+    row(
         "unsupported_content_encoding",
         415,
         grpc::INVALID_ARGUMENT,

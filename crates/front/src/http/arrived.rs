@@ -104,8 +104,7 @@ impl Arrived {
     /// Leaves a body that nobody has read to its end: its connection goes on behind it, or says that it does
     /// not.
     pub(super) async fn leave(&self, mut body: Inbound, response: &mut Response<Body>) {
-        let is_understood = response.status() != StatusCode::NOT_IMPLEMENTED;
-        if !(is_understood && read_rest(&mut body, &self.head.headers).await) {
+        if !read_rest(&mut body, &self.head.headers).await {
             response.headers_mut().insert(CONNECTION, CLOSE);
         }
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, HeaderValue, ORIGIN};
+use http::header::{ALLOW, CONNECTION, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
-use super::arrived::{Arrived, Finished};
+use super::arrived::{Arrived, CLOSE, Finished};
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::compression::compress;
@@ -47,6 +47,24 @@ pub(crate) async fn handle(
     drop(found);
     let context = Arc::clone(&arrived.context);
     context.acts.begin(async move { arrived.answer(arrived.found(), body).await }).outcome().await
+}
+
+/// Answers a request of HTTP/1.1 whose head was refused; `request` stands for it.
+pub(crate) async fn refuse(
+    context: Arc<Context>,
+    activity: Arc<Activity>,
+    peer: Arc<Peer>,
+    request: Request<Inbound>,
+    error: ApiError,
+) -> Response<Body> {
+    let (arrived, _) = Arrived::new(context, &activity, peer, request);
+    let Arrived { context, head, request_id, .. } = &arrived;
+    context.error_log.log(&error, request_id, &head.method, head.uri.path());
+    let status = error.status().as_u16();
+    let mut response = error.into_response();
+    response.headers_mut().insert(CONNECTION, CLOSE);
+    let target = head.uri.path();
+    arrived.finish(response, Finished { route: None, status, caller: &Caller::Nobody, target }).await
 }
 
 impl Arrived {

@@ -1,29 +1,19 @@
-//! What makes a request of HTTP/1.1 well-formed beyond what hyper looks at (RFC 9112). Where the parts of a
-//! request can be read in two ways, a proxy before this server might read them in the other one. Over HTTP/2,
-//! `sluice-http2` has looked.
+//! What makes the fields of a request well-formed (RFC 9110, RFC 9112). Where they can be read in two ways, a
+//! proxy before this server might read them in the other one. Where its body ends, `connection/heads` has looked
+//! over HTTP/1.1, and `sluice-http2` over HTTP/2.
 
 use http::Version;
-use http::header::{HOST, HeaderValue, TRANSFER_ENCODING};
+use http::header::HOST;
 use http::request::Parts;
 
-use super::errors::ApiError;
 use super::json::{Fault, Read, clip};
 
 /// Refuses a request that is not well-formed.
 ///
 /// # Errors
-/// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`; `unsupported_transfer_encoding`.
-pub(super) fn check(head: &Parts) -> Result<(), ApiError> {
-    if head.version == Version::HTTP_2 {
-        return Ok(());
-    }
-    check_host(head)?;
-    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
-        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => Err(unsupported(head)),
-    }
+/// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`.
+pub(super) fn check(head: &Parts) -> Read<()> {
+    if head.version == Version::HTTP_2 { Ok(()) } else { check_host(head) }
 }
 
 /// There is one, also where the target of the request names the host (RFC 9112 §3.2); HTTP/1.0 knows none.
@@ -67,13 +57,4 @@ fn has_sound_port(host: &[u8]) -> bool {
 #[cold]
 pub(super) fn given_twice(name: &str) -> Box<Fault> {
     Fault::new("duplicate_field", "the field is given twice").inside(name)
-}
-
-/// RFC 9112 §6.1: a coding that is not understood is no mistake of the request.
-#[cold]
-fn unsupported(head: &Parts) -> ApiError {
-    let codings: Vec<_> = head.headers.get_all(TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes).collect();
-    let codings = clip(&String::from_utf8_lossy(&codings.join(&b", "[..])));
-    let message = format!("Transfer-Encoding is {codings:?}: only chunked is known here, and only once");
-    ApiError::new("unsupported_transfer_encoding", message).with(|o| o.text("transfer_encoding", &codings))
 }

@@ -109,6 +109,79 @@ async fn last_answer(server: &Server, request: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_head_that_can_be_read_in_two_ways_is_refused_before_anything_is_done() {
+    let server = Server::start().await;
+    let fields = "x: y\r\n".repeat(101);
+    for (request, status, code) in [
+        (
+            "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked",
+            400,
+            "conflicting_fields",
+        ),
+        (
+            "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 5",
+            400,
+            "conflicting_fields",
+        ),
+        (
+            "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6",
+            400,
+            "duplicate_field",
+        ),
+        ("PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ncontent-length: -1", 400, "invalid_argument"),
+        ("PUT /v1/queues/q HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked", 400, "invalid_argument"),
+        (
+            "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip",
+            501,
+            "unsupported_transfer_encoding",
+        ),
+        (
+            "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity",
+            501,
+            "unsupported_transfer_encoding",
+        ),
+        ("PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding:", 501, "unsupported_transfer_encoding"),
+        ("PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\nno field", 400, "invalid_argument"),
+        (&format!("PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\n{fields}"), 431, "head_too_large"),
+        (
+            &format!("PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\nx: {}", "y".repeat(70_000)),
+            431,
+            "head_too_large",
+        ),
+    ] {
+        let answer = last_answer(&server, &format!("{request}\r\n\r\n0\r\n\r\n")).await;
+        let shown = &request[..request.len().min(200)];
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{shown}: {answer}");
+        assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{shown}: {answer}");
+    }
+    let queues = server.get("/v1/queues").await.json()["queues"].clone();
+    assert_eq!(queues.as_array().unwrap().len(), 0, "{queues}");
+}
+
+#[tokio::test]
+async fn a_refused_head_follows_the_answers_to_what_came_before_it() {
+    let server = Server::start().await;
+    let good =
+        "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let bad =
+        "PUT /v1/queues/r HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n";
+    for piece in [1, 7, 1_000] {
+        let mut bare = Bare::connect(server.address).await;
+        let requests = [good, good, bad].concat();
+        for part in requests.as_bytes().chunks(piece) {
+            bare.write(std::str::from_utf8(part).unwrap()).await;
+            if piece < 1_000 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let answers = bare.read_to_end().await;
+        assert_eq!(answers.matches("HTTP/1.1 20").count(), 2, "{answers}");
+        assert_eq!(answers.matches("HTTP/1.1 400").count(), 1, "{answers}");
+    }
+    assert_eq!(server.get("/v1/queues/r").await.status, 404);
+}
+
+#[tokio::test]
 async fn a_body_in_pieces_that_is_not_well_formed_ends_its_connection() {
     let server = Server::start().await;
     let head = "PUT /v1/queues/q HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";

@@ -45,6 +45,9 @@ pub(crate) enum Verdict {
     Cut(&'static str),
 }
 
+/// Why a connection is cut over which a head drips.
+pub(super) const SLOW_HEAD: &str = "the head of its request came too slowly";
+
 impl Activity {
     /// Of a connection whose answers may take so many bytes of memory.
     pub(crate) fn new(answers_bytes_max: usize) -> Activity {
@@ -87,7 +90,7 @@ impl Activity {
         if head_since_ms != NEVER {
             let head = left(head_since_ms, options.head_timeout);
             if head.is_zero() {
-                return Verdict::Cut("the head of its request came too slowly");
+                return Verdict::Cut(SLOW_HEAD);
             }
             keep = keep.min(head);
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
@@ -16,25 +17,37 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::activity::{Activity, Verdict, Watched};
+use super::activity::{Activity, SLOW_HEAD, Verdict, Watched};
+use super::heads::{Heads, Refusal};
 use super::{Conversation, Served};
 use crate::http::body::{Body, Inbound};
-use crate::http::dispatch::handle;
+use crate::http::dispatch::{handle, refuse};
 use crate::http::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions};
+
+/// How long the answer to a head that is too slow may take.
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 impl Served<'_> {
     /// Answers requests of HTTP/1.1 until the connection ends.
     pub(super) async fn speak_http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&self.activity)));
+        let refusal = Arc::new(Refusal::default());
+        let watched = Watched::new(stream, Arc::clone(&self.activity));
+        let io = TokioIo::new(Heads::new(watched, Arc::clone(&refusal)));
         let (context, activity, peer) = (self.context, Arc::clone(&self.activity), Arc::clone(&self.peer));
         let service = service_fn(|request: Request<Incoming>| {
+            let refused = refusal.of(&request);
             let request = request.map(Inbound::http1);
-            let answer = handle(Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer), request);
-            async { Ok::<_, Infallible>(answer.await) }
+            let (context, activity, peer) = (Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer));
+            async {
+                Ok::<_, Infallible>(match refused {
+                    None => handle(context, activity, peer, request).await,
+                    Some(error) => Box::pin(refuse(context, activity, peer, request, error)).await,
+                })
+            }
         });
         let connection = pin!(builder().serve_connection(io, service));
-        let activity = Arc::clone(&activity);
-        self.converse(Http1 { connection, activity }).await;
+        let (activity, refusal) = (Arc::clone(&activity), Arc::clone(&refusal));
+        self.converse(Http1 { connection, activity, refusal }).await;
     }
 }
 
@@ -49,6 +62,7 @@ fn builder() -> http1::Builder {
 struct Http1<'c, I, S: HttpService<Incoming>> {
     connection: Pin<&'c mut http1::Connection<I, S>>,
     activity: Arc<Activity>,
+    refusal: Arc<Refusal>,
 }
 
 impl<I, S> Future for Http1<'_, I, S>
@@ -75,6 +89,9 @@ where
     }
 
     fn verdict(&self, options: &HttpOptions) -> Verdict {
-        self.activity.verdict(options)
+        match self.activity.verdict(options) {
+            Verdict::Cut(SLOW_HEAD) if self.refusal.head_is_late() => Verdict::Keep(REFUSAL_TIME_MAX),
+            verdict => verdict,
+        }
     }
 }

@@ -4,11 +4,15 @@
 //! |---|---|
 //! | `preface` | which version a client speaks that does not say so in its handshake |
 //! | `http1` | HTTP/1.1, by hyper |
+//! | `heads` | heads of HTTP/1.1, looked at before hyper reads them |
+//! | `framing` | where a body of HTTP/1.1 ends |
 //! | `http2` | HTTP/2, by `sluice-http2` |
 //! | `stalls` | counts streams of HTTP/2 whose clients are slow |
 //! | `activity` | what a connection does: which are idle, which are slow |
 
 mod activity;
+mod framing;
+mod heads;
 mod http1;
 mod http2;
 mod preface;

@@ -1,0 +1,343 @@
+//! Heads of requests of HTTP/1.1, looked at before hyper reads them.
+//!
+//! hyper answers what it cannot read by itself, without saying why, and of a request with both `Transfer-Encoding` and
+//! `Content-Length` it shows the former alone. So each head is held until it is whole. One that is refused never
+//! comes to hyper: in its place it gets a request that says [`METHOD`] and is the last, and the service answers that with
+//! the error, behind the answers to what came before.
+
+use std::future::Future as _;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use httparse::{Header, Request, Status};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use super::framing::Framing;
+use crate::http::errors::ApiError;
+use crate::http::json::{Fault, clip};
+use crate::http::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
+use crate::http::well_formed::given_twice;
+
+/// Method of the request that stands for one whose head was refused.
+const METHOD: &str = "REFUSED";
+/// That request.
+const REFUSED: &[u8] = b"REFUSED * HTTP/1.1\r\nhost:\r\nconnection: close\r\n\r\n";
+/// What is read and dropped behind a refusal, so that its client gets to read it: at most so many bytes ...
+const DRAIN_BYTES_MAX: usize = 1 << 20;
+/// ... for at most so long.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// What is wrong with the last head of a connection, if anything is.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    error: OnceLock<ApiError>,
+    is_late: AtomicBool,
+}
+
+impl Refusal {
+    /// Has the head that is on its way refused as too slow; false: that was asked for already.
+    pub(super) fn head_is_late(&self) -> bool {
+        !self.is_late.swap(true, Ordering::Relaxed)
+    }
+
+    /// The error of a request that stands for one whose head was refused.
+    pub(super) fn of<B>(&self, request: &http::Request<B>) -> Option<ApiError> {
+        self.error.get().filter(|_| request.method() == METHOD).cloned()
+    }
+}
+
+/// What comes next on a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    Head,
+    Body(Framing),
+    /// Nothing that would be read.
+    Nothing,
+}
+
+/// A connection's bytes, of which only heads pass that are in order.
+#[derive(Debug)]
+pub(super) struct Heads<T> {
+    inner: T,
+    refusal: Arc<Refusal>,
+    next: Next,
+    /// The beginning of a head that is not whole.
+    held: Vec<u8>,
+    /// What is to be read before anything else ...
+    passed: Vec<u8>,
+    /// ... from here on.
+    read_to: usize,
+    drain: Option<Drain>,
+}
+
+/// How much longer a closed connection is read.
+#[derive(Debug)]
+struct Drain {
+    bytes_left: usize,
+    time_left: Pin<Box<Sleep>>,
+}
+
+impl<T> Heads<T> {
+    pub(super) fn new(inner: T, refusal: Arc<Refusal>) -> Heads<T> {
+        Heads {
+            inner,
+            refusal,
+            next: Next::Head,
+            held: Vec::new(),
+            passed: Vec::new(),
+            read_to: 0,
+            drain: None,
+        }
+    }
+
+    /// Moves what has passed into `buf`; tells whether there was something.
+    fn give(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let left = &self.passed[self.read_to..];
+        let bytes = left.len().min(buf.remaining());
+        buf.put_slice(&left[..bytes]);
+        self.read_to += bytes;
+        if self.read_to == self.passed.len() {
+            self.passed.clear();
+            self.read_to = 0;
+        }
+        bytes > 0
+    }
+
+    /// Looks at `bytes` that came; tells how many of them pass.
+    fn look_at(&mut self, bytes: &[u8]) -> (usize, Option<ApiError>) {
+        let mut at = 0;
+        while at < bytes.len() {
+            match &mut self.next {
+                Next::Head => match read_head(&bytes[at..]) {
+                    Ok(Some((length, framing))) => {
+                        at += length;
+                        self.next = Next::Body(framing);
+                    }
+                    Ok(None) => break,
+                    Err(error) => return (at, Some(error)),
+                },
+                Next::Body(framing) => at += framing.pass(&bytes[at..]),
+                Next::Nothing => break,
+            }
+            if self.next == Next::Body(Framing::Length(0)) {
+                self.next = Next::Head;
+            }
+        }
+        (at, None)
+    }
+
+    /// `buf` has bytes from `from` on that were just read: keeps those in it that pass.
+    fn sift(&mut self, buf: &mut ReadBuf<'_>, from: usize) {
+        let read = &buf.filled()[from..];
+        if self.held.is_empty() {
+            let (passed, error) = self.look_at(read);
+            self.held.extend_from_slice(&read[passed..]);
+            buf.set_filled(from + passed);
+            return error.into_iter().for_each(|error| self.refuse(error));
+        }
+        let seen = self.held.len();
+        self.held.extend_from_slice(read);
+        buf.set_filled(from);
+        if !has_blank_line(&self.held[seen.saturating_sub(3)..]) && self.held.len() <= HEAD_BYTES_MAX {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        let (passed, error) = self.look_at(&held);
+        self.held = held.split_off(passed);
+        self.passed = held;
+        error.into_iter().for_each(|error| self.refuse(error));
+    }
+
+    #[cold]
+    fn refuse(&mut self, error: ApiError) {
+        self.passed.extend_from_slice(REFUSED);
+        self.held = Vec::new();
+        self.next = Next::Nothing;
+        // Only the first is refused; nothing is read behind it.
+        let _ = self.refusal.error.set(error);
+    }
+
+    fn is_too_late(&self) -> bool {
+        self.next == Next::Head && self.refusal.is_late.load(Ordering::Relaxed)
+    }
+}
+
+/// The length of the head at the beginning of `bytes`, and what body follows; `None`: it is not whole.
+fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, ApiError> {
+    let mut fields = [const { MaybeUninit::<Header<'_>>::uninit() }; HEAD_FIELDS_MAX];
+    let mut head = Request::new(&mut []);
+    match head.parse_with_uninit_headers(bytes, &mut fields) {
+        Ok(Status::Complete(length)) if length <= HEAD_BYTES_MAX => {
+            Ok(Some((length, framing_of(head.version, head.headers)?)))
+        }
+        Ok(Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => Ok(None),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => Err(too_large()),
+        Err(error) => {
+            let message = format!("the head of the request is not one of HTTP/1.1: {error}");
+            Err(ApiError::new("invalid_argument", message))
+        }
+    }
+}
+
+/// What body follows a head with these fields (RFC 9112 §6.3).
+fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, ApiError> {
+    let of = |name: &'static str| {
+        let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
+        fields.iter().filter(named).map(|field| field.value)
+    };
+    let mut lengths = of("content-length");
+    let length = lengths.next().map(length_of).transpose()?;
+    for another in lengths {
+        if Some(length_of(another)?) != length {
+            return Err(given_twice("Content-Length").into());
+        }
+    }
+    let mut codings = of("transfer-encoding");
+    match (codings.next(), codings.next(), length) {
+        (None, _, length) => Ok(Framing::length(length.unwrap_or(0))),
+        (Some(_), _, Some(_)) => Err(Fault::conflict("Content-Length", "Transfer-Encoding").into()),
+        (Some(_), _, None) if version != Some(1) => {
+            Err(Fault::invalid("a request of HTTP/1.0 has none").inside("Transfer-Encoding").into())
+        }
+        (Some(coding), None, None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::chunked()),
+        _ => Err(unsupported(&of("transfer-encoding").collect::<Vec<_>>().join(&b", "[..]))),
+    }
+}
+
+/// Of a field `Content-Length`.
+fn length_of(value: &[u8]) -> Result<u64, ApiError> {
+    let digits =
+        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.and_then(|digits| digits.parse().ok()).filter(|length| *length <= i64::MAX as u64).ok_or_else(
+        || {
+            let value = clip(&String::from_utf8_lossy(value));
+            Fault::invalid(format!("expected a number of bytes, got {value:?}"))
+                .inside("Content-Length")
+                .into()
+        },
+    )
+}
+
+/// RFC 9112 §6.1: a coding that is not understood is no mistake of the request.
+#[cold]
+fn unsupported(codings: &[u8]) -> ApiError {
+    let codings = clip(&String::from_utf8_lossy(codings));
+    let message = format!("Transfer-Encoding is {codings:?}: only chunked is known here, and only once");
+    ApiError::new("unsupported_transfer_encoding", message).with(|o| o.text("transfer_encoding", &codings))
+}
+
+#[cold]
+fn too_large() -> ApiError {
+    let message =
+        format!("the head of a request may have {HEAD_FIELDS_MAX} fields and {HEAD_BYTES_MAX} bytes");
+    ApiError::new("head_too_large", message).with(|o| {
+        o.number("fields", HEAD_FIELDS_MAX as u64);
+        o.number("limit", HEAD_BYTES_MAX as u64);
+    })
+}
+
+/// Whether a line ends in `bytes` and the next one is empty.
+fn has_blank_line(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', bytes).any(|at| {
+        let next = &bytes[at + 1..];
+        next.starts_with(b"\n") || next.starts_with(b"\r\n")
+    })
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        loop {
+            if this.give(buf) {
+                return Poll::Ready(Ok(()));
+            }
+            if this.is_too_late() {
+                let message = format!("the head came too slowly: {} bytes are here", this.held.len());
+                this.refuse(ApiError::new("request_timeout", message));
+                continue;
+            }
+            if this.next == Next::Nothing {
+                // The request that stands for the refused one is answered without more of it.
+                return Poll::Pending;
+            }
+            let from = buf.filled().len();
+            ready!(Pin::new(&mut this.inner).poll_read(waker, buf))?;
+            if buf.filled().len() == from {
+                return Poll::Ready(Ok(()));
+            }
+            this.sift(buf, from);
+            if buf.filled().len() > from {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<T: AsyncRead + Unpin> Heads<T> {
+    /// Reads and drops what its client still sends: a connection closed on unread bytes would be reset, and the
+    /// refusal lost.
+    fn poll_drain(&mut self, waker: &mut Context<'_>) -> Poll<()> {
+        let drain = self.drain.get_or_insert_with(|| Drain {
+            bytes_left: DRAIN_BYTES_MAX,
+            time_left: Box::pin(sleep(DRAIN_TIME_MAX)),
+        });
+        let mut dropped = [0; 4 << 10];
+        while drain.bytes_left > 0 && drain.time_left.as_mut().poll(waker).is_pending() {
+            let mut buf = ReadBuf::new(&mut dropped);
+            match ready!(Pin::new(&mut self.inner).poll_read(waker, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => {
+                    drain.bytes_left = drain.bytes_left.saturating_sub(buf.filled().len());
+                }
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heads<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(waker, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(waker, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(waker)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.drain.is_none() {
+            ready!(Pin::new(&mut this.inner).poll_shutdown(waker))?;
+        }
+        if this.next == Next::Nothing {
+            ready!(this.poll_drain(waker));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
