@@ -3,7 +3,7 @@
 //! over HTTP/1.1, and `sluice-http2` over HTTP/2.
 
 use http::Version;
-use http::header::HOST;
+use http::header::{CONTENT_TYPE, HOST};
 use http::request::Parts;
 
 use super::json::{Fault, Read, clip};
@@ -11,8 +11,11 @@ use super::json::{Fault, Read, clip};
 /// Refuses a request that is not well-formed.
 ///
 /// # Errors
-/// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`.
+/// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`; `duplicate_field` for `Content-Type`.
 pub(super) fn check(head: &Parts) -> Read<()> {
+    if head.headers.get_all(CONTENT_TYPE).iter().nth(1).is_some() {
+        return Err(given_twice("Content-Type"));
+    }
     if head.version == Version::HTTP_2 { Ok(()) } else { check_host(head) }
 }
 

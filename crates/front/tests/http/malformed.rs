@@ -1,7 +1,7 @@
 //! Requests of HTTP/1.1 that nobody should answer as if they were whole (RFC 9110, RFC 9112), and how a
 //! connection goes on after a refusal.
 
-use crate::client::Bare;
+use crate::client::{Bare, request_http2};
 use crate::support::Server;
 
 /// What comes of one request, after which the server is asked for the queues that there are.
@@ -188,4 +188,20 @@ async fn a_body_in_pieces_that_is_not_well_formed_ends_its_connection() {
     let answer = last_answer(&server, &format!("{head}x\r\n{{}}\r\n0\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert!(answer.contains("incomplete_body"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_request_has_one_content_type() {
+    let server = Server::start().await;
+    let twice = [("content-type", "application/json"), ("content-type", "text/plain")];
+    for path in ["/v1/queues/q/messages", "/v1/queues/q/messages/raw"] {
+        let body = br#"{"payload":"a"}"#;
+        for answer in [
+            server.call_with("POST", path, &twice, body).await,
+            request_http2(server.address, "POST", path, &twice, body).await,
+        ] {
+            assert_eq!((answer.status, answer.code()), (400, "duplicate_field".to_owned()), "{path}");
+            assert!(answer.message().starts_with("Content-Type: "), "{}", answer.message());
+        }
+    }
 }

@@ -82,8 +82,13 @@ impl Direct for HotCalls {
 
 /// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a browser has made it.
 fn is_plain(head: RequestHead<'_>) -> bool {
+    let mut is_typed = false;
     let plain = |(name, value): (&[u8], &[u8])| match name {
-        b"content-type" => is_json(value) && !value.starts_with(b"application/grpc"),
+        b"content-type" => {
+            !std::mem::replace(&mut is_typed, true)
+                && is_json(value)
+                && !value.starts_with(b"application/grpc")
+        }
         b"content-encoding" | b"origin" | b"sec-fetch-site" => false,
         // What the types of `http` do not take is refused elsewhere.
         _ => value.iter().all(|byte| *byte >= b' ' && *byte != 0x7f),
