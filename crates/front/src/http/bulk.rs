@@ -46,6 +46,7 @@ pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
         BulkAction::Move { to } => call.allow_queue(Right::Send, to)?,
         BulkAction::Retry => call.allow_queue(Right::Send, &request.filter.queue)?,
         _ => {}
+        BulkAction::Deny => call.allow_dead_letters(&request.filter.queue).await?,
     }
     let view = call.node().bulk_start(request).await?;
     let mut out = Vec::with_capacity(64);

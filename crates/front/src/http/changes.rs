@@ -126,8 +126,15 @@ pub(crate) async fn change(
         return Err(Error::MessageNotFound { id: id.to_string() }.into());
     }
     call.allow_messages(Right::Operate, std::iter::once(id)).await?;
-    if verb == Verb::Retry {
-        call.allow_messages(Right::Send, std::iter::once(id)).await?;
+    match verb {
+        Verb::Retry => call.allow_messages(Right::Send, std::iter::once(id)).await?,
+        // What is denied is a dead letter, which may move to another queue.
+        Verb::Deny => {
+            for queue in call.node().queues_of(namespace, &[id]).await? {
+                call.allow_dead_letters(&queue).await?;
+            }
+        }
+        _ => {}
     }
     if let Some(to) = &said.to {
         call.allow_queue(Right::Operate, to)?;

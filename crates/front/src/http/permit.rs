@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use sluice_engine::{MessageId, NamespaceId};
+use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;
 
 use super::call::Call;
@@ -247,6 +247,20 @@ impl<'c> Call<'c> {
         ids: impl Iterator<Item = MessageId>,
     ) -> Result<(), ApiError> {
         self.asking().allow_messages(self.node(), self.namespace_id()?, right, ids).await
+    }
+
+    /// Whether the caller may send to the queue that dead letters of `queue` move to, if they do.
+    pub(crate) async fn allow_dead_letters(&self, queue: &str) -> Result<(), ApiError> {
+        if self.may_everywhere(Right::Send) {
+            return Ok(());
+        }
+        match self.node().queue(self.namespace_id()?, queue).await {
+            Ok(view) if view.settings.dead_letter_queue.is_empty() => Ok(()),
+            Ok(view) => self.allow_queue(Right::Send, &view.settings.dead_letter_queue),
+            // Nothing is moved from a queue that is not there.
+            Err(Error::QueueNotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether the caller has shown who they are, if anybody has to.
