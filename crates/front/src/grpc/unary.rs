@@ -168,9 +168,7 @@ async fn answer(
     if streams(operation) {
         return watch(&call, output).await;
     }
-    // An empty body says as much as an object without fields, and all calls take it.
-    let body = if asked.json == b"{}" { Bytes::new() } else { asked.json.into() };
-    let response = operate(&call, &mut Inbound::There(body)).await?;
+    let response = operate(&call, &mut Inbound::There(asked.json.into())).await?;
     let message = from_json::encode(output, &response.into_body().into_bytes());
     message.map(success_with).map_err(|error| {
         ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
@@ -234,6 +232,7 @@ impl Asked {
         let mut json = Vec::new();
         let query = if has_body {
             write_object(message, &rows, &mut json)?;
+            empty_lists(message, &rows, &mut json);
             String::new()
         } else {
             query(message, &rows)?
@@ -243,6 +242,22 @@ impl Asked {
             head.headers.insert(AUTHORIZATION, value.clone());
         }
         Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
+    }
+}
+
+/// Adds the lists that calls work through where they are empty: protobuf does not tell these from absent
+/// ones.
+fn empty_lists(message: &MessageType, rows: &Rows<'_>, json: &mut Vec<u8>) {
+    for name in ["messages", "items", "queues"] {
+        let Some(at) = message.by_name(name).filter(|at| message.fields[*at].is_list) else { continue };
+        if rows.iter().any(|(other, _)| *other == at) {
+            continue;
+        }
+        json.pop();
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        json.extend_from_slice(format!("\"{name}\":[]}}").as_bytes());
     }
 }
 

@@ -15,6 +15,29 @@ fn base64(text: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_call_without_what_it_needs_names_the_field() {
+    let mut client = client().await;
+    client.call("Queues/Put", json!({"queue": "q"})).await.unwrap();
+    for (call, request, field) in [
+        ("Messages/Send", json!({"queue": "q"}), "messages: "),
+        ("Messages/Receive", json!({}), "queues: "),
+        ("Messages/Settle", json!({}), "items: "),
+        ("Messages/Extend", json!({}), "items: "),
+        ("Messages/SendGroup", json!({}), "messages: "),
+        ("Queues/Redrive", json!({"queue": "q"}), "ids: "),
+        ("Queues/DeleteDead", json!({"queue": "q"}), "ids: "),
+        ("Bulks/Start", json!({}), "action: "),
+    ] {
+        let (code, message, _) = client.call(call, request).await.unwrap_err();
+        assert!(["missing_field", "invalid_argument"].contains(&&*code), "{call}: {code}");
+        assert!(message.starts_with(field), "{call}: {message}");
+    }
+    for call in ["Queues/Purge", "Queues/Pause", "Queues/Resume", "Queues/Close", "Queues/Open"] {
+        client.call(call, json!({"queue": "q"})).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_message_is_sent_received_and_settled() {
     let mut client = client().await;
     let octets = data_encoding::BASE64.encode(&[0, 255, 7]);

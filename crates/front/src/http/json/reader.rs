@@ -200,6 +200,9 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
             Some(b't' | b'f') => Ok(Kind::Boolean),
             Some(b'n') => Ok(Kind::Null),
+            None if self.text.trim_ascii().is_empty() => {
+                Err(Fault::new("invalid_json", "the body is empty: expected JSON"))
+            }
             None => Err(self.syntax("the body ends in the middle")),
             Some(_) => Err(self.syntax("expected a value")),
         }

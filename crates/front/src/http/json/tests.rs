@@ -109,7 +109,8 @@ fn syntax_errors_tell_the_place() {
     assert_eq!(message("{\"a\" 1}"), "invalid_json line 1, column 6: expected ':' after the field's name");
     assert_eq!(message("[1 2]"), "invalid_json line 1, column 4: expected ',' or ']'");
     assert_eq!(message("[1]]"), "invalid_json line 1, column 4: expected the end of the body");
-    assert_eq!(message(""), "invalid_json line 1, column 1: the body ends in the middle");
+    assert_eq!(message(" \n"), "invalid_json the body is empty: expected JSON");
+    assert_eq!(message("["), "invalid_json line 1, column 2: the body ends in the middle");
     assert_eq!(message("\"abc"), "invalid_json line 1, column 5: the body ends in the middle of a string");
     assert_eq!(message("\"\\ud800\""), "invalid_json line 1, column 8: half of a surrogate pair in a string");
     assert_eq!(message("[01]"), "invalid_json line 1, column 4: this is not a number");
