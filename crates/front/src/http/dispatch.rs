@@ -230,7 +230,20 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
     response
 }
 
+/// Does what a call asks for.
+///
+/// # Errors
+/// Those of the operation; `overloaded` for an answer that only shows something when there is no memory for it.
 pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+    let response = handler(call, body).await?;
+    if call.operation.only_looks() {
+        // Several may have been begun while there was room for one.
+        call.in_flight.share.reserve(response.body().bytes_there())?;
+    }
+    Ok(response)
+}
+
+async fn handler(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     match call.operation {
         Operation::Send => send::send(call, body).await,
         Operation::Receive => receive::receive(call, body).await,

@@ -14,6 +14,7 @@ use super::changes::version_text;
 use super::consumers::write_holder;
 use super::errors::ApiError;
 use super::json::{Fault, Object, Read, more_fields, object};
+use super::options::FIELDS_BYTES;
 use super::query::integer;
 use super::receive::{write_checkpoint, write_payload, write_request, write_tags};
 use super::respond;
@@ -126,6 +127,7 @@ async fn page(
             }
         }
     } else {
+        call.in_flight.share.reserve(limit * FIELDS_BYTES)?;
         let found = look(next, limit, false).await?;
         found.items.iter().for_each(|stored| page.push(stored));
         next = found.next;

@@ -128,6 +128,12 @@ impl Operation {
             O::Receive
                 | O::ReceiveMany
                 | O::ReceiveRaw
+                | O::GroupShow
+                | O::FlowShow
+                | O::BulkList
+                | O::Audit
+                | O::OpenApi
+                | O::Docs
                 | O::QueueList
                 | O::MessageList
                 | O::MessagePeek
@@ -144,6 +150,12 @@ impl Operation {
                 | O::DefaultsList
                 | O::NamespaceList
         )
+    }
+
+    /// Whether its answer may be refused when it is made: it is long, and nothing has come of the request.
+    pub(crate) fn only_looks(self) -> bool {
+        let takes = matches!(self, Operation::Receive | Operation::ReceiveMany | Operation::ReceiveRaw);
+        self.answers_at_length() && !takes
     }
 }
 

@@ -31,7 +31,15 @@ impl Lazy {
 
     async fn receive(&mut self, server: &Server, max: u32) -> u16 {
         let request = Request::post(format!("http://{}/v1/queues/large/receive", server.address));
-        let request = request.body(Full::new(json!({"max": max}).to_string().into())).unwrap();
+        self.ask(request.body(Full::new(json!({"max": max}).to_string().into())).unwrap()).await
+    }
+
+    async fn get(&mut self, server: &Server, path: &str) -> u16 {
+        let request = Request::get(format!("http://{}{path}", server.address));
+        self.ask(request.body(Full::default()).unwrap()).await
+    }
+
+    async fn ask(&mut self, request: Request<Full<Bytes>>) -> u16 {
         let response = self.sender.clone().send_request(request).await.unwrap();
         let status = response.status().as_u16();
         self.unread.push(response.into_body());
@@ -68,6 +76,31 @@ async fn fill(server: &Server, lazy: &mut Lazy) -> u64 {
     }
     assert!(statuses.contains(&200) && statuses.ends_with(&[429, 429]), "{statuses:?}");
     delivered(server, "large").await
+}
+
+#[tokio::test]
+async fn pages_that_nobody_reads_stay_within_the_servers_memory() {
+    let server = server(BUDGET, 64 << 20).await;
+    let small: Vec<_> = (0..1_000).map(|_| json!({"payload": "x"})).collect();
+    server.post("/v1/queues/small/messages", &json!({"messages": small}).to_string()).await;
+    for path in ["/v1/queues/small/messages?limit=1000", "/v1/queues/large/peek?limit=100", "/openapi.json"] {
+        let mut lazy = Lazy::connect(&server).await;
+        let mut refused = 0;
+        for _ in 0..40 {
+            refused += u32::from(lazy.get(&server, path).await == 429);
+            let metrics = server.get("/metrics").await;
+            let text = String::from_utf8_lossy(&metrics.body).into_owned();
+            let bytes = text.lines().find_map(|line| line.strip_prefix("sluice_http_answer_bytes ")).unwrap();
+            assert!(bytes.parse::<usize>().unwrap() <= BUDGET, "{path}: {bytes}");
+        }
+        assert!(refused > 0, "{path}");
+        drop(lazy);
+        until(async || {
+            let text = server.get("/metrics").await;
+            String::from_utf8_lossy(&text.body).contains("sluice_http_answer_bytes 0\n")
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -73,6 +73,11 @@ impl Body {
         self.in_flight = Some(in_flight);
     }
 
+    /// How many bytes of it are there.
+    pub(crate) fn bytes_there(&self) -> usize {
+        if let Content::Full(bytes) = &self.content { bytes.len() } else { 0 }
+    }
+
     /// The bytes that are there; none of a stream.
     pub(crate) fn into_bytes(self) -> Bytes {
         match self.content {
