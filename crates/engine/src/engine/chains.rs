@@ -80,6 +80,12 @@ impl Engine {
         chain.blobs().for_each(|blob| self.release_blob(blob, out));
     }
 
+    /// Whether the result of a message would be the payload of its next step.
+    pub(super) fn hands_on_result(&self, slot: u32) -> bool {
+        let chain = self.flow_of(slot).map_or(NIL, |flow| self.flows.slots.get(flow).chain);
+        chain != NIL && self.flows.chains.get(chain).next().is_some_and(|(_, own, _)| own.is_none())
+    }
+
     /// Admits the next step of an acked message's chain; `None`: it has none. The message leaves its state,
     /// and its place counts as free for the step unless it `stays` for a while. `result`: the payload of a
     /// step without one of its own.

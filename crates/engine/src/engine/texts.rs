@@ -32,7 +32,7 @@ impl Engine {
         let asked = self.extras.results(message.extras);
         message.token == receipt.token
             && (asked.is_some_and(|asked| asked.ttl_ms > 0 || !asked.reply_to.is_empty())
-                || self.flow_of(slot).is_some()
+                || self.hands_on_result(slot)
                 || self.queues.get(message.queue).settings.retains_done())
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use sluice_engine::chain::{Chain, Step as ChainStep, Steps};
 use sluice_engine::command::{
     Attach, Content, DETACH_GRACE_MS, Progress, ReportItem, SchedulePut, Send, SendItem, SettleItem,
     Settlement,
 };
 use sluice_engine::id::{NamespaceId, QueueId};
+use sluice_engine::options::SendOptions;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BlobRef, Command, Engine, Error, ReceiptKey};
 use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
@@ -327,6 +329,30 @@ fn a_full_disk_refuses_a_result_that_is_asked_for() {
     assert!(matches!(rig.answer(&ack).result, Err(Error::DiskFull { .. })));
     rig.full_for_growing.store(false, Relaxed);
     assert!(rig.answer(&ack).result.is_ok());
+}
+
+#[test]
+fn a_full_disk_refuses_the_result_that_a_next_step_takes_and_leaves_out_others() {
+    for (own_payload, is_done) in [(true, true), (false, false)] {
+        let mut rig = Rig::new(16);
+        let steps = Steps {
+            steps: &[ChainStep { queue: "next", own_payload, item: SendItem::default() }],
+            on_failure: None,
+        };
+        let options = SendOptions { chain: Chain::Given(&steps), ..SendOptions::default() };
+        let items = [SendItem { options: Some(&options), ..SendItem::default() }];
+        let namespace = NamespaceId::DEFAULT;
+        let send = Send { namespace, queue: "jobs", idempotency_key: &[], request_digest: 0, items: &items };
+        rig.answer(&Command::Send(send)).result.unwrap();
+        let mut reply = rig.pull(1, 0);
+        rig.settle_down();
+        let receipt = reply.try_recv().unwrap().unwrap()[0].delivery.receipt;
+        rig.full_for_growing.store(true, Relaxed);
+        let result = Some(Content { content_type: "", bytes: b"a result" });
+        let items = [SettleItem { receipt, settlement: Settlement::Ack, error: "", result }];
+        let ack = Command::Settle { namespace: NamespaceId::DEFAULT, items: &items };
+        assert_eq!(rig.answer(&ack).result.is_ok(), is_done, "own payload: {own_payload}");
+    }
 }
 
 #[test]
