@@ -155,8 +155,8 @@ errors! {
     BatchTooLarge { what: &'static str, size: u64, limit: u64 } "batch_too_large" Caller
         "the batch has {size} {what}, the limit is {limit}";
     /// A quota of the namespace is used up.
-    QuotaExceeded { what: &'static str, limit: u64 } "quota_exceeded" Operator
-        "the namespace may hold {limit} {what} and is full: consume, delete, or raise the quota";
+    QuotaExceeded { what: &'static str, limit: u64, held: u64, more: u64 } "quota_exceeded" Operator
+        "the namespace may hold {limit} {what}: it holds {held}, and {more} more are too many: consume, delete, or raise the quota";
     /// A queue holds as much as it may.
     QueueFull { queue: String, what: &'static str, limit: u64, held: u64, how: &'static str, more: u64 } "queue_full" Operator
         "queue {queue:?} may hold {limit} {what}: {held} {how}, and {more} more are too many: consume, or raise its max_{what}";

@@ -58,9 +58,9 @@ impl Engine {
             return Err(Error::LimitExceeded { what: "queues", limit });
         }
         let namespace = self.namespaces.get(namespace_slot);
-        let quota = namespace.quotas.queues;
-        if quota > 0 && namespace.queues.len() as u64 + count > quota {
-            return Err(Error::QuotaExceeded { what: "queues", limit: quota });
+        let (limit, held) = (namespace.quotas.queues, namespace.queues.len() as u64);
+        if limit > 0 && held + count > limit {
+            return Err(Error::QuotaExceeded { what: "queues", limit, held, more: count });
         }
         Ok(())
     }

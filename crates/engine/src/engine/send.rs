@@ -344,10 +344,12 @@ impl Engine {
         let namespace = self.namespaces.get(namespace_slot);
         let quotas = &namespace.quotas;
         if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
-            return Err(Error::QuotaExceeded { what: "messages", limit: quotas.messages });
+            let (limit, held) = (quotas.messages, namespace.messages);
+            return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
         }
         if quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
-            return Err(Error::QuotaExceeded { what: "bytes", limit: quotas.bytes });
+            let (limit, held) = (quotas.bytes, namespace.bytes);
+            return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
         }
         Ok(())
     }

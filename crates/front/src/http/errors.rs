@@ -233,7 +233,7 @@ mod tests {
         let how = "reject";
         let full = Error::QueueFull { queue: "q".into(), what: "messages", limit: 1, held: 1, how, more: 1 };
         let limit = Error::LimitExceeded { what: "consumers", limit: 1 };
-        let quota = Error::QuotaExceeded { what: "messages", limit: 1 };
+        let quota = Error::QuotaExceeded { what: "messages", limit: 1, held: 1, more: 1 };
         for error in [full, limit, quota, Error::Overloaded { what: "requests", retry_after_ms: 1 }] {
             assert!(!ApiError::from(error.clone()).is_ours(), "{error}");
         }

@@ -84,7 +84,7 @@ async fn a_receive_from_a_queue_that_may_not_be_made_says_why_and_writes_nothing
     let before = node.metrics().await.shards[0].journal.records;
     for wait_ms in [0, 10_000] {
         let refused = receive_in(&node, view.id, "another", 1, wait_ms).await;
-        assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 1 })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 1, .. })), "{refused:?}");
     }
     assert_eq!(node.metrics().await.shards[0].journal.records, before);
 }
@@ -108,7 +108,7 @@ async fn a_receive_makes_all_of_its_queues_or_none() {
         node.receive(&options).await
     };
     let refused = receive(&[("one", 0), ("two", 0), ("three", 0)]).await;
-    assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 2 })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::QuotaExceeded { what: "queues", limit: 2, .. })), "{refused:?}");
     assert_eq!(node.namespace("small").await.unwrap().queues, 1, "what is refused has made nothing");
     assert_eq!(receive(&[("two", 0), ("one", 0)]).await.unwrap().len(), 1);
 }
