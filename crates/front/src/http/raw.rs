@@ -15,7 +15,7 @@ use sluice_node::Delivered;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::errors::ApiError;
-use super::json::{Fault, Read, Reader, object};
+use super::json::{Fault, Read, Reader, object, push_text};
 use super::query::integer;
 use super::receive::with_added;
 use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
@@ -48,6 +48,8 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
 ];
 /// Largest checkpoint that a header carries: many clients take no longer lines than its base64.
 const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
+/// What of a message's fields no header of HTTP can carry, as base64 of a JSON object.
+const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
 /// What stands before the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
 /// Latest time in microseconds that milliseconds can name.
@@ -173,7 +175,9 @@ pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
 fn deliver(message: &Delivered) -> Response<Body> {
     let blob = MessageBlob::parse(&message.blob);
     let payload = blob.map_or(Bytes::new(), |blob| message.blob.slice_ref(blob.payload));
-    let mut response = respond::foreign(payload, blob.map(|blob| blob.content_type));
+    let content_type = blob.map(|blob| blob.content_type).filter(|text| is_plain(text));
+    let mut response = respond::foreign(payload, content_type);
+    put_fields(response.headers_mut(), message);
     let headers = response.headers_mut();
     let delivery = &message.delivery;
     let mut put = |name: &'static str, value: Result<HeaderValue, _>| {
@@ -191,9 +195,6 @@ fn deliver(message: &Delivered) -> Response<Body> {
     put("sluice-sent-at-ms", Ok((delivery.sent_at_us / 1_000).into()));
     put("sluice-lease-until-ms", Ok((delivery.lease_until_us / 1_000).into()));
     if let Some(details) = &message.details {
-        if !details.correlation_id.is_empty() {
-            put("sluice-correlation-id", HeaderValue::from_bytes(&details.correlation_id));
-        }
         if !details.reply_to.is_empty() {
             put("sluice-reply-to", HeaderValue::from_str(&details.reply_to));
         }
@@ -213,11 +214,45 @@ fn deliver(message: &Delivered) -> Response<Body> {
         let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
         put_headers(headers, with_added(blob.headers(), added));
     }
-    let tags = message.tagged().into_iter().flat_map(|blob| blob.tags());
-    for value in tags.filter_map(|tag| HeaderValue::from_str(tag).ok()) {
-        headers.append(HeaderName::from_static("sluice-tag"), value);
-    }
     response
+}
+
+/// Correlation id and tags, each in a header of its own; those of them that HTTP cannot carry, and such a
+/// content type, together in [`FIELDS_BASE64`].
+fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
+    let content_type = MessageBlob::parse(&message.blob).map_or("", |blob| blob.content_type);
+    let correlation_id = message.details.as_ref().map_or(&[][..], |details| &details.correlation_id);
+    let correlation_id = String::from_utf8_lossy(correlation_id);
+    let mut json = Vec::new();
+    object(&mut json, |o| {
+        if !is_plain(content_type) {
+            o.text("content_type", content_type);
+        }
+        match HeaderValue::from_str(&correlation_id) {
+            Ok(_) if correlation_id.is_empty() => {}
+            Ok(value) if is_plain(&correlation_id) => {
+                headers.insert(HeaderName::from_static("sluice-correlation-id"), value);
+            }
+            _ => o.text("correlation_id", &correlation_id),
+        }
+        let mut rest = Vec::new();
+        for tag in message.tagged().into_iter().flat_map(|blob| blob.tags()) {
+            match HeaderValue::from_str(tag).ok().filter(|_| is_plain(tag)) {
+                Some(value) => {
+                    headers.append(HeaderName::from_static("sluice-tag"), value);
+                }
+                None => rest.push(tag),
+            }
+        }
+        if !rest.is_empty() {
+            o.list("tags", rest, push_text);
+        }
+    });
+    if json != b"{}"
+        && let Ok(value) = HeaderValue::from_str(&BASE64.encode(&json))
+    {
+        headers.insert(FIELDS_BASE64, value);
+    }
 }
 
 /// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON object.
@@ -241,9 +276,13 @@ fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str
     }
 }
 
+/// Whether a header's value comes as it went: printable ASCII without blanks around it.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value
+}
+
 fn carried(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
-    let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value;
-    if !plain {
+    if !is_plain(value) {
         return None;
     }
     let name = HeaderName::from_bytes(format!("{HEADER_PREFIX}{name}").as_bytes()).ok()?;

@@ -168,6 +168,26 @@ async fn idempotency_keys_repeat_the_first_answer() {
 }
 
 #[tokio::test]
+async fn a_raw_receive_loses_no_field_that_http_cannot_carry() {
+    let server = Server::start().await;
+    let message = serde_json::json!({
+        "payload": "a", "content_type": "text/\r\nx", "correlation_id": "one\r\ntwo", "tags": ["plain", "zwölf"],
+    });
+    server.post("/v1/queues/q/messages", &message.to_string()).await;
+    let answer = server.post("/v1/queues/q/receive/raw", "").await;
+    assert_eq!((answer.status, answer.header("sluice-tag")), (200, "plain"));
+    let fields = data_encoding::BASE64.decode(answer.header("sluice-fields-base64").as_bytes()).unwrap();
+    let fields: serde_json::Value = serde_json::from_slice(&fields).unwrap();
+    let lost = serde_json::json!({
+        "content_type": "text/\r\nx", "correlation_id": "one\r\ntwo", "tags": ["zwölf"],
+    });
+    assert_eq!(fields, lost);
+    server.post("/v1/queues/q/messages", r#"{"payload":"a","correlation_id":"one","tags":["plain"]}"#).await;
+    let answer = server.post("/v1/queues/q/receive/raw", "").await;
+    assert_eq!((answer.header("sluice-correlation-id"), answer.header("sluice-fields-base64")), ("one", ""));
+}
+
+#[tokio::test]
 async fn raw_payloads_go_through_untouched() {
     let server = Server::start().await;
     let octets: Vec<u8> = (0..=255).collect();
