@@ -43,6 +43,10 @@ pub(crate) struct Finished<'f> {
     pub(crate) target: &'f str,
 }
 
+/// Path of what a request has made, for the audit log, where that of the request does not name it.
+#[derive(Clone, Debug)]
+pub(super) struct Made(pub(super) String);
+
 impl Arrived {
     /// Counts a request as one in flight; its body is for who answers it.
     pub(crate) fn new(
@@ -66,7 +70,9 @@ impl Arrived {
         finished: Finished<'_>,
     ) -> Response<Body> {
         if self.is_audited(finished.route) {
-            self.record(finished).await;
+            let made = response.extensions_mut().remove::<Made>();
+            let target = made.as_ref().map_or(finished.target, |Made(path)| path);
+            self.record(Finished { target, ..finished }).await;
         }
         self.complete(&mut response);
         let (route, status, elapsed) = (finished.route, finished.status, self.started.elapsed());

@@ -7,6 +7,7 @@ use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_node::bulk::{BulkAction, BulkRequest, BulkView, Filter, HeaderIs};
 
+use super::arrived::Made;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{Said, missing_to, text};
@@ -45,13 +46,15 @@ pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
     match &request.action {
         BulkAction::Move { to } => call.allow_queue(Right::Send, to)?,
         BulkAction::Retry => call.allow_queue(Right::Send, &request.filter.queue)?,
-        _ => {}
         BulkAction::Deny => call.allow_dead_letters(&request.filter.queue).await?,
+        _ => {}
     }
     let view = call.node().bulk_start(request).await?;
     let mut out = Vec::with_capacity(64);
     object(&mut out, |o| o.text("bulk", &id_text(view.id)));
-    Ok(respond::json(StatusCode::ACCEPTED, out))
+    let mut response = respond::json(StatusCode::ACCEPTED, out);
+    response.extensions_mut().insert(Made(format!("{}/{}", call.head.uri.path(), id_text(view.id))));
+    Ok(response)
 }
 
 /// `GET P/bulk`

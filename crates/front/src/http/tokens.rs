@@ -3,6 +3,7 @@
 use http::StatusCode;
 use http::response::Response;
 
+use super::arrived::Made;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{text, texts};
@@ -43,7 +44,9 @@ pub(crate) async fn create(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
         o.text("token", &secret);
         write_token(o, &token);
     });
-    Ok(respond::json(StatusCode::CREATED, out))
+    let mut response = respond::json(StatusCode::CREATED, out);
+    response.extensions_mut().insert(Made(format!("{}/{}", call.head.uri.path(), token.name)));
+    Ok(response)
 }
 
 /// `DELETE /v1/tokens/{token}`

@@ -511,8 +511,8 @@ async fn acts_are_taken_down_with_who_and_what_came_of_it() {
     assert_eq!(
         entries,
         [
-            "anybody token_create /v1/tokens 201",
-            "root token_create /v1/tokens 201",
+            "anybody token_create /v1/tokens/root 201",
+            "root token_create /v1/tokens/ops 201",
             "ops queue_put /v1/queues/q 201",
             "ops namespace_put /v1/namespaces/n 403",
         ]
