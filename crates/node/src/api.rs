@@ -220,9 +220,9 @@ pub struct NodeMetrics {
 /// Figures of one shard.
 #[derive(Clone, Debug, Default)]
 pub struct ShardMetrics {
-    /// Sums over all queues.
+    /// Sums over all queues; messages and bytes without those of namespace `$sys`.
     pub counters: Counters,
-    /// Queues.
+    /// Queues, without those of namespace `$sys`.
     pub queues: u64,
     /// Receives that wait.
     pub waiting_receives: u64,

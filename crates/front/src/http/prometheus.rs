@@ -245,7 +245,8 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
     let mut shown: Vec<Shown> = Vec::new();
-    for namespace in call.namespaces().await? {
+    let namespaces = call.namespaces().await?;
+    for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
         queues_total += namespace.queues;
         if room > 0 {
             let (name, namespace_id) = (namespace.name, namespace.id);

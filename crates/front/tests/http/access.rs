@@ -522,6 +522,23 @@ async fn acts_are_taken_down_with_who_and_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn what_the_server_keeps_for_itself_is_in_no_figure_of_messages() {
+    let asking = asking().await;
+    asking.call(&asking.admin, "PUT", "/v1/queues/q", "{}").await;
+    asking.call(&asking.admin, "POST", "/v1/queues/q/messages", r#"{"payload":"a"}"#).await;
+    let status = asking.call(&asking.admin, "GET", "/v1/status", "").await.json();
+    let sum = |name: &str| -> u64 {
+        let shards = status["shards"].as_array().unwrap().iter();
+        shards.map(|shard| shard["counts"].get(name).unwrap_or(&shard[name]).as_u64().unwrap()).sum()
+    };
+    assert_eq!((sum("ready"), sum("held"), sum("queues")), (1, 0, 1), "{status}");
+    let metrics = asking.call(&asking.admin, "GET", "/metrics", "").await;
+    let text = String::from_utf8_lossy(&metrics.body).into_owned();
+    assert!(text.contains("sluice_queue_messages{namespace=\"default\",queue=\"q\",state=\"ready\"} 1"));
+    assert!(!text.contains("$sys"), "{text}");
+}
+
+#[tokio::test]
 async fn a_rate_is_kept_and_settling_goes_on() {
     let rate = RequestRate { per_s: 1, burst: 3 };
     let asking = asking_with(AccessOptions { rate: Some(rate), ..AccessOptions::default() }).await;
