@@ -142,8 +142,8 @@ fn read_field<'h>(
             Some(name) if !name.is_empty() => pairs.push((name, value)),
             _ if send_options::header(options, name, value)? => {}
             _ => {
-                let reason = format!("unknown header: known here are {}", SEND_HEADERS.join(", "));
-                return Err(Fault::new("unknown_field", reason));
+                let unknown = Fault::unknown("header", name, SEND_HEADERS);
+                return Err(Box::new(Fault { field: String::new(), ..*unknown }));
             }
         },
     }

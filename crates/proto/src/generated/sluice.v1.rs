@@ -2,10 +2,10 @@
 /// A header of a message. Names are unique within a message, and the order is kept.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Header {
-    /// 1 to 256 bytes.
+    /// 1 byte at least.
     #[prost(bytes = "bytes", tag = "1")]
     pub name: ::prost::bytes::Bytes,
-    /// All headers of a message together: at most 16 KiB, and 64 in number.
+    /// Names and values of all headers of a message together: at most 16 KiB, and 64 headers.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
 }
@@ -459,7 +459,7 @@ pub struct ItemFailure {
     /// Which, from 0.
     #[prost(uint32, tag = "1")]
     pub item: u32,
-    /// The same settlement took place before: as good as success.
+    /// The receipt has settled its message before, in whatever way: as good as success.
     #[prost(bool, tag = "2")]
     pub already_settled: bool,
     /// Why not, otherwise.
