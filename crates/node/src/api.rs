@@ -1,5 +1,6 @@
 //! What fronts give to the node and get from it.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
-use sluice_journal::Encryption;
+use sluice_journal::{Encryption, OpenError};
 
 use crate::keys::KeySource;
 pub use crate::shard::feeds::EventOptions;
@@ -198,13 +199,59 @@ pub struct Stored {
     pub notes: Vec<Option<Bytes>>,
 }
 
-/// Why a node did not start: a sentence for the operator that names cause and remedy.
-#[derive(Clone, Debug)]
-pub struct StartError(pub String);
+/// Why a node did not start, or a data directory was not opened or made: a sentence for the operator that names
+/// cause and remedy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StartError {
+    /// The settings do not fit what is there: its shards, its root keys, the version that wrote it, or a path
+    /// that this process cannot open or write. Trying again is in vain until one of them changes.
+    Refused(String),
+    /// Another process uses the directory.
+    InUse(String),
+    /// The disk is full.
+    Full(String),
+    /// What is stored is damaged, or the operating system has failed.
+    Failed(String),
+}
+
+impl StartError {
+    /// A call of the operating system that failed; `told` is the sentence for the operator.
+    pub fn of_io(error: &io::Error, told: String) -> StartError {
+        use io::ErrorKind::{
+            AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+            QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+        };
+        match error.kind() {
+            NotFound | AlreadyExists | PermissionDenied | IsADirectory | NotADirectory
+            | ReadOnlyFilesystem | InvalidFilename => StartError::Refused(told),
+            StorageFull | QuotaExceeded => StartError::Full(told),
+            _ => StartError::Failed(told),
+        }
+    }
+}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> StartError {
+        let told = error.to_string();
+        match error {
+            OpenError::InUse { .. } => StartError::InUse(told),
+            OpenError::Key { .. }
+            | OpenError::Format { .. }
+            | OpenError::Unknown { .. }
+            | OpenError::Setting(_) => StartError::Refused(told),
+            OpenError::Io { error, .. } => StartError::of_io(&error, told),
+            OpenError::Damaged(_) => StartError::Failed(told),
+        }
+    }
+}
 
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        let (StartError::Refused(told)
+        | StartError::InUse(told)
+        | StartError::Full(told)
+        | StartError::Failed(told)) = self;
+        f.write_str(told)
     }
 }
 

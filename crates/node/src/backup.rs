@@ -82,14 +82,16 @@ pub fn is_backup(start: &[u8]) -> bool {
 pub enum RestoreFailure {
     /// The stream is no whole backup; a sentence that says where.
     Damaged(String),
-    /// The directory, or a root key; a sentence that says what is wrong.
-    Other(String),
+    /// The directory cannot be made: a root key is missing, another version made the backup, the disk is full.
+    Directory(StartError),
 }
 
 impl fmt::Display for RestoreFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (RestoreFailure::Damaged(what) | RestoreFailure::Other(what)) = self;
-        f.write_str(what)
+        match self {
+            RestoreFailure::Damaged(what) => f.write_str(what),
+            RestoreFailure::Directory(error) => error.fmt(f),
+        }
     }
 }
 
@@ -97,16 +99,19 @@ impl std::error::Error for RestoreFailure {}
 
 impl From<StartError> for RestoreFailure {
     fn from(error: StartError) -> RestoreFailure {
-        RestoreFailure::Other(error.to_string())
+        RestoreFailure::Directory(error)
     }
 }
 
 impl From<RestoreError> for RestoreFailure {
     fn from(error: RestoreError) -> RestoreFailure {
-        let what = error.to_string();
+        let told = error.to_string();
         match error {
-            RestoreError::Damaged(_) | RestoreError::Stream(_) => RestoreFailure::Damaged(what),
-            _ => RestoreFailure::Other(what),
+            RestoreError::Damaged(_) | RestoreError::Stream(_) => RestoreFailure::Damaged(told),
+            RestoreError::Format { .. } | RestoreError::Key { .. } | RestoreError::NotEmpty(_) => {
+                RestoreFailure::Directory(StartError::Refused(told))
+            }
+            RestoreError::Directory(error) => RestoreFailure::Directory(error.into()),
         }
     }
 }
@@ -119,10 +124,7 @@ impl From<RestoreError> for RestoreFailure {
 pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreFailure> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(RestoreFailure::Other(format!(
-            "{} is not empty: restore into a new directory",
-            dir.display()
-        )));
+        return Err(RestoreError::NotEmpty(dir.to_owned()).into());
     }
     if frames.shards == 0 || frames.shards > SHARDS_MAX {
         return Err(RestoreFailure::Damaged(format!(

@@ -61,7 +61,7 @@ impl Marker {
 
     fn decode(path: &Path, text: &str) -> Result<Marker, StartError> {
         let damaged = || {
-            StartError(format!(
+            StartError::Failed(format!(
                 "{} is damaged: keep a copy of the data directory, and {}",
                 path.display(),
                 how_to_state("N", path)
@@ -76,7 +76,7 @@ impl Marker {
         }
         let version: u32 = field("format").and_then(|value| value.parse().ok()).ok_or_else(damaged)?;
         if version != FORMAT_VERSION {
-            return Err(StartError(format!(
+            return Err(StartError::Refused(format!(
                 "{} has format version {version}, and this program reads only version {FORMAT_VERSION}: \
                  it was written by another version of sluice; nothing was changed: use that version",
                 path.display()
@@ -112,7 +112,7 @@ impl Marker {
         match fs::read(&path) {
             Ok(bytes) => Marker::decode(&path, &String::from_utf8_lossy(&bytes)).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StartError(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => Err(StartError::of_io(&error, format!("cannot read {}: {error}", path.display()))),
         }
     }
 
@@ -147,13 +147,13 @@ impl Directory {
     pub(crate) fn open(path: &Path, shards: u32) -> Result<Directory, StartError> {
         let marker = Marker::read(path)?;
         if let Some(wrong) = problems_of(path, marker).into_iter().next() {
-            return Err(StartError(wrong));
+            return Err(StartError::Failed(wrong));
         }
         let known = marker.map_or(0, |marker| marker.shards);
         let held = (0..=SHARDS_MAX).rev().find(|shard| shard_dir(path, *shard).exists());
         let there = known.max(held.map_or(0, |shard| shard + 1));
         if there > shards {
-            return Err(StartError(format!(
+            return Err(StartError::Refused(format!(
                 "the data directory {} has {there} shards and was to be opened with {shards}: start with --shards {there}, \
                  for a directory can get more shards but not fewer",
                 path.display()
@@ -193,7 +193,7 @@ impl Directory {
         let identity = new_identity();
         let marker = Marker { identity, shards, state: State::Restoring };
         let written = FsDisk.create_dir(path).and_then(|()| marker.write(path));
-        written.map_err(|error| StartError(format!("cannot write to {}: {error}", path.display())))?;
+        written.map_err(|error| not_written(path, &error))?;
         Ok(Restoring { path: path.to_owned(), marker })
     }
 
@@ -202,7 +202,7 @@ impl Directory {
     }
 
     fn failed(&self, error: &io::Error) -> StartError {
-        StartError(format!("cannot write to the data directory {}: {error}", self.path.display()))
+        not_written(&self.path, error)
     }
 }
 
@@ -217,10 +217,13 @@ impl Restoring {
     /// Everything is there.
     pub(crate) fn complete(self) -> Result<(), StartError> {
         let complete = Marker { state: State::Complete, ..self.marker };
-        complete
-            .write(&self.path)
-            .map_err(|error| StartError(format!("cannot write to {}: {error}", self.path.display())))
+        complete.write(&self.path).map_err(|error| not_written(&self.path, &error))
     }
+}
+
+fn not_written(data_dir: &Path, error: &io::Error) -> StartError {
+    let told = format!("cannot write to the data directory {}: {error}", data_dir.display());
+    StartError::of_io(error, told)
 }
 
 /// What is wrong with a data directory as a whole, as sentences for the operator; what is in its shards is the journal's
@@ -228,7 +231,7 @@ impl Restoring {
 pub fn problems(data_dir: &Path) -> Vec<String> {
     match Marker::read(data_dir) {
         Ok(marker) => problems_of(data_dir, marker),
-        Err(error) => vec![error.0],
+        Err(error) => vec![error.to_string()],
     }
 }
 

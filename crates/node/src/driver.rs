@@ -34,8 +34,9 @@ pub(crate) struct Threads {
 impl Threads {
     pub(crate) fn spawn(&self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
         let spawned = std::thread::Builder::new().name(name.clone()).spawn(run);
-        let handle = spawned
-            .map_err(|error| StartError(format!("the thread {name} could not be started: {error}")))?;
+        let handle = spawned.map_err(|error| {
+            StartError::Failed(format!("the thread {name} could not be started: {error}"))
+        })?;
         self.handles.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
         Ok(())
     }

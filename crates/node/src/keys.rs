@@ -36,7 +36,7 @@ pub fn needed(data_dir: &std::path::Path) -> Result<Vec<KeyId>, StartError> {
     for shard in 0..=SHARDS_MAX {
         let dir = shard_dir(data_dir, shard);
         if dir.is_dir() {
-            needed.extend(keys_needed(&FsDisk, &dir).map_err(|error| StartError(error.to_string()))?);
+            needed.extend(keys_needed(&FsDisk, &dir)?);
         }
     }
     needed.sort_unstable();

@@ -113,8 +113,7 @@ impl Starting<'_> {
 
     fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
         self.check_not_lost(data_dir, number)?;
-        let opened =
-            DiskJournal::open(Arc::new(FsDisk), self.journal_options(data_dir, number)).map_err(told)?;
+        let opened = DiskJournal::open(Arc::new(FsDisk), self.journal_options(data_dir, number))?;
         let (mut journal, writer, maintenance) = (opened.journal, opened.writer, opened.maintenance);
         let engine = recover(opened.snapshot, opened.replay, &mut journal)?;
         let events = EventFlag::default();
@@ -220,7 +219,7 @@ impl Starting<'_> {
     fn check_placement(&self) -> Result<(), StartError> {
         match self.placed.iter().find(|view| view.shard >= self.options.shards) {
             None => Ok(()),
-            Some(view) => Err(StartError(format!(
+            Some(view) => Err(StartError::Refused(format!(
                 "namespace {} lives on shard {}, and this start has {}: start with --shards {} and with that shard's \
                  directory in place",
                 view.name,
@@ -249,7 +248,7 @@ fn await_epoch<S: Store>(
     if shard.engine().epoch() == epoch {
         return Ok(());
     }
-    Err(StartError(
+    Err(StartError::Full(
         "the first records of this start could not be written, since the disk is full: free some space"
             .to_owned(),
     ))
@@ -264,7 +263,7 @@ fn await_placement<S: Store>(
     let deadline = Instant::now() + FIRST_RECORDS_TIME;
     while shard.in_flight() > 0 || !shard.follow_placement(placed) {
         if Instant::now() > deadline {
-            return Err(StartError(
+            return Err(StartError::Failed(
                 "namespaces whose creation or deletion was interrupted could not be brought into line with shard 0 in \
                  time: start again; if that does not help, free some space or raise limits.namespaces"
                     .to_owned(),
@@ -281,10 +280,10 @@ fn step<S: Store>(shard: &mut Shard<S, SystemClock>, writing: &Writing) -> Resul
         if !writer.step() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        writer.sync().map_err(StartError)?;
+        writer.sync().map_err(StartError::Failed)?;
     }
     match shard.step() {
-        Step::Failed => Err(StartError(shard.failure().unwrap_or_default().to_owned())),
+        Step::Failed => Err(StartError::Failed(shard.failure().unwrap_or_default().to_owned())),
         _ => Ok(()),
     }
 }
@@ -299,20 +298,23 @@ fn waker(events: &EventFlag, mailbox: &Mailbox<Request>) -> Arc<dyn Fn() + Send 
 
 fn check(options: &Options) -> Result<(), StartError> {
     if options.shards == 0 || options.shards > SHARDS_MAX {
-        return Err(StartError(format!("shards: {} is out of range, use 1 to {SHARDS_MAX}", options.shards)));
+        return Err(StartError::Refused(format!(
+            "shards: {} is out of range, use 1 to {SHARDS_MAX}",
+            options.shards
+        )));
     }
     Ok(())
 }
 
 fn lost(dir: &Path) -> StartError {
-    StartError(format!(
+    StartError::Failed(format!(
         "the data of {} is missing, though other shards rely on it: bring the directory back, or restore a backup",
         dir.display()
     ))
 }
 
 fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {
-    StartError(format!(
+    StartError::Failed(format!(
         "the wall clock ({} s since 1970) is {} days ahead of the newest entry in the log: every lease and delay would \
          end at once. Set the clock right, or start with --accept-clock-jump if it is right",
         clock.wall_us() / 1_000_000,
@@ -321,5 +323,5 @@ fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {
 }
 
 fn told(error: impl std::fmt::Display) -> StartError {
-    StartError(error.to_string())
+    StartError::Failed(error.to_string())
 }

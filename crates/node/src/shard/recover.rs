@@ -54,9 +54,9 @@ fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
 }
 
 fn unknown(index: u64, what: &str) -> StartError {
-    StartError(format!("record {index} cannot be replayed: {what}; start the version that wrote it"))
+    StartError::Refused(format!("record {index} cannot be replayed: {what}; start the version that wrote it"))
 }
 
 fn told(error: impl std::fmt::Display) -> StartError {
-    StartError(error.to_string())
+    StartError::Failed(error.to_string())
 }

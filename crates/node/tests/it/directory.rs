@@ -20,7 +20,7 @@ async fn start_and_stop(data_dir: &Path) {
 }
 
 fn refusal(options: Options) -> String {
-    Node::start(options).expect_err("refused").0
+    Node::start(options).expect_err("refused").to_string()
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sluice_engine::command::Settlement;
 use sluice_engine::id::{EPOCH_SHIFT, NamespaceId};
 use sluice_journal::RootKeys;
-use sluice_node::{Durability, Node, Options};
+use sluice_node::{Durability, Node, Options, StartError};
 
 use crate::support::{options, payloads, receive, send, settle};
 use crate::waits::until;
@@ -54,7 +54,7 @@ async fn after_an_orderly_stop_damage_to_the_last_batch_is_told() {
     };
     assert_eq!(segments.filter_map(damage).count(), 1);
     let refused = Node::start(options(Some(dir.path()))).unwrap_err();
-    assert!(refused.0.contains("damaged"), "{refused}");
+    assert!(refused.to_string().contains("damaged"), "{refused}");
 }
 
 #[tokio::test]
@@ -181,11 +181,11 @@ async fn a_directory_is_used_by_one_node_and_keeps_its_shards() {
     three.shards = 3;
     let node = Node::start(three.clone()).unwrap();
     let second = Node::start(three.clone()).unwrap_err();
-    assert!(second.0.contains("in use"), "{second}");
+    assert!(matches!(&second, StartError::InUse(told) if told.contains("in use")), "{second}");
     stop(node).await;
     three.shards = 2;
     let fewer = Node::start(three).unwrap_err();
-    assert!(fewer.0.contains("--shards 3"), "{fewer}");
+    assert!(matches!(&fewer, StartError::Refused(told) if told.contains("--shards 3")), "{fewer}");
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ async fn a_shard_whose_directory_is_missing_is_not_taken_for_a_new_one() {
     for lost in ["shard-000", "shard-001"] {
         std::fs::rename(dir.path().join(lost), dir.path().join("aside")).unwrap();
         let refused = Node::start(two.clone()).unwrap_err();
-        assert!(refused.0.contains("missing") && refused.0.contains(lost), "{refused}");
+        assert!(refused.to_string().contains("missing") && refused.to_string().contains(lost), "{refused}");
         let mut one = two.clone();
         one.shards = 1;
         assert!(Node::start(one).is_err());
@@ -158,7 +158,7 @@ async fn a_shard_whose_directory_is_missing_is_not_taken_for_a_new_one() {
         std::fs::create_dir(dir.path().join(lost)).unwrap();
         let refused = Node::start(two.clone()).unwrap_err();
         assert!(
-            refused.0.contains("missing"),
+            refused.to_string().contains("missing"),
             "an empty directory, as of a disk that is not mounted: {refused}"
         );
         std::fs::remove_dir_all(dir.path().join(lost)).unwrap();

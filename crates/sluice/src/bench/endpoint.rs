@@ -5,6 +5,7 @@ use std::path::Path;
 use sluice_client::{Client, Credentials, Options};
 
 use crate::cert::{Folder, Maker};
+use crate::cli::CliError;
 use crate::cli::credentials::CredentialFiles;
 
 /// Certificates outlive the longest run by far.
@@ -66,18 +67,13 @@ impl Endpoint {
 pub(super) fn serve_flags(folder: &Path) -> Result<[String; 3], String> {
     let folder = Folder(folder.to_owned());
     if !folder.has_ca() {
-        folder.make_ca("Sluice benchmark CA", CERTIFICATE_DAYS)?;
+        let told = |error: CliError| error.message().to_owned();
+        folder.make_ca("Sluice benchmark CA", CERTIFICATE_DAYS).map_err(told)?;
         let ca = folder.open_ca()?;
-        folder.write(
-            SERVER,
-            &ca.server(&["127.0.0.1".to_owned()], CERTIFICATE_DAYS, Maker::Person)?,
-            false,
-        )?;
-        folder.write(
-            CLIENT,
-            &ca.client(CLIENT, &[CLIENT_SCOPE.to_owned()], CERTIFICATE_DAYS, Maker::Person)?,
-            false,
-        )?;
+        let server = ca.server(&["127.0.0.1".to_owned()], CERTIFICATE_DAYS, Maker::Person)?;
+        folder.write(SERVER, &server, false).map_err(told)?;
+        let client = ca.client(CLIENT, &[CLIENT_SCOPE.to_owned()], CERTIFICATE_DAYS, Maker::Person)?;
+        folder.write(CLIENT, &client, false).map_err(told)?;
     }
     let (ca, server) = (folder.ca(), folder.files(SERVER));
     Ok([

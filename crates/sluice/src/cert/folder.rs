@@ -9,6 +9,7 @@ use rcgen::KeyPair;
 
 use super::read::{Seen, see};
 use super::{Authority, Pair};
+use crate::cli::{self, CliError, Fault};
 use crate::part::{Part, sync_folder_of};
 
 const CA: &str = "ca";
@@ -52,24 +53,23 @@ impl Folder {
     }
 
     /// Writes a new CA; one that is there is never replaced, since all that it has signed would be worthless.
-    pub(crate) fn make_ca(&self, name: &str, days: u32) -> Result<Files, String> {
+    pub(crate) fn make_ca(&self, name: &str, days: u32) -> cli::Result<Files> {
         if self.has_ca() {
-            return Err(format!(
-                "there is a CA in {} already: name another folder with --dir",
-                self.0.display()
-            ));
+            let there =
+                format!("there is a CA in {} already: name another folder with --dir", self.0.display());
+            return Err(CliError::of(Fault::Exists, there));
         }
-        self.write(CA, &Authority::create(name, days)?, false)
+        self.write(CA, &Authority::create(name, days).map_err(CliError::usage)?, false)
     }
 
     /// Writes a pair; with `overwrite` instead of what is there.
-    pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> Result<Files, String> {
-        let told = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
-        self.make().map_err(|e| told(&self.0, e))?;
+    pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> cli::Result<Files> {
+        self.make().map_err(|e| CliError::unwritable(&self.0, &e))?;
         let files = self.files(name);
         for path in [&files.cert, &files.key] {
             if !overwrite && path.exists() {
-                return Err(format!("{} exists: --overwrite replaces it", path.display()));
+                let there = format!("{} exists: --overwrite replaces it", path.display());
+                return Err(CliError::of(Fault::Exists, there));
             }
         }
         // Both are on the disk before either has its name, so that a full disk changes nothing. Then the
@@ -77,10 +77,10 @@ impl Folder {
         // A reader finds the two of them, or what does not fit, and looks again.
         let mut parts = Vec::with_capacity(2);
         for (path, text, mode) in [(&files.cert, &pair.cert, 0o644), (&files.key, &pair.key, 0o600)] {
-            parts.push((path, written(path, text, mode).map_err(|e| told(path, e))?));
+            parts.push((path, written(path, text, mode).map_err(|e| CliError::unwritable(path, &e))?));
         }
         for (path, part) in parts {
-            part.finish().map_err(|e| told(path, e))?;
+            part.finish().map_err(|e| CliError::unwritable(path, &e))?;
         }
         Ok(files)
     }

@@ -31,6 +31,9 @@ pub(crate) struct BackupArgs {
 pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let to_stdout = args.file == Path::new("-");
+    if !to_stdout && args.file.is_dir() {
+        return Err(CliError::usage(format!("{} is a directory: name a file in it", args.file.display())));
+    }
     if !to_stdout && !args.overwrite && args.file.exists() {
         return Err(CliError::of(
             Fault::Exists,
@@ -63,7 +66,7 @@ async fn to_file(
     download: &mut Download,
     progress: &Progress,
 ) -> Result<u64> {
-    let failed = |e: std::io::Error| CliError::failed(format!("cannot write {}: {e}", path.display()));
+    let failed = |e: std::io::Error| CliError::unwritable(path, &e);
     let mut part = Part::create(path, 0o600).map_err(failed)?;
     let bytes = copy(connection, download, progress, |piece| part.write_all(piece).map_err(failed)).await?;
     part.finish().map_err(failed)?;

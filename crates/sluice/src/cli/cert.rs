@@ -7,7 +7,7 @@ use serde_json::json;
 use sluice_front::access::Scope;
 
 use super::output::Table;
-use super::{CliError, Fault, Out, Result};
+use super::{CliError, Out, Result};
 use crate::cert::{Files, Folder, Maker, pair_names, see};
 
 /// Days that a CA is valid.
@@ -100,16 +100,14 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
     match verb {
         CertVerb::Ca { name, days, dir } => {
             let folder = Folder(dir.dir);
-            let is_there = folder.has_ca();
-            told(out, &folder.make_ca(&name, days).map_err(not_made(is_there))?)?;
+            told(out, &folder.make_ca(&name, days)?)?;
         }
         CertVerb::Server { names, file, make } => {
             pair_names(&file).map_err(CliError::usage)?;
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
             let pair = ca.server(&names, make.days, Maker::Person).map_err(CliError::usage)?;
-            let is_there = !make.overwrite && folder.files(&file).exist();
-            told(out, &folder.write(&file, &pair, make.overwrite).map_err(not_made(is_there))?)?;
+            told(out, &folder.write(&file, &pair, make.overwrite)?)?;
         }
         CertVerb::Client { name, scope, make } => {
             pair_names(&name).map_err(CliError::usage)?;
@@ -120,8 +118,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
             let pair = ca.client(&name, &scopes, make.days, Maker::Person).map_err(CliError::usage)?;
-            let is_there = !make.overwrite && folder.files(&name).exist();
-            told(out, &folder.write(&name, &pair, make.overwrite).map_err(not_made(is_there))?)?;
+            told(out, &folder.write(&name, &pair, make.overwrite)?)?;
         }
         CertVerb::Show { file } => show(&file, out)?,
     }
@@ -129,11 +126,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
 }
 
 fn no_ca(reason: String) -> CliError {
-    CliError::of(Fault::Unopened, reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
-}
-
-fn not_made(is_there: bool) -> impl Fn(String) -> CliError {
-    move |reason| if is_there { CliError::of(Fault::Exists, reason) } else { CliError::failed(reason) }
+    CliError::usage(reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
 }
 
 fn told(out: Out, files: &Files) -> Result<()> {
@@ -144,7 +137,7 @@ fn told(out: Out, files: &Files) -> Result<()> {
 fn show(file: &std::path::Path, out: Out) -> Result<()> {
     let name = file.display().to_string();
     let pem = std::fs::read(file).map_err(|e| CliError::unreadable(&name, &e))?;
-    let seen = see(&pem).map_err(|e| CliError::of(Fault::Unopened, format!("{name}: {e}")))?;
+    let seen = see(&pem).map_err(|e| CliError::usage(format!("{name}: {e}")))?;
     let value = json!({"subject": seen.subject, "issuer": seen.issuer, "serial": seen.serial, "names": seen.names,
         "expires": seen.expires, "ca": seen.is_ca});
     out.show(&value, |_| {

@@ -10,6 +10,7 @@ use sluice_node::directory;
 
 use crate::root_keys::KeyFlags;
 
+use super::data_dir::expect_directory;
 use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
@@ -26,6 +27,7 @@ pub(crate) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
+    expect_directory(&args.data_dir)?;
     let problems = directory::problems(&args.data_dir);
     let shards = shards(&args.data_dir)
         .or_else(|error| if problems.is_empty() { Err(error) } else { Ok(Vec::new()) })?;
@@ -91,9 +93,9 @@ impl<'a> Shard<'a> {
                 let fatal = Some(e.to_string());
                 Ok(Shard { dir, report: CheckReport::default(), fatal })
             }
-            Err(e @ OpenError::Key { .. }) => Err(CliError::usage(e.to_string())
+            Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into())
                 .hint("--key-source says where the keys are: a file, an environment variable or a command.")),
-            Err(e) => Err(CliError::usage(e.to_string())),
+            Err(e) => Err(CliError::start(&e.into())),
         }
     }
 

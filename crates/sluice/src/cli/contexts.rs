@@ -43,13 +43,13 @@ impl Contexts {
                 toml::from_str(&text).map_err(|e| CliError::usage(format!("{}: {e}", path.display())))
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Contexts::default()),
-            Err(e) => Err(CliError::failed(format!("{}: {e}", path.display()))),
+            Err(e) => Err(CliError::unreadable(&path.display().to_string(), &e)),
         }
     }
 
     /// Writes the file whole, or leaves the old one.
     pub(crate) fn save(&self) -> Result<()> {
-        let path = path().ok_or_else(|| CliError::failed("neither XDG_CONFIG_HOME nor HOME is set"))?;
+        let path = path().ok_or_else(|| CliError::usage("neither XDG_CONFIG_HOME nor HOME is set"))?;
         let text = toml::to_string_pretty(self).map_err(|e| CliError::failed(e.to_string()))?;
         let new = path.with_extension("toml.new");
         let write = || {
@@ -59,7 +59,7 @@ impl Contexts {
             std::fs::write(&new, text)?;
             std::fs::rename(&new, &path)
         };
-        write().map_err(|e: std::io::Error| CliError::failed(format!("{}: {e}", path.display())))
+        write().map_err(|e: std::io::Error| CliError::unwritable(&path, &e))
     }
 
     /// A context by name.

@@ -1,53 +1,69 @@
 //! What went wrong, in words for the terminal and as an exit code.
 
 use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use sluice_client::ClientError;
+use sluice_client::{ClientError, TlsFault, TransportKind};
 use sluice_front::codes::{self, exit};
+use sluice_node::StartError;
 
 use super::format::printable;
 
 /// The result of a verb.
 pub(crate) type Result<T> = std::result::Result<T, CliError>;
 
-/// Something failed that has no code of its own.
-pub(crate) const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = exit::USAGE;
 /// Nothing there: no such queue or message, or nothing to receive.
 pub(crate) const NOTHING: u8 = exit::NOT_FOUND;
+/// Something failed that has no exit code of its own.
+pub(crate) const FAILED: u8 = 1;
 
-/// What several verbs may meet on this side. Whichever meets it, the exit code is the same.
+/// What may go wrong on this side of the connection. Whichever verb meets it, code and exit code are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// A file or folder that was named cannot be opened, or is none of its kind.
-    Unopened,
+    /// The command line or the configuration is wrong, or a file, folder, key or address that it names cannot be used.
+    Usage,
     /// What is to be made is there already, or is not empty.
     Exists,
     /// Another process uses the directory or the port.
     InUse,
+    /// The disk is full.
+    Full,
     /// What is stored, or a backup of it, is damaged or cut.
     Damaged,
+    /// The server of this process cannot start or go on.
+    Server,
+    /// No connection to the server, or it broke.
+    Unreachable,
+    /// The server and this side do not agree on TLS, and never will as they are set up.
+    Tls,
+    /// What answered is no Sluice server.
+    NotUnderstood,
+    /// Another failure.
+    Failed,
 }
 
 impl Fault {
-    fn exit(self) -> u8 {
-        match self {
-            Fault::Unopened => USAGE,
-            Fault::Exists | Fault::InUse => exit::CONFLICT,
-            Fault::Damaged => exit::SERVER,
-        }
-    }
+    /// Every fault with its code and exit code; those of the server are in [`codes::TABLE`].
+    const TABLE: [(Fault, &str, u8); 10] = [
+        (Fault::Usage, "usage", exit::USAGE),
+        (Fault::Exists, "exists", exit::CONFLICT),
+        (Fault::InUse, "in_use", exit::CONFLICT),
+        (Fault::Full, "disk_full", exit::FULL),
+        (Fault::Damaged, "damaged", exit::SERVER),
+        (Fault::Server, "server_failed", exit::SERVER),
+        (Fault::Unreachable, "unreachable", exit::UNAVAILABLE),
+        (Fault::Tls, "tls_failed", exit::USAGE),
+        (Fault::NotUnderstood, "not_understood", exit::SERVER),
+        (Fault::Failed, "failed", FAILED),
+    ];
 
-    fn code(self) -> &'static str {
-        match self {
-            Fault::Unopened => "usage",
-            Fault::Exists => "exists",
-            Fault::InUse => "in_use",
-            Fault::Damaged => "damaged",
-        }
+    fn codes(self) -> (&'static str, u8) {
+        let row = Fault::TABLE.iter().find(|row| row.0 == self);
+        row.map_or(("failed", FAILED), |row| (row.1, row.2))
     }
 }
 
@@ -84,31 +100,52 @@ impl CliError {
         CliError { message, code, details: Value::Null, exit, hints: Vec::new(), silent: false }
     }
 
+    /// A fault of this side.
+    pub(crate) fn of(fault: Fault, message: impl Into<String>) -> CliError {
+        let (code, exit) = fault.codes();
+        CliError::new(code, exit, message)
+    }
+
     /// The command line or the configuration is wrong.
     pub(crate) fn usage(message: impl Into<String>) -> CliError {
-        CliError::new("usage", USAGE, message)
+        CliError::of(Fault::Usage, message)
     }
 
     /// Something failed on this side.
     pub(crate) fn failed(message: impl Into<String>) -> CliError {
-        CliError::new("failed", FAILED, message)
-    }
-
-    /// A fault that several verbs may meet.
-    pub(crate) fn of(fault: Fault, message: impl Into<String>) -> CliError {
-        CliError::new(fault.code(), fault.exit(), message)
+        CliError::of(Fault::Failed, message)
     }
 
     /// A file that was named, or stdin, could not be read.
     pub(crate) fn unreadable(what: &str, error: &io::Error) -> CliError {
-        let message = format!("cannot read {what}: {error}");
+        CliError::of_io(error, format!("cannot read {what}: {error}"))
+    }
+
+    /// A file or folder that was named could not be made or written.
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> CliError {
+        CliError::of_io(error, format!("cannot write {}: {error}", path.display()))
+    }
+
+    /// A call of the operating system on what was named; `told` is the sentence for the user.
+    pub(crate) fn of_io(error: &io::Error, told: String) -> CliError {
         match error.kind() {
-            ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::IsADirectory
-            | ErrorKind::NotADirectory => CliError::of(Fault::Unopened, message),
-            _ => CliError::failed(message),
+            ErrorKind::DirectoryNotEmpty => CliError::of(Fault::Exists, told),
+            _ => match StartError::of_io(error, told) {
+                StartError::Failed(told) => CliError::failed(told),
+                refused => CliError::start(&refused),
+            },
         }
+    }
+
+    /// A data directory could not be opened or made.
+    pub(crate) fn start(error: &StartError) -> CliError {
+        let fault = match error {
+            StartError::Refused(_) => Fault::Usage,
+            StartError::InUse(_) => Fault::InUse,
+            StartError::Full(_) => Fault::Full,
+            StartError::Failed(_) => Fault::Server,
+        };
+        CliError::of(fault, error.to_string())
     }
 
     /// Output could not be written; a reader that went away is no failure.
@@ -124,13 +161,14 @@ impl CliError {
     pub(crate) fn client(error: &ClientError) -> CliError {
         match error {
             ClientError::Server { code, message, details, .. } => CliError::server(code, message, details),
-            ClientError::Transport { .. } => {
-                CliError::new("unreachable", exit::UNAVAILABLE, error.to_string())
+            ClientError::Transport { kind: TransportKind::Tls(fault), .. } if *fault != TlsFault::Other => {
+                CliError::of(Fault::Tls, error.to_string())
             }
+            ClientError::Transport { .. } => CliError::of(Fault::Unreachable, error.to_string()),
             ClientError::InvalidUrl { .. } | ClientError::Credentials { .. } => {
                 CliError::usage(error.to_string())
             }
-            _ => CliError::new("not_understood", exit::SERVER, error.to_string()),
+            _ => CliError::of(Fault::NotUnderstood, error.to_string()),
         }
     }
 
@@ -156,12 +194,6 @@ impl CliError {
     /// Adds a line that says what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {
         self.hints.push(hint.into());
-        self
-    }
-
-    /// Ends with another exit code.
-    pub(crate) fn exit_with(mut self, exit: u8) -> CliError {
-        self.exit = exit;
         self
     }
 
@@ -217,6 +249,20 @@ mod tests {
             let (code, means) = line.trim().split_once("  ").unwrap();
             assert!(page.contains(&format!("| {code} | {means} |")), "{line}");
         }
+    }
+
+    #[test]
+    fn the_reference_has_every_code_of_this_side() {
+        let page = include_str!("../../../../docs/cli.md");
+        let codes: std::collections::BTreeMap<&str, u8> =
+            Fault::TABLE.iter().map(|(_, code, exit)| (*code, *exit)).collect();
+        assert_eq!(codes.len(), Fault::TABLE.len(), "no code is there twice");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| code of this side")).skip(2);
+        let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            (cells[1].trim_matches('`'), cells[2].parse().unwrap())
+        });
+        assert_eq!(rows.collect::<std::collections::BTreeMap<&str, u8>>(), codes);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod content;
 mod context;
 mod contexts;
 pub(crate) mod credentials;
+pub(crate) mod data_dir;
 mod dead;
 pub(crate) mod error;
 mod events;

@@ -34,10 +34,7 @@ pub(crate) struct RestoreArgs {
 
 pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     let dir = &args.data_dir;
-    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(CliError::of(Fault::Exists, format!("{} is not empty", dir.display()))
-            .hint("Restore into a new directory; nothing is ever overwritten."));
-    }
+    expect_nothing(dir)?;
     let roots = args.keys.read(dir).map_err(CliError::usage)?;
     let (source, total): (Box<dyn Read>, Option<u64>) = if args.file == Path::new("-") {
         (Box::new(io::stdin().lock()), None)
@@ -66,6 +63,18 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
+/// Refuses a directory with something in it, and a file in its place.
+fn expect_nothing(dir: &Path) -> Result<()> {
+    let there = match dir.read_dir().map(|mut entries| entries.next().is_some()) {
+        Ok(true) => format!("{} is not empty", dir.display()),
+        Err(_) if dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {
+            format!("{} exists, and is no directory", dir.display())
+        }
+        _ => return Ok(()),
+    };
+    Err(CliError::of(Fault::Exists, there).hint("Restore into a new directory; nothing is ever overwritten."))
+}
+
 /// Refuses what is no backup at all: a wrong argument, where a damaged backup is a failure.
 fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path) -> Result<()> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
@@ -76,7 +85,7 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
         Err(e) if e.kind() == io::ErrorKind::IsADirectory => {
             Err(CliError::usage(format!("{name} is a directory, not a backup made by `sluice backup`")))
         }
-        Err(e) => Err(CliError::failed(format!("cannot read {name}: {e}"))),
+        Err(e) => Err(CliError::unreadable(&name, &e)),
     }
 }
 
@@ -84,7 +93,7 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
 fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
     let failed = |what: &str| {
         let what = format!("cannot {what} {}", dir.display());
-        move |e: io::Error| CliError::failed(format!("{what}: {e}"))
+        move |e: io::Error| CliError::of_io(&e, format!("{what}: {e}"))
     };
     dir.file_name().ok_or_else(|| CliError::usage("DATA_DIR has no name"))?;
     let part = beside(dir);
@@ -95,7 +104,7 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
     let result = sluice_node::backup::restore(source, &part, roots)
         .map_err(|e| match e {
             RestoreFailure::Damaged(what) => CliError::of(Fault::Damaged, what),
-            RestoreFailure::Other(what) => CliError::failed(what),
+            RestoreFailure::Directory(error) => CliError::start(&error),
         })
         .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
     if result.is_err() {

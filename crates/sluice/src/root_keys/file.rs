@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use sluice_journal::RootKey;
 use sluice_journal::keys::SystemRandom;
+use sluice_node::StartError;
 use zeroize::Zeroizing;
 
 /// What a key file begins with that a server makes.
@@ -84,13 +85,14 @@ pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, String> {
 }
 
 /// Makes a key file with a new key, for the owner alone. One that is there meanwhile stays.
-pub(super) fn make(path: &Path) -> Result<(), String> {
+pub(super) fn make(path: &Path) -> Result<(), StartError> {
     let failed = |error: io::Error| {
-        format!(
+        let told = format!(
             "cannot make the key file {}: {error}; name another place with --key-source file:PATH, or store without \
              encryption with --no-encryption",
             path.display()
-        )
+        );
+        StartError::of_io(&error, told)
     };
     let key = RootKey::generate(&SystemRandom).map_err(failed)?;
     if let Some(above) = path.parent() {

@@ -17,6 +17,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sluice_journal::keys::SystemRandom;
 use sluice_journal::{Encryption, KeyId, RootKey, RootKeys};
+use sluice_node::StartError;
 use sluice_node::keys::{KeySource, RotateError};
 use zeroize::Zeroizing;
 
@@ -78,22 +79,25 @@ impl Keeper {
 
     /// What a server does that is about to open the directory: reads the keys, and makes a first one when there is nothing
     /// yet that needs one.
-    pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, String> {
-        let needed = sluice_node::keys::needed(&self.data_dir).map_err(|error| error.to_string())?;
+    ///
+    /// # Errors
+    /// Where a key is missing, the source gives none, or the directory cannot be read.
+    pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, StartError> {
+        let needed = sluice_node::keys::needed(&self.data_dir)?;
         let mut made = None;
         if matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
-            file::remove_leftovers(&self.file()?);
+            file::remove_leftovers(&self.file().map_err(StartError::Refused)?);
         }
         let roots = if encrypt || !needed.is_empty() {
-            match self.read()? {
+            match self.read().map_err(StartError::Refused)? {
                 Some(roots) => roots,
                 None if needed.is_empty() => {
-                    let path = self.file()?;
+                    let path = self.file().map_err(StartError::Refused)?;
                     file::make(&path)?;
                     made = Some(path);
-                    self.must_read()?
+                    self.must_read().map_err(StartError::Refused)?
                 }
-                None => return Err(self.missing(&needed)),
+                None => return Err(StartError::Refused(self.missing(&needed))),
             }
         } else {
             RootKeys::default()
@@ -280,11 +284,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         for path in [data.join("key"), data.join("deep/../key"), dir.path().join("data/./x/key")] {
-            let error = keeper(RootKeySource::File(path), &data).choose(true).unwrap_err();
+            let error = keeper(RootKeySource::File(path), &data).choose(true).unwrap_err().to_string();
             assert!(error.contains("lies inside the data directory"), "{error}");
         }
         assert!(!data.exists());
-        let error = keeper(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err();
+        let error = keeper(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err().to_string();
         assert!(error.contains("--key-source file:PATH"), "{error}");
     }
 

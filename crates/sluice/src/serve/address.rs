@@ -28,15 +28,17 @@ pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListen
     }
     listen_at(&found).map_err(|e| {
         let told = format!("cannot listen at {listen} (from {from}): {e}");
-        let error = CliError::failed(told.clone());
         match e.kind() {
-            std::io::ErrorKind::AddrInUse => CliError::of(Fault::InUse, told).hint(
+            io::ErrorKind::AddrInUse => CliError::of(Fault::InUse, told).hint(
                 "Another server has this port, perhaps a sluice. --listen 127.0.0.1:0 takes a free one.",
             ),
-            std::io::ErrorKind::PermissionDenied => {
-                error.hint("Ports below 1024 are for root; take a higher one.")
+            io::ErrorKind::AddrNotAvailable => CliError::usage(told).hint(
+                "This machine has no such address. 127.0.0.1 is this machine, 0.0.0.0 all that it has.",
+            ),
+            io::ErrorKind::PermissionDenied => {
+                CliError::usage(told).hint("Ports below 1024 are for root; take a higher one.")
             }
-            _ => error,
+            _ => CliError::failed(told),
         }
     })
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::names;
 use crate::cert::{Authority, Files, Folder, Maker, Pair};
+use crate::cli::{CliError, Result};
 use crate::config::Config;
 
 const CA_DAYS: u32 = 3_650;
@@ -48,7 +49,7 @@ enum State {
 
 impl Made {
     /// Makes what is missing, and what is about to end or is not for all names of the server any more.
-    pub(super) fn ensure(config: &Config) -> Result<Made, String> {
+    pub(super) fn ensure(config: &Config) -> Result<Made> {
         let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| beside(config)));
         let made = Made {
             config: config.clone(),
@@ -71,7 +72,7 @@ impl Made {
 
     /// Makes certificates anew that are about to end, whose names are not all that the server has by now, or
     /// that another CA has signed: no client trusts those.
-    pub(super) fn renew(&self) -> Result<(), String> {
+    pub(super) fn renew(&self) -> Result<()> {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
         match state(&self.server, &names, &ca)? {
             State::Good => {}
@@ -102,14 +103,17 @@ impl Made {
         name: &str,
         what: &str,
         state: State,
-        make: impl FnOnce(&Authority) -> Result<Pair, String>,
-    ) -> Result<(), String> {
-        let ca = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}"));
-        let made = ca.and_then(|ca| self.folder.write(name, &make(&ca)?, true));
+        make: impl FnOnce(&Authority) -> std::result::Result<Pair, String>,
+    ) -> Result<()> {
+        let pair = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}")).and_then(|ca| make(&ca));
+        let made = pair.map_err(CliError::usage).and_then(|pair| self.folder.write(name, &pair, true));
         match made {
             Ok(_) => tracing::info!("made {what}"),
             Err(error) if state == State::Short => {
-                tracing::warn!("the one there is stays in use, since {what} could not be made: {error}");
+                tracing::warn!(
+                    "the one there is stays in use, since {what} could not be made: {}",
+                    error.message()
+                );
             }
             Err(error) => return Err(error),
         }
@@ -117,8 +121,9 @@ impl Made {
     }
 
     /// What certificates name that the CA has signed.
-    fn ca_key_id(&self) -> Result<Option<Vec<u8>>, String> {
-        self.folder.ca().see().map(|seen| seen.key_id).map_err(|e| format!("{e}: {ADVICE}"))
+    fn ca_key_id(&self) -> Result<Option<Vec<u8>>> {
+        let seen = self.folder.ca().see().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
+        Ok(seen.key_id)
     }
 
     /// What the server's certificate is for.
@@ -127,12 +132,12 @@ impl Made {
     }
 
     /// Tells what a certificate of somebody else lacks of what the settings ask for.
-    fn warn_of_foreign(&self) -> Result<(), String> {
-        let (seen, path) = (self.server.see()?, self.server.cert.display());
+    fn warn_of_foreign(&self) -> Result<()> {
+        let (seen, path) = (self.server.see().map_err(CliError::usage)?, self.server.cert.display());
         let named = self.config.tls_name.0.iter().map(String::as_str);
         let missing: Vec<&str> =
             named.filter(|name| !seen.names.iter().any(|has| has.eq_ignore_ascii_case(name))).collect();
-        let ca = self.folder.ca().see()?;
+        let ca = self.folder.ca().see().map_err(CliError::usage)?;
         if seen.issuer != ca.subject {
             tracing::warn!("{path} is signed by {}: give clients the certificate of that CA", seen.issuer);
         }
@@ -159,13 +164,15 @@ fn beside(config: &Config) -> PathBuf {
 
 /// Whether a pair is there and fits, is signed by the CA with this key, is for all of these names, and has
 /// some time left.
-fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State, String> {
+fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State> {
     if !files.exist() {
         return Ok(State::ToMake);
     }
     let seen = files.see().map_err(|e| {
         let key = files.key.display();
-        format!("{e}; what is in it and in {key} was not made by --tls auto: mend it, or move both away")
+        CliError::usage(format!(
+            "{e}; what is in it and in {key} was not made by --tls auto: mend it, or move both away"
+        ))
     })?;
     if !seen.by_server {
         return Ok(State::Foreign);

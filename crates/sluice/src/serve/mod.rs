@@ -15,7 +15,7 @@ mod secured;
 mod stopping;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,14 +23,13 @@ use clap::Args;
 use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_engine::Limits;
 use sluice_front::access::{Access, Guard, GuardOptions};
-use sluice_front::codes::exit;
 use sluice_front::http::{Hosts, HttpOptions, serve};
-use sluice_journal::{Disk as _, FsDisk};
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options, StartError};
 use tokio::runtime::Runtime;
 
+use crate::cli::data_dir::expect_directory;
 use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
@@ -100,6 +99,9 @@ fn serve_until_stopped(
     out: Out,
 ) -> Result<u8> {
     let config = &loaded.config;
+    if !config.memory {
+        expect_directory(&config.data_dir)?;
+    }
     // The port first: a second server on it must not touch the data.
     let secured = Secured::load(config)?;
     let listener = runtime.block_on(address::bind(loaded, &secured))?;
@@ -108,14 +110,13 @@ fn serve_until_stopped(
     let chosen = (!config.memory)
         .then(|| Keeper::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
-        .map_err(|e| CliError::failed(e).context("cannot start").exit_with(exit::SERVER))?;
-    let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(config, &e))?;
+        .map_err(|e| not_started(&e))?;
+    let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(&e))?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
         let tokens = secured.access.load_tokens(&node).await;
-        tokens
-            .map_err(|e| CliError::failed(format!("cannot read the tokens: {e}")).exit_with(exit::SERVER))?;
+        tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
         address::check(loaded, &address, &secured.access)?;
         let secured = Arc::new(secured);
         secured::watch(Arc::clone(&secured), node.clone())?;
@@ -133,21 +134,8 @@ fn serve_until_stopped(
     })
 }
 
-fn not_started(config: &Config, error: &StartError) -> CliError {
-    let shards = config.data_dir.read_dir().into_iter().flatten().flatten();
-    let is_used = !config.memory && shards.map(|shard| shard.path()).any(|shard| is_used(&shard));
-    let told = error.to_string();
-    let error = if is_used {
-        CliError::of(Fault::InUse, told)
-    } else {
-        CliError::failed(told).exit_with(exit::SERVER)
-    };
-    error.context("cannot start")
-}
-
-/// Whether another process has locked the directory of a shard.
-fn is_used(shard: &Path) -> bool {
-    shard.is_dir() && FsDisk.is_locked(shard).unwrap_or(false)
+fn not_started(error: &StartError) -> CliError {
+    CliError::start(error).context("cannot start")
 }
 
 /// After the last connection: sync, and say how it went.
@@ -157,13 +145,12 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     }
     if let Some(reason) = stopping.failure() {
         tracing::error!("the journal has failed: {reason}");
-        return Err(CliError::failed(format!("the journal has failed: {reason}"))
-            .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again.")
-            .exit_with(exit::SERVER));
+        return Err(CliError::of(Fault::Server, format!("the journal has failed: {reason}"))
+            .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again."));
     }
     // What the connections have left of the grace period, and enough for the last sync in any case.
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
-    node.shutdown(grace).await.map_err(|e| CliError::failed(e.to_string()).exit_with(exit::SERVER))?;
+    node.shutdown(grace).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
     tracing::info!("stopped");
     Ok(0)
 }

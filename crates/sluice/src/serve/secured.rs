@@ -34,9 +34,7 @@ impl Secured {
     pub(super) fn load(config: &Config) -> Result<Secured> {
         let made = match config.tls {
             TlsMode::Files => None,
-            TlsMode::Auto => {
-                Some(Made::ensure(config).map_err(|e| CliError::failed(format!("--tls auto: {e}")))?)
-            }
+            TlsMode::Auto => Some(Made::ensure(config).map_err(|e| e.context("--tls auto"))?),
         };
         let files = match &made {
             Some(made) => Some(TlsFiles {
@@ -74,7 +72,7 @@ impl Secured {
     /// Makes certificates anew that are about to end, or tells of them.
     fn renew(&self) {
         if let Some(Err(error)) = self.made.as_ref().map(Made::renew) {
-            tracing::error!("certificates could not be renewed: {error}");
+            tracing::error!("certificates could not be renewed: {}", error.message());
         }
         if let Some(days) =
             self.tls.as_ref().filter(|_| self.made.is_none()).and_then(|tls| tls.expires_soon())

@@ -29,7 +29,7 @@ fn a_backup_under_load_restores_what_was_there() {
 
     let home = server.home.path().to_owned();
     let run = |args: &[&str]| Done::of(command(&home, args).output().unwrap());
-    let error = run(&["restore", "copy.sluice", "restored"]).fails(1);
+    let error = run(&["restore", "copy.sluice", "restored"]).fails(2);
     assert!(error.contains("takes the root key") && !home.join("restored").exists(), "{error}");
     let key_source = format!("file:{}", home.join("sluice-data.key").display());
     let told = run(&["restore", "copy.sluice", "restored", "--key-source", &key_source]).ok();

@@ -146,8 +146,8 @@ fn a_data_directory_that_cannot_be_used_is_named() {
     let mut serve = command(home.path(), &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file"]);
     let output = serve.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(8), "{error}");
-    assert!(error.contains("file"), "{error}");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("file is a file, and no data directory"), "{error}");
 }
 
 #[test]
