@@ -116,12 +116,13 @@ impl From<RestoreError> for RestoreFailure {
     }
 }
 
-/// Makes a data directory from a backup. `dir` must not exist or be empty. `roots`: the root keys that the server had.
+/// Makes a data directory from a backup, and returns the number of its shards. `dir` must not exist or be empty. `roots`:
+/// the root keys that the server had.
 ///
 /// # Errors
-/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is
-/// missing, it was not made.
-pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreFailure> {
+/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is missing,
+/// it was not made.
+pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32, RestoreFailure> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(RestoreError::NotEmpty(dir.to_owned()).into());
@@ -148,7 +149,8 @@ pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()
         }
     }
     frames.expect_end()?;
-    Ok(directory.map_or(Ok(()), Restoring::complete)?)
+    directory.map_or(Ok(()), Restoring::complete)?;
+    Ok(shards)
 }
 
 /// The frames of a stream, read as they come.

@@ -51,12 +51,13 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     let result = expect_backup(&mut counted, &args.file).and_then(|()| restore(&mut counted, dir, &roots));
     let bytes = counted.bytes;
     progress.finish();
-    result?;
+    let shards = result?;
     let name = dir.display();
-    out.show(&json!({"data_dir": name.to_string(), "bytes": bytes}), |_| {
+    out.show(&json!({"data_dir": name.to_string(), "bytes": bytes, "shards": shards}), |_| {
         let (keys, directory) = (args.keys.flag(), quoted(&name.to_string()));
+        let shards = if shards == 1 { String::new() } else { format!(" --shards {shards}") };
         format!(
-            "restored {} into {name}\nstart it with: sluice serve --data-dir {directory}{keys}\n",
+            "restored {} into {name}\nstart it with: sluice serve --data-dir {directory}{shards}{keys}\n",
             size(bytes)
         )
     })?;
@@ -89,8 +90,9 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
     }
 }
 
-/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.
-fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
+/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it. Returns
+/// the number of its shards.
+fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
     let failed = |what: &str| {
         let what = format!("cannot {what} {}", dir.display());
         move |e: io::Error| CliError::of_io(&e, format!("{what}: {e}"))
@@ -106,13 +108,14 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<()> {
             RestoreFailure::Damaged(what) => CliError::of(Fault::Damaged, what),
             RestoreFailure::Directory(error) => CliError::start(&error),
         })
-        .and_then(|()| std::fs::rename(&part, dir).map_err(failed("rename to")));
+        .and_then(|shards| std::fs::rename(&part, dir).map(|()| shards).map_err(failed("rename to")));
     if result.is_err() {
         // What is left of a failed restore is of no use; it is beside the wanted name and says so by its own.
         let _ = std::fs::remove_dir_all(&part);
     }
-    result?;
-    File::open(parent).and_then(|p| p.sync_all()).map_err(failed("sync the directory above"))
+    let shards = result?;
+    File::open(parent).and_then(|p| p.sync_all()).map_err(failed("sync the directory above"))?;
+    Ok(shards)
 }
 
 /// Counts what is read.

@@ -48,6 +48,32 @@ fn a_backup_under_load_restores_what_was_there() {
 }
 
 #[test]
+fn the_command_that_a_restore_prints_starts_every_shard() {
+    let mut server = Server::with(&["--shards", "3"]);
+    server.ok(&["send", "q", "x"]);
+    server.ok(&["backup", "copy"]);
+    server.signal("TERM");
+    server.wait();
+    let home = server.home.path();
+    let run = |args: &[&str]| Done::of(command(home, args).output().unwrap());
+    let told = run(&["restore", "copy", "restored", "--key-source", "file:sluice-data.key"]).ok();
+    let line = told.lines().find_map(|line| line.strip_prefix("start it with: sluice ")).unwrap();
+    assert_eq!(line, "serve --data-dir restored --shards 3 --key-source file:sluice-data.key");
+    let flags: Vec<&str> = line.split(' ').skip(1).collect();
+    let data = home.join("restored").display().to_string();
+    let keys = format!("file:{}", home.join("sluice-data.key").display());
+    let flags: Vec<&str> = flags
+        .into_iter()
+        .map(|flag| match flag {
+            "restored" => data.as_str(),
+            "file:sluice-data.key" => keys.as_str(),
+            other => other,
+        })
+        .collect();
+    assert_eq!(Server::with(&flags).count("q", "ready"), 1);
+}
+
+#[test]
 fn a_backup_goes_through_a_pipe_and_a_cut_one_is_refused() {
     let server = Server::start();
     server.ok(&["send", "q", "x"]);
