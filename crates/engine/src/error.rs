@@ -133,7 +133,7 @@ errors! {
         "message {id} stays as it is: its unique key {key:?} belongs to message {holder} by now";
     /// The lease has ended or has gone to another holder.
     LeaseLost { receipt: String } "lease_lost" Caller
-        "the lease behind receipt {receipt} is over: the message was given to another consumer, or will be";
+        "the lease behind receipt {receipt} is over: the message was or will be given to another consumer, or is gone";
     /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
     Cancelled { receipt: String } "cancelled" Caller
         "the message behind receipt {receipt} was cancelled: stop working on it and settle it in any way";

@@ -7,13 +7,32 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::worker::link::Held;
+use crate::worker::options::WorkerEvent;
 use crate::worker::stop::Stop;
+
+/// Why a lease is no good any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Loss {
+    /// It is over, or its message is gone.
+    Over,
+    /// Its message was cancelled: it may still be settled, in any way.
+    Cancelled,
+}
+
+impl Loss {
+    /// What the server's refusal of a receipt tells.
+    pub(super) fn of(code: Option<&[u8]>) -> Loss {
+        if code == Some(b"cancelled") { Loss::Cancelled } else { Loss::Over }
+    }
+}
 
 /// A lease in hand.
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     pub(super) id: String,
     pub(super) lost: Stop,
+    /// What the server has said of it.
+    pub(super) loss: Option<Loss>,
     extend_at: Instant,
     /// The server's clock may say so earlier, never later: the lease began before its answer came.
     ends_at: Instant,
@@ -36,7 +55,8 @@ impl Leases {
     /// Adds a lease that was given at `since` at the latest.
     pub(super) fn add(&mut self, receipt: &str, id: &str, since: Instant) {
         let (extend_at, ends_at) = (since + self.lease / 2, since + self.lease);
-        let lease = Lease { id: id.to_owned(), lost: Stop::new(), extend_at, ends_at };
+        let (id, lost) = (id.to_owned(), Stop::new());
+        let lease = Lease { id, lost, loss: None, extend_at, ends_at };
         self.held.insert(receipt.to_owned(), lease);
         self.shared().insert(receipt.to_owned());
     }
@@ -60,12 +80,17 @@ impl Leases {
         self.held.get(receipt).map(|l| l.lost.clone())
     }
 
-    /// Gives that signal; tells whose lease it was, the first time.
-    pub(super) fn lose(&mut self, receipt: &str) -> Option<String> {
+    /// Gives that signal; returns what there is to tell, the first time.
+    pub(super) fn lose(&mut self, receipt: &str, loss: Loss) -> Option<WorkerEvent> {
         self.shared().remove(receipt);
         let lease = self.held.get_mut(receipt).filter(|l| !l.lost.is_stopped())?;
         lease.lost.stop();
-        Some(lease.id.clone())
+        lease.loss = Some(loss);
+        let id = lease.id.clone();
+        Some(match loss {
+            Loss::Over => WorkerEvent::LeaseLost(id),
+            Loss::Cancelled => WorkerEvent::Cancelled(id),
+        })
     }
 
     /// When the next lease is at half time; a lost one never is.
@@ -144,6 +169,6 @@ mod tests {
         assert!(leases.lost("b").is_some_and(|lost| lost.is_stopped()));
         assert_eq!(leases.next_end(), Some(at(60)));
         assert!(leases.end_due(at(59)).is_empty(), "told once");
-        assert_eq!(leases.lose("b"), None, "nor by the server's word");
+        assert!(leases.lose("b", Loss::Over).is_none(), "nor by the server's word");
     }
 }

@@ -17,6 +17,7 @@ use crate::answers::{Delivered, ItemResult};
 use crate::client::Client;
 use crate::error::{ClientError, TransportKind};
 use crate::session::{Frames, Session, delivered, error_of, item_results};
+use crate::worker::leases::Loss;
 
 /// The worker's own name for its consumer.
 const CONSUMER: u32 = 1;
@@ -38,9 +39,9 @@ pub(super) enum Event {
     /// Messages; their leases began then at the earliest a moment ago.
     Delivered(Instant, Vec<Delivered>),
     /// It is attached; of what was in hand these are lost.
-    Attached(Vec<String>),
-    /// The leases of these receipts are lost, or their messages were cancelled.
-    Lost(Vec<String>),
+    Attached(Vec<(String, Loss)>),
+    /// The messages behind these receipts were cancelled.
+    Cancelled(Vec<String>),
     /// The session could not be begun, or broke off; it is tried again.
     Failed(ClientError),
     /// It goes on.
@@ -247,8 +248,11 @@ impl Keeper {
                     if again {
                         self.tell(Event::Recovered);
                     }
-                    let lost = result.failures.iter().filter_map(|failure| resume.get(failure.item as usize));
-                    Event::Attached(lost.cloned().collect())
+                    let lost = result.failures.iter().filter_map(|failure| {
+                        let code = failure.error.as_ref().map(|error| error.code.as_ref());
+                        Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)))
+                    });
+                    Event::Attached(lost.collect())
                 }
                 Told::Result(result) => {
                     self.answered(&result);
@@ -257,7 +261,7 @@ impl Keeper {
                 Told::Deliveries(deliveries) => {
                     Event::Delivered(Instant::now(), deliveries.messages.into_iter().map(delivered).collect())
                 }
-                Told::Cancellations(told) => Event::Lost(
+                Told::Cancellations(told) => Event::Cancelled(
                     told.receipts.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect(),
                 ),
                 // The server waits for the streams to end, each when all is settled.

@@ -66,7 +66,7 @@ pub struct Job {
     /// The message.
     pub message: Delivered,
     /// Given when the lease was lost: the server said so, or its end came by this process's own clock before it could
-    /// be extended. Somebody else may have the message now, so going on is in vain.
+    /// be extended; or when the message was cancelled. Going on is in vain.
     pub lost: Stop,
 }
 
@@ -81,7 +81,9 @@ pub struct Summary {
     pub rejected: u64,
     /// Messages given back, whether started or not.
     pub released: u64,
-    /// Messages whose lease was over when they were to be settled.
+    /// Messages that were cancelled while their handlers ran.
+    pub cancelled: u64,
+    /// Messages whose lease was over, or that were gone, when they were to be settled.
     pub lost: u64,
     /// Messages that could not be settled because the server did not answer; they come back when their lease ends.
     pub unsettled: u64,
@@ -104,8 +106,10 @@ pub enum WorkerEvent {
         /// Why.
         reason: String,
     },
-    /// The server said that the lease of a message is lost: its id.
+    /// The server said that the lease of a message is lost, since it is over or the message is gone: its id.
     LeaseLost(String),
+    /// The server said that a message was cancelled: its id.
+    Cancelled(String),
     /// The lease of a message ended by this process's own clock, since the server could not be reached in time to extend
     /// it: its id.
     LeaseEnded(String),

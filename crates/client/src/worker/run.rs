@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::answers::{Delivered, ItemResult};
 use crate::error::{ClientError, TransportKind};
 use crate::message::{Receive, Settle};
-use crate::worker::leases::Leases;
+use crate::worker::leases::{Leases, Loss};
 use crate::worker::link::{Event, Link, Terms};
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
 use crate::worker::settler::{self, Settled, Settling};
@@ -334,7 +334,9 @@ where
                 }
                 self.lose(lost);
             }
-            Event::Lost(lost) => self.lose(lost),
+            Event::Cancelled(receipts) => {
+                self.lose(receipts.into_iter().map(|receipt| (receipt, Loss::Cancelled)));
+            }
             Event::Failed(error) => {
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = false;
@@ -370,10 +372,10 @@ where
         Some(now + EMPTY_AFTER / 10)
     }
 
-    fn lose(&mut self, receipts: Vec<String>) {
-        for receipt in receipts {
-            if let Some(id) = self.leases.lose(&receipt) {
-                let _ = self.events.send(WorkerEvent::LeaseLost(id));
+    fn lose(&mut self, lost: impl IntoIterator<Item = (String, Loss)>) {
+        for (receipt, loss) in lost {
+            if let Some(event) = self.leases.lose(&receipt, loss) {
+                let _ = self.events.send(event);
             }
         }
     }
@@ -416,7 +418,7 @@ where
 
     async fn settle(&mut self, receipt: String, settle: Settle) {
         let Some(lease) = self.leases.remove(&receipt) else { return };
-        self.settling.hand_over(Settled { receipt, id: lease.id, settle }).await;
+        self.settling.hand_over(Settled { receipt, id: lease.id, settle, loss: lease.loss }).await;
     }
 
     /// No new messages; what has not started goes back.
@@ -473,8 +475,9 @@ where
         for (receipt, result) in receipts.iter().zip(results) {
             if result.ok {
                 self.leases.extended(receipt, since);
-            } else if let Some(id) = self.leases.lose(receipt) {
-                let _ = self.events.send(WorkerEvent::LeaseLost(id));
+            } else {
+                let loss = Loss::of(result.error.as_ref().map(|error| error.code.as_bytes()));
+                self.lose([(receipt.clone(), loss)]);
             }
         }
     }

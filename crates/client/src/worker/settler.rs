@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
 use crate::session::settlement;
+use crate::worker::leases::Loss;
 use crate::worker::link::Link;
 use crate::worker::options::{Summary, WorkerEvent};
 
@@ -29,6 +30,8 @@ pub(super) struct Settled {
     pub(super) receipt: String,
     pub(super) id: String,
     pub(super) settle: Settle,
+    /// What the server has said of its lease, and an event has told.
+    pub(super) loss: Option<Loss>,
 }
 
 /// The way to the settler, and how much is on it.
@@ -140,7 +143,15 @@ fn count(
 ) {
     if !result.ok {
         summary.lost += 1;
-        return tell(settled, result.error.map_or_else(String::new, |e| e.message), events);
+        if settled.loss.is_none() {
+            tell(settled, result.error.map_or_else(String::new, |e| e.message), events);
+        }
+        return;
+    }
+    // It goes, whatever the outcome says.
+    if settled.loss == Some(Loss::Cancelled) {
+        summary.cancelled += 1;
+        return;
     }
     match settled.settle {
         Settle::Ack | Settle::AckWith(_) => summary.acked += 1,

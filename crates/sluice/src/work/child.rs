@@ -75,7 +75,11 @@ pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
             Settle::Release { delay: None }
         }
     };
-    setup.report.message(&job.message, &settle, started.elapsed());
+    let was_lost = job.lost.is_stopped() && matches!(settle, Settle::Release { .. });
+    // Otherwise it was told why the command was ended.
+    if !was_lost {
+        setup.report.message(&job.message, &settle, started.elapsed());
+    }
     settle
 }
 

@@ -51,17 +51,18 @@ impl Report {
 
     /// The worker has ended.
     pub(super) fn summary(self, summary: &Summary) {
-        let Summary { acked, nacked, rejected, released, lost, unsettled } = *summary;
+        let Summary { acked, nacked, rejected, released, cancelled, lost, unsettled } = *summary;
         if self.out.json {
             return machine(&json!({"event": "end", "acked": acked, "nacked": nacked, "rejected": rejected,
-                "released": released, "lost": lost, "unsettled": unsettled}));
+                "released": released, "cancelled": cancelled, "lost": lost, "unsettled": unsettled}));
         }
         let mut text = format!("{} acked", counted(acked, "message"));
         let others = [
             (nacked, "nacked"),
             (rejected, "rejected"),
             (released, "released"),
-            (lost, "lost to another worker"),
+            (cancelled, "cancelled"),
+            (lost, "not settled, as the lease was over"),
             (unsettled, "not settled; they come back when their lease ends"),
         ];
         for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
@@ -93,8 +94,11 @@ impl Report {
             }
             WorkerEvent::LeaseLost(id) => (
                 "lease_lost",
-                format!("lost the lease of {id}: ending its command, another worker has the message"),
+                format!(
+                    "lost the lease of {id}: ending its command, since another worker has the message, or it is gone"
+                ),
             ),
+            WorkerEvent::Cancelled(id) => ("cancelled", format!("{id} was cancelled: ending its command")),
             WorkerEvent::LeaseEnded(id) => (
                 "lease_ended",
                 format!(

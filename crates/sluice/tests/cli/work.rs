@@ -114,6 +114,41 @@ fn a_long_command_keeps_its_lease() {
     );
 }
 
+/// Runs a worker until its command has begun, changes something with its message, and returns the message's id and
+/// what the worker tells after that.
+fn told_after(transport: &str, change: impl Fn(&Server, &str)) -> (String, String) {
+    let server = Server::start();
+    let id = server.ok(&["send", "q", "x"]).trim().to_owned();
+    let command = ["--", "sh", "-c", "echo begun >&2; sleep 60"];
+    let flags = ["work", "q", "--lease", "2s", "--transport", transport, "--until-empty"];
+    let mut work = start(&server, &[&flags[..], &command].concat());
+    until_said(&mut work, "begun\n");
+    change(&server, &id);
+    (id, Done::of(work.wait_with_output().unwrap()).err)
+}
+
+#[test]
+fn a_message_that_is_cancelled_is_told_as_such() {
+    for transport in ["session", "http"] {
+        let (id, told) = told_after(transport, |server, id| drop(server.ok(&["message", "cancel", id])));
+        let expected = format!("{id} was cancelled: ending its command\n0 messages acked, 1 cancelled\n");
+        assert_eq!(told, expected, "{transport}");
+    }
+}
+
+#[test]
+fn a_message_that_is_gone_is_not_told_as_somebody_elses() {
+    for transport in ["session", "http"] {
+        let (id, told) =
+            told_after(transport, |server, _| drop(server.ok(&["queue", "delete", "q", "--yes"])));
+        let expected = format!(
+            "lost the lease of {id}: ending its command, since another worker has the message, or it is gone\n\
+             0 messages acked, 1 not settled, as the lease was over\n"
+        );
+        assert_eq!(told, expected, "{transport}");
+    }
+}
+
 #[test]
 fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
     let server = Server::start();
