@@ -185,6 +185,40 @@ impl CliError {
         error
     }
 
+    /// The stable code.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// What the server has told beside the message; `null`: nothing.
+    pub(crate) fn details(&self) -> &Value {
+        &self.details
+    }
+
+    /// Which item of `list` the server complains of, from 0: 3 of `messages[3].priority`.
+    pub(crate) fn place_in(&self, list: &str) -> Option<usize> {
+        let rest = self.details["field"].as_str()?.strip_prefix(list)?.strip_prefix('[')?;
+        rest.split_once(']')?.0.parse().ok()
+    }
+
+    /// The message without that place.
+    pub(crate) fn without_place(self, list: &str) -> CliError {
+        let Some(at) = self.place_in(list) else { return self };
+        match self.message.strip_prefix(&format!("{list}[{at}]")) {
+            Some(rest) => {
+                let rest = rest.trim_start_matches(['.', ':', ' ']).to_owned();
+                self.told(rest)
+            }
+            None => self,
+        }
+    }
+
+    /// The same in other words.
+    pub(crate) fn told(mut self, message: String) -> CliError {
+        self.message = message;
+        self
+    }
+
     /// Puts words before the message.
     pub(crate) fn context(mut self, what: &str) -> CliError {
         self.message = format!("{what}: {}", self.message);

@@ -79,6 +79,24 @@ fn what_other_queues_call_it_is_known() {
 }
 
 #[test]
+fn the_line_that_a_server_refuses_is_named() {
+    let server = Server::with(&["--limits-payload", "1KiB"]);
+    let mut lines = "x\n".repeat(1_500);
+    lines.push_str(&"y".repeat(2_000));
+    let told = server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).fails(5);
+    assert!(told.contains("error: stdin, line 1501: the payload is 2000 bytes"), "{told}");
+    let line = "{\"payload\":\"\"}\n";
+    let refused = format!("{}{{\"payload\":\"\",\"priority\":12}}\n", line.repeat(1_700));
+    let told = server.feed(&["send", "q", "--jsonl", "--quiet"], refused.as_bytes()).fails(2);
+    assert!(
+        told.contains("error: stdin, line 1701: priority: expected a number from 0 to 9, got 12"),
+        "{told}"
+    );
+    let told = server.feed(&["send", "q", "--jsonl"], b"{\"payload\":\"a\"").fails(2);
+    assert!(told.contains("stdin, line 1: not a message: ") && !told.contains("at line"), "{told}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let server = Server::start();
     let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();

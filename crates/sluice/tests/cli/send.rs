@@ -97,3 +97,11 @@ fn nothing_is_not_taken_for_a_message() {
     server.ok(&["send", "q", "-"]);
     assert_eq!(server.count("q", "ready"), 2);
 }
+
+#[test]
+fn blank_lines_behind_the_last_message_keep_nothing_back() {
+    let server = Server::start();
+    let told = server.feed(&["send", "q", "--jsonl"], b"{\"payload\":\"a\"}\n{\"payload\":\"b\"}\n\n\n").ok();
+    assert_eq!(told.lines().count(), 2);
+    assert_eq!(server.count("q", "ready"), 2);
+}

@@ -95,6 +95,14 @@ impl Input {
         }
     }
 
+    /// Which line the last message was, and of what; `None`: the input is one message.
+    pub(super) fn line(&self) -> Option<(&str, u64)> {
+        match self {
+            Input::One(_) => None,
+            Input::Lines { name, number, .. } => Some((name, *number)),
+        }
+    }
+
     /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they come.
     pub(super) fn has_more(&self) -> bool {
         match self {

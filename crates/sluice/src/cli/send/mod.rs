@@ -133,6 +133,39 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
+/// The messages of one request.
+#[derive(Default)]
+struct Batch {
+    messages: Vec<Message<'static>>,
+    /// The line of each, where they are lines.
+    lines: Vec<u64>,
+    payload_bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, message: Message<'static>, line: Option<u64>) {
+        self.payload_bytes += message.payload.len();
+        self.messages.push(message);
+        self.lines.extend(line);
+    }
+
+    fn is_full(&self) -> bool {
+        self.messages.len() == BATCH_MESSAGES || self.payload_bytes >= BATCH_BYTES
+    }
+
+    /// Names the line of the message that the server has refused, as far as its answer tells.
+    fn refused(&self, error: CliError, input: &Input) -> CliError {
+        let Some((name, _)) = input.line() else { return error };
+        let limit = error.details()["limit"].as_u64().filter(|_| error.code() == "payload_too_large");
+        let is_over = |message: &Message<'_>| limit.is_some_and(|limit| message.payload.len() as u64 > limit);
+        let at = error.place_in("messages").or_else(|| self.messages.iter().position(is_over));
+        match at.and_then(|at| self.lines.get(at)) {
+            Some(line) => error.without_place("messages").context(&format!("{name}, line {line}")),
+            None => error,
+        }
+    }
+}
+
 struct Sender<'a> {
     args: &'a SendArgs,
     connection: Connection,
@@ -145,21 +178,24 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     async fn all(&mut self, input: &mut Input, progress: Option<&Progress>) -> Result<()> {
-        let mut batch = Vec::new();
-        let mut bytes = 0;
+        let mut batch = Batch::default();
         while let Some(message) = input.next(&self.args.fields)? {
-            bytes += message.payload.len();
-            batch.push(message);
-            if batch.len() == BATCH_MESSAGES || bytes >= BATCH_BYTES || !input.has_more() {
-                self.request(&batch).await?;
-                if let Some(progress) = progress {
-                    progress.add(batch.len() as u64);
-                }
-                batch.clear();
-                bytes = 0;
+            batch.add(message, input.line().map(|(_, number)| number));
+            if batch.is_full() || !input.has_more() {
+                self.flush(&mut batch, input, progress).await?;
             }
         }
-        if batch.is_empty() { Ok(()) } else { self.request(&batch).await }
+        if batch.messages.is_empty() { Ok(()) } else { self.flush(&mut batch, input, progress).await }
+    }
+
+    /// Sends what has gathered.
+    async fn flush(&mut self, batch: &mut Batch, input: &Input, progress: Option<&Progress>) -> Result<()> {
+        self.request(&batch.messages).await.map_err(|error| batch.refused(error, input))?;
+        if let Some(progress) = progress {
+            progress.add(batch.messages.len() as u64);
+        }
+        *batch = Batch::default();
+        Ok(())
     }
 
     async fn request(&mut self, batch: &[Message<'_>]) -> Result<()> {

@@ -26,7 +26,7 @@ type Parsed<T> = std::result::Result<T, String>;
 
 /// The fields of a message.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with the fields of a message")]
 struct Object {
     payload: Option<String>,
     payload_base64: Option<String>,
@@ -46,7 +46,7 @@ struct Object {
 pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
     let object: Object = serde_json::from_slice(line).map_err(|e| {
         let told = serde_json::from_slice(line).ok().and_then(|value| mistake(&value));
-        format!("not a message: {}", told.unwrap_or_else(|| e.to_string()))
+        format!("not a message: {}", told.unwrap_or_else(|| in_one_line(&e)))
     })?;
     let (message, has_payload) = object.over(flags)?;
     if has_payload { Ok(message) } else { Err(no_payload()) }
@@ -63,6 +63,16 @@ fn mistake(value: &Value) -> Option<String> {
     let meant =
         nearest(unknown, MESSAGE_FIELDS).map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
     Some(format!("unknown field `{unknown}`{meant}"))
+}
+
+/// What is wrong with the JSON of one line; which line it is, its reader knows.
+fn in_one_line(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match told.strip_suffix(&place) {
+        Some(told) => format!("{told}, at column {}", error.column()),
+        None => told,
+    }
 }
 
 fn no_payload() -> String {
@@ -172,6 +182,8 @@ mod tests {
                 r#"{"payload":"","max_retries":1}"#,
                 "not a message: unknown field `max_retries`, did you mean `max_attempts`?",
             ),
+            ("[1]", "not a message: invalid type: sequence, expected an object with the fields of a message"),
+            (r#"{"payload":"a""#, "not a message: EOF while parsing an object, at column 14"),
             (r#"{"payload":"","priority":"x"}"#, "not a message: invalid type: string \"x\", expected u8"),
         ] {
             let told = message(line.as_bytes(), &Fields::default()).unwrap_err();
