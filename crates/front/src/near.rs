@@ -7,7 +7,10 @@ pub use strsim::levenshtein as distance;
 /// Names of other queues' fields, and those that say the same here: of a flag of the command line, or a field
 /// of the API.
 const ELSEWHERE: &[(&str, &[&str])] = &[
+    ("address", &["listen"]),
+    ("bind", &["listen"]),
     ("body", &["payload"]),
+    ("count", &["max"]),
     ("data", &["payload"]),
     ("dedup_id", &["idempotency_key", "unique"]),
     ("deduplication_id", &["idempotency_key", "unique"]),
@@ -15,12 +18,16 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
     ("expiration", &["ttl_ms", "ttl"]),
     ("expires", &["ttl_ms", "ttl"]),
     ("group_id", &["ordering_key"]),
+    ("host", &["listen"]),
     ("interval", &["every_ms", "every"]),
+    ("limit", &["max"]),
+    ("max_messages", &["max"]),
     ("max_receive_count", &["max_attempts"]),
     ("max_retries", &["max_attempts"]),
     ("message", &["payload"]),
     ("message_group_id", &["ordering_key"]),
     ("partition_key", &["ordering_key"]),
+    ("port", &["listen"]),
     ("retries", &["max_attempts"]),
     ("retry", &["max_attempts"]),
     ("timezone", &["time_zone"]),
@@ -41,16 +48,28 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     if given.len() > NAME_BYTES_MAX {
         return None;
     }
-    let given = given.replace('-', "_").to_ascii_lowercase();
-    let with_unit = format!("{given}_ms");
-    let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == given).map_or(&[][..], |(_, here)| here);
-    let same = |name: &str| name == given || name == with_unit || elsewhere.contains(&name);
-    let spelt = |name: &&str| same(&name.replace('-', "_"));
-    known.iter().find(|name| spelt(name)).copied().or_else(|| {
+    renamed(given, known).or_else(|| {
+        let given = plain(given);
         let nearest = known.iter().map(|name| (distance(name, &given), *name)).min()?;
         // Of a short name each letter counts more.
         (nearest.0 <= LETTERS_MAX.min(given.len() / 3)).then_some(nearest.1)
     })
+}
+
+/// The one among `known` that says the same as `given`: with a unit behind it, or under its name elsewhere.
+pub fn renamed<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    if given.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let given = plain(given);
+    let with_unit = format!("{given}_ms");
+    let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == given).map_or(&[][..], |(_, here)| here);
+    let same = |name: &str| name == given || name == with_unit || elsewhere.contains(&name);
+    known.iter().find(|name| same(&name.replace('-', "_"))).copied()
+}
+
+fn plain(name: &str) -> String {
+    name.replace('-', "_").to_ascii_lowercase()
 }
 
 #[cfg(test)]

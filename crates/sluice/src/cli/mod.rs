@@ -167,8 +167,8 @@ pub(crate) fn main() -> ExitCode {
         Err(e) if e.exit_code() == 0 => {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Err(e) => {
-            let meant = near::meant(&e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+        Err(mut e) => {
+            let meant = near::meant(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
             if json {
                 let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
                 Err(meant.into_iter().fold(error, CliError::hint))

@@ -2,7 +2,7 @@
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use sluice_front::near::nearest;
+use sluice_front::near::{nearest, renamed};
 
 /// Verbs of other queues, and what does the same here.
 const VERBS: &[(&str, &str)] = &[
@@ -16,20 +16,27 @@ const VERBS: &[(&str, &str)] = &[
     ("get", "sluice receive QUEUE or sluice message show ID"),
     ("health", "sluice status"),
     ("info", "sluice status"),
+    ("list", "sluice queue list or sluice message list QUEUE"),
     ("ls", "sluice queue list"),
+    ("peek", "sluice message peek QUEUE"),
+    ("ping", "sluice status"),
     ("poll", "sluice receive QUEUE"),
     ("pop", "sluice receive QUEUE --ack"),
     ("produce", "sluice send QUEUE PAYLOAD"),
     ("publish", "sluice send QUEUE PAYLOAD"),
     ("pull", "sluice receive QUEUE"),
     ("push", "sluice send QUEUE PAYLOAD"),
+    ("purge", "sluice queue purge QUEUE"),
     ("put", "sluice send QUEUE PAYLOAD"),
     ("queues", "sluice queue list"),
+    ("redrive", "sluice dead redrive QUEUE --all"),
+    ("requeue", "sluice dead redrive QUEUE --all"),
     ("run", "sluice serve or sluice work QUEUE -- COMMAND"),
     ("server", "sluice serve"),
     ("start", "sluice serve"),
     ("stats", "sluice status, sluice queue list or sluice top"),
     ("subscribe", "sluice work QUEUE -- COMMAND or sluice events"),
+    ("version", "sluice --version or sluice status"),
     ("worker", "sluice work QUEUE -- COMMAND"),
 ];
 
@@ -39,13 +46,20 @@ const GROUP_VERBS: &[(&str, &str, &str)] = &[
     ("queue", "add", "sluice queue set QUEUE --create; a send makes the queue, too"),
     ("queue", "clear", "sluice queue purge QUEUE"),
     ("queue", "empty", "sluice queue purge QUEUE"),
-    ("queue", "drain", "sluice queue purge QUEUE"),
+    (
+        "queue",
+        "drain",
+        "sluice queue close QUEUE, which refuses sends while workers empty it, or sluice queue purge QUEUE",
+    ),
     ("queue", "info", "sluice queue show QUEUE"),
     ("queue", "ls", "sluice queue list"),
+    ("queue", "new", "sluice queue set QUEUE --create; a send makes the queue, too"),
+    ("queue", "remove", "sluice queue delete QUEUE"),
     ("queue", "rm", "sluice queue delete QUEUE"),
     ("queue", "stats", "sluice queue show QUEUE"),
     ("queue", "update", "sluice queue set QUEUE"),
     ("dead", "purge", "sluice dead delete QUEUE --all"),
+    ("dead", "requeue", "sluice dead redrive QUEUE --all"),
     ("dead", "retry", "sluice dead redrive QUEUE --all"),
     ("dead", "replay", "sluice dead redrive QUEUE --all"),
     ("limit", "create", "sluice limit set NAME"),
@@ -58,22 +72,57 @@ const GROUP_VERBS: &[(&str, &str, &str)] = &[
     ("token", "new", "sluice token create NAME"),
 ];
 
-/// What was probably meant by a mistake on the command line `args`, which begin behind the program's name.
-pub(super) fn meant(error: &Error, args: &[String], cli: &Command) -> Option<String> {
+/// Settings of queues and messages that are looked for at the verbs of workers, and where they are set.
+const ATTEMPTS: (&str, &str) =
+    ("max-attempts", "sluice queue set QUEUE --max-attempts N, for attempts are a setting of the queue");
+
+/// What was probably meant by a mistake on the command line `args`, which begin behind the program's name. Takes what
+/// clap would suggest out of the error where this is better.
+pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    match error.kind() {
-        ErrorKind::InvalidSubcommand => verb(text(ContextKind::InvalidSubcommand)?, args).map(str::to_owned),
-        // What is spelt nearly so is found by clap.
-        ErrorKind::UnknownArgument if error.get(ContextKind::SuggestedArg).is_none() => {
+    let is_spelt_nearly = error.get(ContextKind::SuggestedArg).is_some();
+    let (meant, is_known) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (verb(text(ContextKind::InvalidSubcommand)?, args)?.to_owned(), true),
+        ErrorKind::UnknownArgument => {
             let given = text(ContextKind::InvalidArg)?.strip_prefix("--")?;
             let flags = of_verb(cli, args).get_arguments().filter_map(|flag| flag.get_long());
-            nearest(given, &flags.collect::<Vec<_>>()).map(|flag| format!("--{flag}"))
+            flag(given, &flags.collect::<Vec<_>>(), is_spelt_nearly)?
         }
-        _ => None,
+        ErrorKind::MissingRequiredArgument => (all_instead_of_ids(error, of_verb(cli, args))?, false),
+        _ => return None,
+    };
+    if is_known {
+        // It names the flag that clap suggests.
+        if is_spelt_nearly {
+            error.remove(ContextKind::Usage);
+        }
+        for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::Suggested] {
+            error.remove(kind);
+        }
     }
+    Some(meant)
+}
+
+/// Where ids are missing, and the verb can do all of them.
+fn all_instead_of_ids(error: &Error, verb: &Command) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
+    let takes_all = verb.get_arguments().any(|flag| flag.get_long() == Some("all"));
+    (takes_all && missing.iter().any(|arg| arg.starts_with("<ID>"))).then(|| "--all".to_owned())
+}
+
+/// What was meant by a flag, and whether that is known rather than guessed. What is spelt nearly so is found by clap.
+fn flag(given: &str, flags: &[&str], is_spelt_nearly: bool) -> Option<(String, bool)> {
+    if let Some(flag) = renamed(given, flags) {
+        return Some((format!("--{flag}"), true));
+    }
+    if renamed(given, &[ATTEMPTS.0]).is_some() {
+        return Some((ATTEMPTS.1.to_owned(), true));
+    }
+    let guessed = nearest(given, flags).filter(|_| !is_spelt_nearly)?;
+    Some((format!("--{guessed}"), false))
 }
 
 fn verb(given: &str, args: &[String]) -> Option<&'static str> {
@@ -87,7 +136,7 @@ fn verb(given: &str, args: &[String]) -> Option<&'static str> {
 }
 
 /// The verb that the arguments begin with.
-fn of_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
+pub(super) fn of_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
     let mut level = cli;
     for arg in args.iter().filter(|arg| !arg.starts_with("--")) {
         match level.find_subcommand(arg) {
@@ -106,9 +155,36 @@ mod tests {
     use super::*;
 
     fn meant_by(line: &str) -> Option<String> {
+        told(line).1
+    }
+
+    /// What clap tells of a command line, and what was meant.
+    fn told(line: &str) -> (String, Option<String>) {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let error = Cli::try_parse_from([&["sluice".to_owned()], &args[..]].concat()).unwrap_err();
-        meant(&error, &args, &Cli::command())
+        let mut error = Cli::try_parse_from([&["sluice".to_owned()], &args[..]].concat()).unwrap_err();
+        let meant = meant(&mut error, &args, &Cli::command());
+        (error.to_string(), meant)
+    }
+
+    #[test]
+    fn what_is_known_stands_above_what_is_spelt_nearly_so() {
+        for (line, expected, misleading) in [
+            (
+                "work q --max-retries 3 -- true",
+                "sluice queue set QUEUE --max-attempts N",
+                "'-- --max-retries'",
+            ),
+            ("work q --retries 3 -- true", "sluice queue set QUEUE --max-attempts N", "'-- --retries'"),
+            ("queue set q --max-retries 3", "--max-attempts", "--max-bytes"),
+            ("send q x --retries 3", "--max-attempts", "--ordering-key"),
+            ("queue remove q", "sluice queue delete QUEUE", "resume"),
+        ] {
+            let (told, meant) = told(line);
+            assert!(meant.as_deref().unwrap_or("").starts_with(expected), "{line}: {meant:?}");
+            assert!(!told.contains(misleading), "{told}");
+        }
+        let (told, meant) = told("queue set q --max-bites 3");
+        assert!(told.contains("--max-bytes") && meant.is_none(), "{told}: {meant:?}");
     }
 
     #[test]
@@ -124,6 +200,18 @@ mod tests {
             ),
             ("send q x --max-retries 3", "--max-attempts"),
             ("receive q --visibility-timeout 3s", "--lease"),
+            ("receive q --count 3", "--max"),
+            ("receive q --limit 3", "--max"),
+            ("dead redrive q", "--all"),
+            ("dead delete q --yes", "--all"),
+            ("serve --port 7070", "--listen"),
+            ("serve --host 0.0.0.0", "--listen"),
+            ("peek q", "sluice message peek QUEUE"),
+            ("ping", "sluice status"),
+            ("version", "sluice --version or sluice status"),
+            ("list", "sluice queue list or sluice message list QUEUE"),
+            ("dead requeue q", "sluice dead redrive QUEUE --all"),
+            ("queue new q", "sluice queue set QUEUE --create; a send makes the queue, too"),
         ] {
             assert_eq!(meant_by(line).as_deref(), Some(expected), "{line}");
         }
@@ -150,6 +238,7 @@ mod tests {
     fn names_a_verb(cli: &Command, line: &str) -> bool {
         let words: Vec<String> = line.split([' ', ';']).skip(1).map(str::to_owned).collect();
         let verb = of_verb(cli, &words);
-        line.trim().starts_with("sluice ") && verb.get_name() != "sluice" && !verb.has_subcommands()
+        line == "sluice --version"
+            || line.trim().starts_with("sluice ") && verb.get_name() != "sluice" && !verb.has_subcommands()
     }
 }
