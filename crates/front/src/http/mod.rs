@@ -74,5 +74,6 @@ pub use compression::Compression;
 pub use hosts::Hosts;
 pub use openapi::openapi;
 pub use options::HttpOptions;
+pub use receive::WEIGHT_MAX;
 pub use send::MESSAGE_FIELDS;
 pub use server::{Stopped, serve};

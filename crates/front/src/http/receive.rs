@@ -26,7 +26,7 @@ use crate::access::Right;
 /// Longest wait for a first message, in milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 60_000;
 /// Largest weight of a queue.
-const WEIGHT_MAX: u64 = 1_000;
+pub const WEIGHT_MAX: u16 = 1_000;
 
 /// Fields of a receive from the queue in the path.
 pub(crate) const RECEIVE_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer"];
@@ -196,7 +196,7 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
             reader.object(WEIGHTED_FIELDS, |reader, field| {
                 match field {
                     "name" => queue = Some(reader.string()?),
-                    _ => weight = Some(reader.integer(1, WEIGHT_MAX)? as u16),
+                    _ => weight = Some(reader.integer(1, u64::from(WEIGHT_MAX))? as u16),
                 }
                 Ok(())
             })?;

@@ -14,7 +14,7 @@ use super::output::Table;
 use super::progress::Progress;
 use super::sure::Sure;
 use super::values::header;
-use super::{CliError, Out, Result};
+use super::{CliError, Out, Result, number};
 
 /// Pause between two looks at a bulk that runs.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -93,13 +93,13 @@ struct FilterFlags {
     #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
     header: Option<(String, String)>,
     /// Sent before this time, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     sent_before_ms: Option<u64>,
     /// Sent at this time or later, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     sent_after_ms: Option<u64>,
     /// With at least so many attempts begun.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number(0u16..=u16::MAX))]
     attempts_min: Option<u16>,
     /// With this text in the error of an attempt.
     #[arg(long, value_name = "TEXT")]

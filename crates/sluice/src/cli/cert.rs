@@ -7,7 +7,7 @@ use serde_json::json;
 use sluice_front::access::Scope;
 
 use super::output::Table;
-use super::{CliError, Out, Result};
+use super::{CliError, Out, Result, number};
 use crate::cert::{Files, Folder, Maker, pair_names, see};
 
 /// Days that a CA is valid.
@@ -24,7 +24,7 @@ pub(crate) enum CertVerb {
         #[arg(long, default_value = "Sluice CA", value_name = "NAME")]
         name: String,
         /// How long it is valid.
-        #[arg(long, default_value_t = CA_DAYS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+        #[arg(long, default_value_t = CA_DAYS, value_name = "N", value_parser = number(1u32..=36_500))]
         days: u32,
         #[command(flatten)]
         dir: Dir,
@@ -72,7 +72,7 @@ pub(crate) struct Dir {
 #[derive(Debug, Args)]
 pub(crate) struct Make {
     /// How long it is valid, at most as long as its CA.
-    #[arg(long, default_value_t = 365, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    #[arg(long, default_value_t = 365, value_name = "N", value_parser = number(1u32..=36_500))]
     days: u32,
     /// Replace files that exist.
     #[arg(long)]

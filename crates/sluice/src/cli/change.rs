@@ -7,7 +7,7 @@ use serde_json::json;
 use sluice_client::{Change, NewFields, Note};
 
 use super::connect::ServerFlags;
-use super::{CliError, Out, Result, duration};
+use super::{CliError, Out, Result, duration, number};
 
 /// Which messages, and who changes them.
 #[derive(Debug, Args)]
@@ -46,16 +46,16 @@ impl NoteFlags {
 #[group(multiple = true)]
 pub(super) struct FieldFlags {
     /// 0 to 9, higher first.
-    #[arg(long, short, value_parser = clap::value_parser!(u8).range(0..=9))]
+    #[arg(long, short, value_parser = number(0u8..=9))]
     priority: Option<u8>,
     /// Ready so long from now.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "deliver_at_ms")]
     delay: Option<Duration>,
     /// Ready at this time, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     deliver_at_ms: Option<u64>,
     /// Attempts before a message becomes a dead letter.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number(1u32..=10_000))]
     max_attempts: Option<u32>,
     /// A tag, instead of those that it has; may be given several times.
     #[arg(long = "set-tag", value_name = "TAG", conflicts_with = "no_tags")]

@@ -8,7 +8,7 @@ use super::connect::ServerFlags;
 use super::duration;
 use super::format::{length, time};
 use super::output::Table;
-use super::{Out, Result};
+use super::{Out, Result, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConsumerVerb {
@@ -28,7 +28,7 @@ pub(crate) struct ShowArgs {
     /// Id of the consumer.
     consumer: String,
     /// Most messages to show, longest held first.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..=1_000))]
     max: u32,
     #[command(flatten)]
     server: ServerFlags,

@@ -10,7 +10,7 @@ use super::format::counted;
 use super::message::{PageFlags, Source, list};
 use super::progress::Progress;
 use super::sure::Sure;
-use super::{Out, Result};
+use super::{Out, Result, number};
 
 /// How often one looks how far a redrive has come.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -52,7 +52,7 @@ pub(crate) struct RedriveArgs {
     #[arg(long, conflicts_with = "ids")]
     all: bool,
     /// With --all: so many per second, 1 to 100000, and wait until all are. It goes on when the command is interrupted.
-    #[arg(long, value_name = "N", requires = "all")]
+    #[arg(long, value_name = "N", requires = "all", value_parser = number(1u32..=100_000))]
     per_second: Option<u32>,
     /// With --per-second: do not wait.
     #[arg(long, requires = "per_second")]

@@ -5,7 +5,7 @@ use sluice_client::{ClientError, Event, WatchOptions};
 
 use super::connect::ServerFlags;
 use super::format::{counted, time};
-use super::{Out, Result};
+use super::{Out, Result, number};
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,7 +27,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "ID")]
     since: Option<String>,
     /// End after so many events.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number(1u64..))]
     max: Option<u64>,
     #[command(flatten)]
     server: ServerFlags,

@@ -9,7 +9,7 @@ use super::connect::ServerFlags;
 use super::format::{length, time};
 use super::output::Table;
 use super::values::rate;
-use super::{Out, Result};
+use super::{Out, Result, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitVerb {
@@ -44,7 +44,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     waiting: bool,
     /// Most keys to show.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..))]
     max: u32,
     #[command(flatten)]
     server: ServerFlags,
@@ -55,10 +55,10 @@ pub(crate) struct SetArgs {
     /// Name of the limit.
     limit: String,
     /// Most messages in flight, of all queues that follow the limit.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
+    #[arg(long, value_name = "N", value_parser = number(1u32..=IN_FLIGHT_MAX))]
     in_flight: Option<u32>,
     /// Most messages in flight of each limit key.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
+    #[arg(long, value_name = "N", value_parser = number(1u32..=IN_FLIGHT_MAX))]
     in_flight_per_key: Option<u32>,
     /// Deliveries in a period, and how many may go at once [default: as many], such as 50/1s or 50/1s:10.
     #[arg(long, value_name = "RATE", value_parser = rate)]

@@ -10,7 +10,7 @@ use super::change::{ChangeArgs, MoveArgs, SetArgs};
 use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
-use super::{CliError, Out, Result, duration, request};
+use super::{CliError, Out, Result, duration, number, request};
 
 /// Characters of a payload in a list.
 const PREVIEW: usize = 60;
@@ -42,7 +42,7 @@ pub(crate) enum MessageVerb {
         /// Name of the queue.
         queue: String,
         /// Most messages.
-        #[arg(long, short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(long, short, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         limit: u32,
         #[command(flatten)]
         server: ServerFlags,
@@ -85,7 +85,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PageFlags {
     /// Most messages.
-    #[arg(long, short, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 100, value_parser = number(1u32..))]
     limit: u32,
     /// Where an earlier list ended.
     #[arg(long, value_name = "CURSOR")]

@@ -20,6 +20,7 @@ mod events;
 mod flow;
 pub(crate) mod format;
 mod globals;
+mod in_flags;
 mod key;
 mod limit;
 mod message;
@@ -48,7 +49,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use error::{CliError, Fault, Result};
 pub(crate) use output::Out;
-pub(crate) use values::{duration, queue_weight};
+pub(crate) use values::{duration, number, queue_weight};
 
 /// A durable queue server, and everything to work with it.
 ///
@@ -183,7 +184,7 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => error.report(json),
+        Err(error) => in_flags::in_flags(error, &words, near::of_verb(&cli, &words)).report(json),
     }
 }
 

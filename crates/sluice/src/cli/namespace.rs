@@ -9,7 +9,7 @@ use super::format::{size, time};
 use super::output::Table;
 use super::sure::Sure;
 use super::values::size as parse_size;
-use super::{CliError, Out, Result};
+use super::{CliError, Out, Result, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NamespaceVerb {
@@ -26,7 +26,7 @@ pub(crate) enum NamespaceVerb {
         /// Name of the new namespace.
         name: String,
         /// The shard that it lives on; it cannot be changed later [default: the server chooses].
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = number(0u32..))]
         shard: Option<u32>,
         #[command(flatten)]
         quotas: QuotaFlags,
@@ -68,10 +68,10 @@ pub(crate) enum NamespaceVerb {
 #[command(next_help_heading = "Quotas")]
 pub(crate) struct QuotaFlags {
     /// Most queues; 0: no quota.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number(0u64..))]
     queues: Option<u64>,
     /// Most messages in any state; 0: no quota.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number(0u64..))]
     messages: Option<u64>,
     /// Most bytes of payloads and headers; 0: no quota.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

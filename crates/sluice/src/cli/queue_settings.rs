@@ -9,7 +9,7 @@ use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, Placement, Queue
 use super::duration;
 use super::format::{length, size};
 use super::output::Table;
-use super::values::{backoff, fair_weight};
+use super::values::{self, backoff, fair_weight};
 
 macro_rules! setting_flags {
     ($($(#[$meta:meta])* $flag:ident: $type:ty => $setting:ident by $given:expr, $shown:expr;)*) => {
@@ -48,10 +48,10 @@ setting_flags! {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     lease: Duration => lease_ms by millis, |ms| Some(length(*ms));
     /// Attempts of a message that names none.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     max_attempts: u32 => max_attempts by same, number;
     /// Deliveries in all, released ones included, before a message becomes a dead letter.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     max_deliveries: u32 => max_deliveries by same, number;
     /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
     /// exponential:1s:10m:10%.
@@ -61,7 +61,7 @@ setting_flags! {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retain_done: Duration => retain_done_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
     /// Keep so many finished messages readable, the oldest goes first; 0: no number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     retain_done_count: u32 => retain_done_count by same, |count| (*count > 0).then(|| count.to_string());
     /// What a delayed message does to the others with its ordering key.
     #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
@@ -76,10 +76,10 @@ setting_flags! {
     #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
     on_expire: String => on_expire by on_expire, |how| (*how == OnExpire::Drop).then(|| "drop".to_owned());
     /// Messages that may wait or be leased; 0: no number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number(0u64..))]
     max_messages: u64 => max_messages by same, |most| (*most > 0).then(|| most.to_string());
     /// Bytes of these messages; 0: no number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
     /// What a send does that would make it longer: it is refused, or the oldest that wait become dead letters.
     #[arg(long, value_name = "HOW", value_parser = ["refuse_new", "dead_letter_oldest"])]

@@ -8,7 +8,10 @@ use sluice_client::{Delivered, Receive};
 use super::connect::ServerFlags;
 use super::error::NOTHING;
 use super::format::{length, now_ms, one_line, relative};
-use super::{CliError, Out, Result, duration, queue_weight};
+use super::{CliError, Out, Result, duration, number, queue_weight};
+
+/// The highest that a server's setting `limits.receive_messages` may be.
+const RECEIVE_MAX: u32 = 10_000;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
@@ -20,8 +23,8 @@ pub(crate) struct ReceiveArgs {
     /// Queues, in the order in which they are looked at; or all with weights.
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
     queues: Vec<(String, u16)>,
-    /// Most messages.
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Most messages; by default a server gives up to 1000.
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u32..=RECEIVE_MAX))]
     max: u32,
     /// How long to wait for a first message; at most 60s.
     #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]

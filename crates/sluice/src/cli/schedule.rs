@@ -14,7 +14,7 @@ use super::connect::ServerFlags;
 use super::format::{length, time};
 use super::output::Table;
 use super::send::Fields;
-use super::{CliError, Out, Result, duration};
+use super::{CliError, Out, Result, duration, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleVerb {
@@ -30,7 +30,7 @@ pub(crate) enum ScheduleVerb {
     /// Show when a schedule fires next.
     Next {
         /// How many times.
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         count: u32,
         #[command(flatten)]
         named: Named,

@@ -10,7 +10,7 @@ use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
 
 use super::connect::ServerFlags;
 use super::content::content;
-use super::{CliError, Out, Result, duration};
+use super::{CliError, Out, Result, duration, number};
 
 /// Most receipts of one request.
 const BATCH: usize = 1_000;
@@ -73,7 +73,7 @@ pub(crate) struct ExtendArgs {
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
     /// How far the work has come, in percent.
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", value_parser = number(0u8..=100))]
     progress: Option<u8>,
     /// A word about the progress, up to 1 KiB.
     #[arg(long, value_name = "TEXT", requires = "progress")]

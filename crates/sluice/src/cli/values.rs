@@ -1,8 +1,12 @@
 //! Values of flags.
 
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
 use std::time::Duration;
 
 use sluice_engine::limit::{RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
+use sluice_front::http::WEIGHT_MAX;
 
 use crate::config::units;
 
@@ -16,12 +20,31 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text)
 }
 
+/// A parser of whole numbers in a range.
+pub(crate) fn number<T>(
+    range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Copy,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
+            (Bound::Included(least), Bound::Included(most)) => {
+                format!("expected a number from {least} to {most}")
+            }
+            (Bound::Included(least), _) => format!("expected a number, {least} or more"),
+            _ => "expected a number".to_owned(),
+        })
+    }
+}
+
 /// `QUEUE` or `QUEUE=WEIGHT`.
 pub(crate) fn queue_weight(text: &str) -> Result<(String, u16), String> {
     let Some((name, weight)) = text.split_once('=') else { return Ok((text.to_owned(), 0)) };
     match weight.parse() {
-        Ok(weight) if weight > 0 => Ok((name.to_owned(), weight)),
-        _ => Err(format!("{weight:?} is not a weight: expected QUEUE=WEIGHT with 1 to 65535")),
+        Ok(weight) if (1..=WEIGHT_MAX).contains(&weight) => Ok((name.to_owned(), weight)),
+        _ => Err(format!("{weight:?} is not a weight: expected QUEUE=WEIGHT with 1 to {WEIGHT_MAX}")),
     }
 }
 
@@ -96,9 +119,19 @@ mod tests {
     fn queues_may_have_weights() {
         assert_eq!(queue_weight("a"), Ok(("a".to_owned(), 0)));
         assert_eq!(queue_weight("b=3"), Ok(("b".to_owned(), 3)));
-        for bad in ["b=0", "b=", "b=x", "b=70000"] {
+        for bad in ["b=0", "b=", "b=x", "b=1001", "b=70000"] {
             assert!(queue_weight(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn numbers_are_told_their_range() {
+        let parse = number(0u8..=9);
+        assert_eq!(parse("9"), Ok(9));
+        for bad in ["10", "high", "", "-1", "1.5"] {
+            assert_eq!(parse(bad), Err("expected a number from 0 to 9".to_owned()), "{bad}");
+        }
+        assert_eq!(number(1u64..)("0"), Err("expected a number, 1 or more".to_owned()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use sluice_front::near::nearest;
 use tokio::sync::mpsc;
 
 use crate::cli::connect::{Connection, ServerFlags};
-use crate::cli::{CliError, Out, Result, duration, queue_weight};
+use crate::cli::{CliError, Out, Result, duration, number, queue_weight};
 use child::Setup;
 use report::Report;
 
@@ -56,11 +56,11 @@ pub(crate) struct WorkArgs {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     /// Commands at once.
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u16..=u16::MAX))]
     concurrency: u16,
     /// Messages taken beforehand, so that the next command starts without asking the server. They are kept from other
     /// workers.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number(0u16..=u16::MAX))]
     prefetch: u16,
     /// How long after a crash of this worker its messages come back. The lease is extended while a command runs.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
@@ -69,7 +69,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
     /// Exit code by which a command rejects its message.
-    #[arg(long, value_name = "CODE", default_value_t = 65, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "CODE", default_value_t = 65, value_parser = number(1u8..=u8::MAX))]
     reject_code: u8,
     /// End when nothing has come for half a second, no command runs, and all that was taken is settled.
     #[arg(long)]

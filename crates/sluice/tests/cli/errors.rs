@@ -79,6 +79,26 @@ fn what_other_queues_call_it_is_known() {
 }
 
 #[test]
+fn values_are_told_as_they_were_given_with_limits_in_the_same_unit() {
+    let server = Server::start();
+    for (args, told) in [
+        (&["send", "q", "x", "--delay", "4000d"][..], "--delay 4000d is too much: use at most 3660d"),
+        (&["send", "q", "x", "--ttl", "1s", "--delay", "5s"], "--ttl 1s is not after --delay 5s"),
+        (&["receive", "q", "--wait", "2m"], "--wait 2m: expected 0s to 1m"),
+        (&["receive", "q", "--lease", "13h"], "12h"),
+        (&["queue", "set", "q", "--create", "--lease", "13h"], "12h"),
+        (&["receive", "q", "--max", "0"], "expected a number from 1 to 10000"),
+        (&["work", "w4=0", "--", "true"], "expected QUEUE=WEIGHT with 1 to 1000"),
+        (&["send", "q", "x", "--priority", "high"], "expected a number from 0 to 9"),
+        (&["queue", "set", "q", "--max-attempts", "many"], "expected a number"),
+        (&["dead", "redrive", "q"], "--all"),
+    ] {
+        let error = server.run(args).fails(2);
+        assert!(error.contains(told) && !error.contains("_ms"), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn the_line_that_a_server_refuses_is_named() {
     let server = Server::with(&["--limits-payload", "1KiB"]);
     let mut lines = "x\n".repeat(1_500);

@@ -16,7 +16,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::counted;
 use super::progress::Progress;
 use super::values::{backoff, header};
-use super::{CliError, Out, Result, duration};
+use super::{CliError, Out, Result, duration, number};
 use input::Input;
 use options::OptionFlags;
 
@@ -66,13 +66,13 @@ pub(crate) struct SendArgs {
 #[command(next_help_heading = "Message")]
 pub(super) struct Fields {
     /// 0 to 9, higher first.
-    #[arg(long, short, value_parser = clap::value_parser!(u8).range(0..=9))]
+    #[arg(long, short, value_parser = number(0u8..=9))]
     priority: Option<u8>,
     /// Deliver after so long.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "deliver_at_ms")]
     delay: Option<Duration>,
     /// Deliver at this time, in milliseconds since the Unix epoch.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     deliver_at_ms: Option<u64>,
     /// Media type of the payload.
     #[arg(long, value_name = "TYPE")]
@@ -81,7 +81,7 @@ pub(super) struct Fields {
     #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
     /// Attempts before it becomes a dead letter.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number(1u32..=10_000))]
     max_attempts: Option<u32>,
     /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
     /// exponential:1s:10m:10%.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sluice_client::{MessageOptions, Step, Unique};
 
-use super::super::{CliError, Result, duration};
+use super::super::{CliError, Result, duration, number};
 use super::objects;
 
 /// Keys, an end, and where results go.
@@ -44,7 +44,7 @@ pub(super) struct OptionFlags {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "expires_at_ms")]
     ttl: Option<Duration>,
     /// End at this time, in milliseconds since the Unix epoch, if it still waits.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     expires_at_ms: Option<u64>,
     /// Keep the result of its ack so long.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
