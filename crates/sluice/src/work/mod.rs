@@ -18,6 +18,7 @@ use sluice_front::near::nearest;
 use tokio::sync::mpsc;
 
 use crate::cli::connect::{Connection, ServerFlags};
+use crate::cli::format::quoted;
 use crate::cli::{CliError, Out, Result, duration, number, queue_weight};
 use child::Setup;
 use report::Report;
@@ -137,7 +138,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         stop: stop.clone(),
     });
     announce(&args, &connection, out);
-    tell_of_missing(&args, &connection, out).await;
+    tell_of_queues(&args, &connection, out).await;
     let worker = Worker::new(connection.client.clone(), options(&args));
     let (events, heard) = mpsc::unbounded_channel();
     let telling = tokio::spawn(report::tell(report, connection.clone(), heard));
@@ -173,11 +174,21 @@ fn options(args: &WorkArgs) -> WorkerOptions {
     options
 }
 
-/// Tells of queues that are not there yet: a name that is spelt wrong would be waited on for ever.
-async fn tell_of_missing(args: &WorkArgs, connection: &Connection, out: Out) {
+/// Tells of queues that are paused, and of those that are not there yet: a name that is spelt wrong would be waited on
+/// for ever.
+async fn tell_of_queues(args: &WorkArgs, connection: &Connection, out: Out) {
     for (name, _) in &args.queues {
         // Whoever may not look at queues may work all the same, and what else fails is told by the worker.
-        let Err(error) = connection.client.queue(name).await else { continue };
+        let error = match connection.client.queue(name).await {
+            Ok(queue) => {
+                if queue.settings.paused {
+                    let resume = format!("sluice queue resume {}", quoted(name));
+                    out.note(&format!("{name} is paused: it delivers nothing until `{resume}`"));
+                }
+                continue;
+            }
+            Err(error) => error,
+        };
         if error.code() != Some("queue_not_found") {
             continue;
         }

@@ -114,6 +114,16 @@ fn a_long_command_keeps_its_lease() {
     );
 }
 
+#[test]
+fn a_paused_queue_is_told() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    server.ok(&["queue", "pause", "q"]);
+    let done = server.run(&["work", "q", "--until-empty", "--", "true"]);
+    let told = "q is paused: it delivers nothing until `sluice queue resume q`";
+    assert!(done.code == Some(0) && done.err.contains(told), "{done:?}");
+}
+
 /// Runs a worker until its command has begun, changes something with its message, and returns the message's id and
 /// what the worker tells after that.
 fn told_after(transport: &str, change: impl Fn(&Server, &str)) -> (String, String) {
