@@ -55,18 +55,27 @@ impl Secured {
     }
 
     /// Takes up what has changed in files. What is wrong is told, unless it was `told` before, and what was in
-    /// use stays.
-    fn reload(&self, told: &mut Told) {
+    /// use stays. Returns whether anything has changed or is wrong.
+    fn reload(&self, told: &mut Told) -> bool {
         let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
+        let policy = self.access.reload();
         if matches!(certificates, Ok(true)) {
             tracing::info!("new certificates are in use for new connections");
         }
-        told.certificates.tell(certificates.err(), "certificates stay as they were");
-        let policy = self.access.reload();
         if matches!(policy, Ok(true)) {
             tracing::info!("the new policy is in force");
         }
+        let as_it_was = matches!((&certificates, &policy), (Ok(false), Ok(false)));
+        told.certificates.tell(certificates.err(), "certificates stay as they were");
         told.policy.tell(policy.err(), "the policy stays as it was");
+        !as_it_was
+    }
+
+    /// The same, for somebody who has asked for it and wants an answer.
+    fn reload_now(&self) {
+        if !self.reload(&mut Told::default()) {
+            tracing::info!("certificates and policy are as they were: nothing to read anew");
+        }
     }
 
     /// Makes certificates anew that are about to end, or tells of them.
@@ -128,8 +137,10 @@ pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
         let mut told = Told::default();
         loop {
             tokio::select! {
-                _ = hangup.recv() => secured.reload(&mut Told::default()),
-                _ = looks.tick() => secured.reload(&mut told),
+                _ = hangup.recv() => secured.reload_now(),
+                _ = looks.tick() => {
+                    secured.reload(&mut told);
+                }
                 _ = renewals.tick() => secured.renew(),
                 _ = notes.tick() => {
                     secured.access.sum_up_refusals(&node, false).await;

@@ -2,7 +2,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, alone, command, signal_to, until, wait};
+use crate::support::{Server, alone, command, signal_to, until, until_said, wait};
 
 /// What a server says, started with this PATH.
 fn banner(path: &str) -> String {
@@ -172,6 +172,19 @@ fn logs_are_json_when_asked() {
         let entry: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert!(entry["level"].is_string() && entry["timestamp"].is_string(), "{line}");
     }
+}
+
+#[test]
+fn a_hangup_is_answered_though_nothing_has_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut serve = command(home.path(), &["serve", "--json", "--memory", "--listen", "127.0.0.1:0"]);
+    let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut byte = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    signal_to(&child, "HUP");
+    until_said(&mut child, "certificates and policy are as they were: nothing to read anew");
+    signal_to(&child, "TERM");
+    wait(&mut child);
 }
 
 #[test]
