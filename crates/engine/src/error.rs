@@ -162,7 +162,7 @@ errors! {
         "queue {queue:?} may hold {limit} {what}: {held} {how}, and {more} more are too many: consume, or raise its max_{what}";
     /// A limit of the server is reached.
     LimitExceeded { what: &'static str, limit: u64 } "limit_exceeded" Operator
-        "the server holds its limit of {limit} {what}: see `sluice config`";
+        "the server holds its limit of {limit} {what}: use fewer, or raise the limit if `sluice config` has a setting for it";
     /// Too much is waiting already; come back later.
     Overloaded { what: &'static str, retry_after_ms: u64 } "overloaded" Operator
         "too many {what} are waiting: retry in {retry_after_ms} ms";
