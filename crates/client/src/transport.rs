@@ -216,7 +216,7 @@ impl Transport {
         };
         let late = || Failure {
             kind: TransportKind::Timeout,
-            reason: format!("no answer within {:?}", 2 * self.connect_timeout),
+            reason: format!("no answer within {}", seconds(2 * self.connect_timeout)),
         };
         timeout(2 * self.connect_timeout, begin).await.unwrap_or_else(|_| Err(late()))
     }
@@ -256,7 +256,7 @@ impl Transport {
         let stream = match timeout(self.connect_timeout, TcpStream::connect(&self.address)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(e)) => return Err(failure(e.to_string())),
-            Err(_) => return Err(failure(format!("no connection within {:?}", self.connect_timeout))),
+            Err(_) => return Err(failure(format!("no connection within {}", seconds(self.connect_timeout)))),
         };
         stream.set_nodelay(true).map_err(|e| failure(e.to_string()))?;
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
@@ -269,7 +269,7 @@ impl Transport {
                 let (fault, reason) = TlsFault::of(&e);
                 Err(Failure { kind: TransportKind::Tls(fault), reason })
             }
-            Err(_) => Err(failure(format!("no TLS within {:?}", self.connect_timeout))),
+            Err(_) => Err(failure(format!("no TLS within {}", seconds(self.connect_timeout)))),
         }
     }
 
@@ -317,9 +317,18 @@ impl std::fmt::Debug for Tls {
     }
 }
 
+/// A time for people: to a tenth of a second, and what is shorter than a second as it is.
+fn seconds(time: Duration) -> String {
+    let tenths = (time.as_millis() + 50) / 100;
+    match u64::try_from(tenths) {
+        Ok(tenths) if tenths >= 10 => format!("{:?}", Duration::from_millis(tenths * 100)),
+        _ => format!("{time:?}"),
+    }
+}
+
 impl Failure {
     fn late(waited: Duration) -> Failure {
-        Failure { kind: TransportKind::Timeout, reason: format!("waited {waited:?}") }
+        Failure { kind: TransportKind::Timeout, reason: format!("waited {}", seconds(waited)) }
     }
 
     fn broken(error: &(dyn std::error::Error + 'static)) -> Failure {

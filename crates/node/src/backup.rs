@@ -197,7 +197,11 @@ impl<'a> Frames<'a> {
 }
 
 fn damaged(error: io::Error) -> RestoreFailure {
-    RestoreFailure::Damaged(format!("the backup is damaged or was cut: {error}"))
+    let what = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it ends in the middle".to_owned(),
+        _ => error.to_string(),
+    };
+    RestoreFailure::Damaged(format!("the backup is damaged or was cut: {what}"))
 }
 
 /// The bytes of one shard.
