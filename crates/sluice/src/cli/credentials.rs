@@ -77,6 +77,25 @@ impl CredentialFiles {
 
     /// Reads the files; `token` counts where no file is named.
     pub(crate) fn read(&self, token: Option<String>) -> Result<Credentials> {
+        let missing = |given: &str, other: &str| {
+            CliError::usage(format!("there is a client certificate's {given}, and no {other}"))
+                .hint("--cert and --cert-key go together, and so do SLUICE_CERT and SLUICE_CERT_KEY.")
+        };
+        match (&self.cert, &self.cert_key) {
+            (Some(_), None) => {
+                return Err(missing(
+                    "file (--cert, SLUICE_CERT)",
+                    "private key (--cert-key, SLUICE_CERT_KEY)",
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(missing(
+                    "private key (--cert-key, SLUICE_CERT_KEY)",
+                    "file (--cert, SLUICE_CERT)",
+                ));
+            }
+            _ => {}
+        }
         let file =
             |what: &str, path: &Option<PathBuf>| path.as_ref().map(|path| read(what, path)).transpose();
         let token = match file("token", &self.token_file)? {

@@ -117,6 +117,15 @@ fn the_line_that_a_server_refuses_is_named() {
 }
 
 #[test]
+fn half_of_a_client_certificate_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let mut list = command(home.path(), &["queue", "list", "--server", "https://localhost:1"]);
+    let told = Done::of(list.env("SLUICE_CERT", "mine.pem").output().unwrap()).fails(2);
+    assert!(told.contains("no private key (--cert-key, SLUICE_CERT_KEY)"), "{told}");
+    assert!(!told.contains("The address comes from"), "{told}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let server = Server::start();
     let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();
