@@ -12,12 +12,12 @@ pub struct Consumer {
     pub name: String,
     /// `attached`: messages are given to it; `detached`: it gets nothing more; `pulling`: it receives under its name.
     pub state: String,
-    /// The queues that it is attached to.
-    #[serde(default)]
-    pub queues: Vec<String>,
-    /// How many messages it may hold at a time.
-    #[serde(default)]
-    pub credit: u32,
+    /// The queues that it is attached to; `None`: it pulls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Vec<String>>,
+    /// How many messages it may hold at a time; `None`: it pulls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit: Option<u32>,
     /// How many it holds.
     pub in_flight: u32,
     /// Its lease in milliseconds; `None`: each queue's.

@@ -77,16 +77,12 @@ fn name(consumer: &Consumer) -> String {
 }
 
 fn queues(consumer: &Consumer) -> String {
-    if consumer.queues.is_empty() { "-".to_owned() } else { consumer.queues.join(", ") }
-}
-
-/// Whether it takes messages by itself, without credit.
-fn pulls(consumer: &Consumer) -> bool {
-    consumer.state == "pulling"
+    let queues = consumer.queues.as_ref().filter(|queues| !queues.is_empty());
+    queues.map_or_else(|| "-".to_owned(), |queues| queues.join(", "))
 }
 
 fn credit(consumer: &Consumer) -> String {
-    if pulls(consumer) { "-".to_owned() } else { consumer.credit.to_string() }
+    consumer.credit.map_or_else(|| "-".to_owned(), |credit| credit.to_string())
 }
 
 fn table(consumers: &[Consumer]) -> String {
@@ -113,7 +109,7 @@ fn details(consumer: &Consumer) -> String {
     about.field("name", name(consumer));
     about.field("state", consumer.state.clone());
     about.field("since", time(consumer.since_at_ms));
-    if pulls(consumer) {
+    if consumer.credit.is_none() {
         about.field("in flight", consumer.in_flight.to_string());
     } else {
         about.field("queues", queues(consumer));

@@ -127,9 +127,9 @@ fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
             consumer.name.clone(),
             consumer.state.clone(),
             consumer.in_flight.to_string(),
-            if consumer.state == "pulling" { "-".into() } else { consumer.credit.to_string() },
+            consumer.credit.map_or_else(|| "-".into(), |credit| credit.to_string()),
             oldest.unwrap_or_else(|| "-".into()),
-            consumer.queues.join(" "),
+            consumer.queues.as_ref().map_or_else(String::new, |queues| queues.join(" ")),
         ];
         Row::new(cells.map(Cell::from))
     });

@@ -67,3 +67,13 @@ fn a_lease_that_ends_gives_the_message_back() {
     let second = server.one(&["receive", "q", "--wait", "20s"]);
     assert_eq!((&first["id"], &second["attempt"]), (&second["id"], &2.into()));
 }
+
+#[test]
+fn a_consumer_that_pulls_has_neither_queues_nor_credit() {
+    let server = Server::start();
+    server.ok(&["send", "q", "x"]);
+    server.ok(&["receive", "q", "--consumer", "c"]);
+    let consumer = server.one(&["consumer", "list"]);
+    assert_eq!(consumer["state"], "pulling");
+    assert!(consumer.get("queues").is_none() && consumer.get("credit").is_none(), "{consumer}");
+}
