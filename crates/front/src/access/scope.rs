@@ -47,6 +47,21 @@ impl Scope {
         Ok(Scope { namespace: namespace.to_owned(), perm, roles: Roles::of(roles), patterns })
     }
 
+    /// The scope, unless it would allow nothing: `$sys`, the server's own namespace, is looked at by those who have
+    /// `*=admin`, and changed by nobody.
+    ///
+    /// # Errors
+    /// What would be right instead.
+    pub fn expect_useful(self) -> Result<Scope, String> {
+        if self.namespace.starts_with('$') {
+            return Err(format!(
+                "a scope in namespace {} would allow nothing: the server alone changes it, and *=admin may look at it",
+                self.namespace
+            ));
+        }
+        Ok(self)
+    }
+
     /// Reads the URI of a scope; `None`: it is that of something else.
     ///
     /// # Errors
@@ -125,6 +140,14 @@ mod tests {
             assert!(Scope::from_uri(bad).unwrap().is_err(), "{bad}");
         }
         assert!(Scope::from_uri("spiffe://prod/billing").is_none());
+    }
+
+    #[test]
+    fn a_scope_in_the_servers_namespace_is_void() {
+        for (namespace, is_useful) in [("$sys", false), ("$*", false), ("*", true), ("shop", true)] {
+            let scope = Scope::new(namespace, "rw").unwrap();
+            assert_eq!(scope.expect_useful().is_ok(), is_useful, "{namespace}");
+        }
     }
 
     #[test]

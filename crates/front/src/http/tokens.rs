@@ -118,6 +118,7 @@ fn read_scopes(reader: &mut Reader<'_>) -> Read<Vec<Scope>> {
     let mut scopes = Vec::new();
     for (at, text) in texts(reader)?.into_iter().enumerate() {
         let scope = Scope::from_uri(&text).unwrap_or_else(|| Err(expected.to_owned()));
+        let scope = scope.and_then(Scope::expect_useful);
         scopes.push(scope.map_err(|reason| Fault::invalid(reason).at(at))?);
     }
     Ok(scopes)

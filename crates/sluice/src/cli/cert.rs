@@ -85,7 +85,7 @@ pub(crate) struct Make {
 pub(super) fn scope(text: &str) -> std::result::Result<Scope, String> {
     let (namespace, perm) =
         text.rsplit_once('=').ok_or("expected NAMESPACE=PERM, such as shop=rw or *=admin")?;
-    Scope::new(namespace, perm)
+    Scope::new(namespace, perm)?.expect_useful()
 }
 
 /// What somebody is told who makes a `token` or `certificate` that allows nothing by itself.

@@ -177,6 +177,14 @@ fn a_certificate_that_somebody_else_made_is_kept() {
 }
 
 #[test]
+fn a_scope_that_would_allow_nothing_is_refused() {
+    let server = Server::start();
+    let error = server.run(&["token", "create", "a", "--scope", "$sys=rw"]).fails(2);
+    assert!(error.contains("a scope in namespace $sys would allow nothing"), "{error}");
+    assert!(server.run(&["cert", "client", "a", "--scope", "$sys=r"]).fails(2).contains("$sys"));
+}
+
+#[test]
 fn a_client_without_the_ca_is_told_what_is_missing() {
     let server = Server::with(&["--memory", "--tls", "auto"]);
     let error = at(server.home.path(), &["queue", "list", "--server", &server.url]).fails(2);
