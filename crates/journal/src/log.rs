@@ -45,7 +45,7 @@ use crate::backup::Backups;
 use crate::keys::Keyring;
 pub use journal::DiskJournal;
 pub use maintenance::{Maintenance, Notice};
-pub use manifest::holds_journal;
+pub use manifest::{Owner, holds_journal, journal_file, owner_of};
 pub use replay::Replay;
 pub use snapshot::SnapshotReader;
 pub use writer::Writer;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::keys::Encryption;
+use crate::log::Owner;
 
 /// When a batch counts as committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -66,6 +67,8 @@ pub struct Options {
     /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
     /// simulators, which need the same bytes each time.
     pub identity: u64,
+    /// Where the journal belongs from this opening on; `None`: as before.
+    pub owner: Option<Owner>,
     /// The term of this opening, if it is larger than the last one's; 0: leave it to the journal. A copy of
     /// the journal gets other terms than the original when both are given the time.
     pub term_min: u64,
@@ -90,6 +93,7 @@ impl Options {
             snapshot_log_bytes: 64 << 20,
             scrub_bytes_per_s: 4 << 20,
             identity: 0,
+            owner: None,
             term_min: 0,
             encryption: Encryption::default(),
             knows: Knows::default(),

@@ -138,10 +138,11 @@ pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u3
     for shard in 0..shards {
         let mut part = Part { frames: &mut frames, shard };
         let incoming = Incoming::begin(&mut part, roots)?;
-        if directory.is_none() {
-            directory = Some(Directory::begin_restore(dir, shards)?);
-        }
-        incoming.write_to(Arc::new(FsDisk), &shard_dir(dir, shard))?;
+        let restoring = match &directory {
+            Some(begun) => begun,
+            None => directory.insert(Directory::begin_restore(dir, shards)?),
+        };
+        incoming.write_to(Arc::new(FsDisk), &shard_dir(dir, shard), Some(restoring.owner(shard)))?;
         if io::copy(&mut part, &mut io::sink()).map_err(damaged)? > 0 {
             return Err(RestoreFailure::Damaged(format!(
                 "the backup is damaged: more data of shard {shard} than there should be"

@@ -5,12 +5,21 @@
 //! restore that was cut short never passes for a whole directory, and a shard's directory that is lost is
 //! missed. A file that is missing beside shards with data is damage: who knows how many shards there were
 //! says so in it (`shards 3` alone), and the next start writes the rest.
+//!
+//! Each start has a number, one more than the `start` of the file. A shard's manifest gets it, with the identity of
+//! the server and the number of the shard, when the shard is opened; the file gets it when all are open, before
+//! anything is served. So the number in a manifest is that of the file or, after a start that was interrupted, one
+//! more; a smaller one is that of an older copy of the shard. Without room for the file the next start has the same
+//! number again, and copies of shards from between the two are not told from the present ones.
 
-use std::fs::{self, File};
+mod owners;
+
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use sluice_journal::{Disk, FsDisk, holds_journal};
+use sluice_journal::{Disk, FsDisk, Owner, holds_journal, journal_file};
 
 use crate::api::StartError;
 
@@ -19,7 +28,7 @@ pub(crate) const SHARDS_MAX: u32 = 64;
 
 const NAME: &str = "directory";
 const TITLE: &str = "sluice data directory";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// The directory of one shard within the data directory.
 pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
@@ -31,6 +40,8 @@ pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
 pub(crate) struct Marker {
     /// Tells this directory from others; a copy has the same.
     identity: u64,
+    /// Number of the last start that has opened all shards; 0: none.
+    start: u64,
     /// Shards that are there.
     pub(crate) shards: u32,
     state: State,
@@ -52,9 +63,9 @@ impl Marker {
             State::Growing(shards) => format!("growing {shards}"),
             State::Restoring => "restoring".to_owned(),
         };
-        let Marker { identity, shards, .. } = self;
+        let Marker { identity, start, shards, .. } = self;
         let body = format!(
-            "{TITLE}\nformat {FORMAT_VERSION}\nidentity {identity:016x}\nshards {shards}\nstate {state}\n"
+            "{TITLE}\nformat {FORMAT_VERSION}\nidentity {identity:016x}\nstart {start}\nshards {shards}\nstate {state}\n"
         );
         format!("{body}checksum {:08x}\n", crc32fast::hash(body.as_bytes()))
     }
@@ -67,9 +78,6 @@ impl Marker {
                 how_to_state("N", path)
             ))
         };
-        if let Some(marker) = Marker::stated(text) {
-            return Ok(marker);
-        }
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         if !text.starts_with(TITLE) {
             return Err(damaged());
@@ -90,27 +98,31 @@ impl Marker {
         };
         let marker = Marker {
             identity: field("identity").and_then(|v| u64::from_str_radix(v, 16).ok()).ok_or_else(damaged)?,
+            start: field("start").and_then(|value| value.parse().ok()).ok_or_else(damaged)?,
             shards: field("shards").and_then(|value| value.parse().ok()).ok_or_else(damaged)?,
             state: state.ok_or_else(damaged)?,
         };
         if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
     }
 
-    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else.
-    /// It is not taken for complete, so that a start writes the whole file.
-    fn stated(text: &str) -> Option<Marker> {
+    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else. The
+    /// rest is as the shards have it. It is not taken for complete, so that a start writes the whole file.
+    fn stated(data_dir: &Path, text: &str) -> Option<Marker> {
         let shards = text.trim_end().strip_prefix("shards ")?.parse().ok()?;
-        (1..=SHARDS_MAX).contains(&shards).then(|| Marker {
-            identity: new_identity(),
-            shards,
-            state: State::Growing(shards),
-        })
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            return None;
+        }
+        let (identity, start) = owners::latest(data_dir, shards).unwrap_or_else(|| (new_identity(), 0));
+        Some(Marker { identity, start, shards, state: State::Growing(shards) })
     }
 
     fn read(data_dir: &Path) -> Result<Option<Marker>, StartError> {
         let path = data_dir.join(NAME);
         match fs::read(&path) {
-            Ok(bytes) => Marker::decode(&path, &String::from_utf8_lossy(&bytes)).map(Some),
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                Marker::stated(data_dir, &text).map_or_else(|| Marker::decode(&path, &text), Ok).map(Some)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StartError::of_io(&error, format!("cannot read {}: {error}", path.display()))),
         }
@@ -118,11 +130,16 @@ impl Marker {
 
     fn write(&self, data_dir: &Path) -> io::Result<()> {
         let aside = data_dir.join(format!("{NAME}.tmp"));
-        let mut file = File::create(&aside)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
         file.write_all(self.encode().as_bytes())?;
         file.sync_data()?;
         fs::rename(&aside, data_dir.join(NAME))?;
         File::open(data_dir)?.sync_all()
+    }
+
+    /// What the manifest of a shard says that this start has opened.
+    fn owner(&self, shard: u32) -> Owner {
+        Owner { server: self.identity, shard, start: self.start }
     }
 
     /// Shards that are there, or may be.
@@ -138,8 +155,8 @@ impl Marker {
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    marker: Option<Marker>,
-    shards: u32,
+    /// What the file says when all shards are open.
+    complete: Marker,
 }
 
 impl Directory {
@@ -159,29 +176,34 @@ impl Directory {
                 path.display()
             )));
         }
-        let directory = Directory { path: path.to_owned(), marker, shards };
+        let identity = marker.map_or_else(new_identity, |marker| marker.identity);
+        let before = marker.map_or(0, |marker| marker.start);
+        let complete = Marker { identity, start: before.saturating_add(1), shards, state: State::Complete };
+        let directory = Directory { path: path.to_owned(), complete };
         let missing = (0..shards).any(|shard| !holds_journal(&shard_dir(path, shard)));
         // A server that has it says itself what becomes of it, and this start will be refused.
         let in_use = FsDisk.is_locked(&shard_dir(path, 0)).unwrap_or(false);
         if missing && !in_use {
             FsDisk.create_dir(path).map_err(|error| directory.failed(&error))?;
-            let state = State::Growing(shards);
-            let growing = Marker { identity: directory.identity(), shards: known, state };
+            let growing = Marker { identity, start: before, shards: known, state: State::Growing(shards) };
             growing.write(path).map_err(|error| directory.failed(&error))?;
         }
         Ok(directory)
     }
 
-    /// All shards are there.
+    /// What this start writes into the manifest of a shard.
+    pub(crate) fn owner(&self, shard: u32) -> Owner {
+        self.complete.owner(shard)
+    }
+
+    /// All shards are open.
     pub(crate) fn complete(&self) -> Result<(), StartError> {
-        let complete = Marker { identity: self.identity(), shards: self.shards, state: State::Complete };
-        if self.marker == Some(complete) {
-            return Ok(());
-        }
-        match complete.write(&self.path) {
+        match self.complete.write(&self.path) {
             // A full disk must not keep a server from starting, for only a server can drain it.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                tracing::warn!(dir = %self.path.display(), "no room to note the number of shards; the next start tries again");
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+            {
+                tracing::warn!(dir = %self.path.display(), "no room to note this start in the file `directory`");
                 Ok(())
             }
             written => written.map_err(|error| self.failed(&error)),
@@ -190,15 +212,10 @@ impl Directory {
 
     /// Begins a directory that a backup with so many shards is to be restored into.
     pub(crate) fn begin_restore(path: &Path, shards: u32) -> Result<Restoring, StartError> {
-        let identity = new_identity();
-        let marker = Marker { identity, shards, state: State::Restoring };
+        let marker = Marker { identity: new_identity(), start: 1, shards, state: State::Restoring };
         let written = FsDisk.create_dir(path).and_then(|()| marker.write(path));
         written.map_err(|error| not_written(path, &error))?;
         Ok(Restoring { path: path.to_owned(), marker })
-    }
-
-    fn identity(&self) -> u64 {
-        self.marker.map_or_else(new_identity, |marker| marker.identity)
     }
 
     fn failed(&self, error: &io::Error) -> StartError {
@@ -214,6 +231,11 @@ pub(crate) struct Restoring {
 }
 
 impl Restoring {
+    /// What the manifest of a restored shard says.
+    pub(crate) fn owner(&self, shard: u32) -> Owner {
+        self.marker.owner(shard)
+    }
+
     /// Everything is there.
     pub(crate) fn complete(self) -> Result<(), StartError> {
         let complete = Marker { state: State::Complete, ..self.marker };
@@ -238,12 +260,6 @@ pub fn problems(data_dir: &Path) -> Vec<String> {
 fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
     let dir = data_dir.display();
     let holds = |shard: u32| holds_journal(&shard_dir(data_dir, shard));
-    let lost = |shard: u32| {
-        format!(
-            "the data of {} is missing, though other shards rely on it: bring the directory back, or restore a backup",
-            shard_dir(data_dir, shard).display()
-        )
-    };
     let Some(marker) = marker else {
         // It is there before the first shard is.
         let Some(last) = (0..=SHARDS_MAX).rev().find(|shard| holds(*shard)) else { return Vec::new() };
@@ -254,14 +270,18 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
             shard_dir(data_dir, last).display(),
             how_to_state(&(last + 1).to_string(), &path)
         );
-        return std::iter::once(missing).chain((0..last).filter(|shard| !holds(*shard)).map(lost)).collect();
+        return std::iter::once(missing)
+            .chain((0..last).filter(|shard| !holds(*shard)).map(|shard| lost(data_dir, shard)))
+            .collect();
     };
     if marker.state == State::Restoring {
         return vec![format!(
             "restoring a backup into {dir} was begun and not finished: remove the directory, and restore the backup again"
         )];
     }
-    let missing = (0..marker.shards).filter(|shard| !holds(*shard)).map(lost);
+    let missing = (0..marker.shards).filter(|shard| !holds(*shard)).map(|shard| lost(data_dir, shard));
+    let misplaced =
+        (0..marker.shards_at_most()).filter_map(|shard| owners::problem(data_dir, &marker, shard));
     let strangers =
         (marker.shards_at_most()..=SHARDS_MAX).filter(|shard| shard_dir(data_dir, *shard).exists());
     let strange = |shard| {
@@ -271,7 +291,26 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
             marker.shards
         )
     };
-    missing.chain(strangers.map(strange)).collect()
+    missing.chain(misplaced).chain(strangers.map(strange)).collect()
+}
+
+/// Says that a shard has no manifest, though it must have one.
+pub(crate) fn lost(data_dir: &Path, shard: u32) -> String {
+    let dir = shard_dir(data_dir, shard);
+    match journal_file(&FsDisk, &dir) {
+        Ok(Some(name)) => format!(
+            "the manifest is missing, though {} is there: bring the file {} back, or restore the latest backup with \
+             `sluice restore`",
+            dir.join(name).display(),
+            dir.join("manifest").display()
+        ),
+        _ => format!(
+            "the data of {} is missing, though {} counts on it: bring the directory back, or restore the latest backup \
+             with `sluice restore`",
+            dir.display(),
+            data_dir.join(NAME).display()
+        ),
+    }
 }
 
 /// What an operator can do about a file that does not tell how many shards there are.
@@ -296,7 +335,7 @@ mod tests {
     fn a_marker_comes_back_and_any_flipped_byte_is_seen() {
         let path = Path::new("directory");
         for state in [State::Complete, State::Growing(7), State::Restoring] {
-            let marker = Marker { identity: 0x12ab, shards: 3, state };
+            let marker = Marker { identity: 0x12ab, start: 9, shards: 3, state };
             let text = marker.encode();
             assert_eq!(Marker::decode(path, &text).expect("whole"), marker);
             for at in 0..text.len() {

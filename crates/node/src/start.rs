@@ -6,22 +6,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use sluice_engine::query::NamespaceView;
-use sluice_engine::{Engine, ReceiptKey};
+use sluice_engine::{Command, Engine, Error, NamespaceId, ReceiptKey};
 use sluice_journal::{
-    Backups, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
+    Backups, Class, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
 };
-use tokio::sync::watch;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{oneshot, watch};
 
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
-use crate::directory::{Directory, SHARDS_MAX, shard_dir};
+use crate::directory::{Directory, SHARDS_MAX, lost, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::handle::{Inner, Node};
 use crate::mailbox::Mailbox;
+use crate::namespaces::done_if_gone;
 use crate::placement::Placement;
 use crate::shard::recover::{knows, recover};
-use crate::shard::request::Request;
+use crate::shard::request::{Proposal, ReplyTo, Request};
 use crate::shard::store::Store;
 use crate::shard::{Parts, Shard, Step};
 
@@ -40,6 +42,8 @@ struct Starting<'a> {
     failing: watch::Sender<Option<String>>,
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
+    /// The number that shard 0 gives to the next one.
+    next_namespace: NamespaceId,
     backups: Vec<Backups>,
     keyrings: Vec<Keyring>,
     reports: Vec<RecoveryReport>,
@@ -56,6 +60,7 @@ pub(crate) fn start(options: Options) -> Result<Node, StartError> {
         threads: Threads::default(),
         failing,
         placed: Vec::new(),
+        next_namespace: NamespaceId::DEFAULT,
         backups: Vec::new(),
         keyrings: Vec::new(),
         reports: Vec::new(),
@@ -91,7 +96,7 @@ impl Starting<'_> {
             return (0..shards).try_for_each(|number| self.start_memory(number));
         };
         let directory = Directory::open(dir, shards)?;
-        (0..shards).try_for_each(|number| self.start_disk(dir, number))?;
+        (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
         directory.complete()
     }
 
@@ -111,9 +116,13 @@ impl Starting<'_> {
         self.run(number, shard, term_min(&SystemClock::new()), Writing::Memory, EventFlag::default())
     }
 
-    fn start_disk(&mut self, data_dir: &Path, number: u32) -> Result<(), StartError> {
+    fn start_disk(&mut self, data_dir: &Path, directory: &Directory, number: u32) -> Result<(), StartError> {
         self.check_not_lost(data_dir, number)?;
-        let opened = DiskJournal::open(Arc::new(FsDisk), self.journal_options(data_dir, number))?;
+        let options = sluice_journal::Options {
+            owner: Some(directory.owner(number)),
+            ..self.journal_options(data_dir, number)
+        };
+        let opened = DiskJournal::open(Arc::new(FsDisk), options)?;
         let (mut journal, writer, maintenance) = (opened.journal, opened.writer, opened.maintenance);
         let engine = recover(opened.snapshot, opened.replay, &mut journal)?;
         let events = EventFlag::default();
@@ -186,9 +195,11 @@ impl Starting<'_> {
     ) -> Result<(), StartError> {
         let epoch = shard.begin(&self.options.limits, term, self.receipt_key()?);
         await_epoch(&mut shard, epoch, &writing)?;
+        self.adopt(number, &shard)?;
         await_placement(&mut shard, &self.placed, &writing)?;
         if number == 0 {
             self.placed = shard.engine().namespaces();
+            self.next_namespace = shard.engine().next_namespace();
             self.check_placement()?;
         }
         if let Writing::Threaded(writer) = &writing {
@@ -197,6 +208,52 @@ impl Starting<'_> {
         }
         let failing = self.failing.clone();
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
+    }
+
+    /// Lets shard 0 know of namespaces that it does not know, though this shard holds them.
+    fn adopt<S: Store>(&mut self, number: u32, shard: &Shard<S, SystemClock>) -> Result<(), StartError> {
+        if number == 0 {
+            return Ok(());
+        }
+        for adoption in shard.adoptions(&self.placed, self.next_namespace) {
+            let name = adoption.namespace.name.clone();
+            for (on, command) in adoption.steps() {
+                self.propose_on(on, &command).map_err(|error| {
+                    StartError::Failed(format!(
+                        "shard {number} holds the namespace {name}, which shard 0 does not know and could not be told of \
+                         ({error}); nothing of it was deleted: start again; if that does not help, free some space or raise \
+                         limits.namespaces"
+                    ))
+                })?;
+            }
+            let note = format!(
+                "the namespace {name} was not known to shard 0, which has lost its newest records or is an older copy; it \
+                 was kept, with all that it holds"
+            );
+            if let Some(report) = self.reports.get_mut(number as usize) {
+                report.notes.push(note);
+            }
+            adoption.enter(&mut self.placed);
+        }
+        Ok(())
+    }
+
+    /// Proposes to a shard that runs already, and waits until it is done. A deletion of what is not there is done.
+    fn propose_on(&self, shard: u32, command: &Command<'_>) -> Result<(), Error> {
+        let (sender, mut answer) = oneshot::channel();
+        let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
+        proposal.class = Class::Draining;
+        self.mailboxes[shard as usize].push_surely(Request::Propose(proposal));
+        let deadline = Instant::now() + FIRST_RECORDS_TIME;
+        loop {
+            match answer.try_recv() {
+                Ok(answer) => return done_if_gone(answer.result),
+                Err(TryRecvError::Empty) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(_) => return Err(Error::OutcomeUnknown {}),
+            }
+        }
     }
 
     /// A key for the receipts of a log that has none.
@@ -210,7 +267,7 @@ impl Starting<'_> {
     fn check_not_lost(&self, data_dir: &Path, number: u32) -> Result<(), StartError> {
         let relied_on = self.placed.iter().any(|view| view.shard == number);
         if relied_on && !holds_journal(&shard_dir(data_dir, number)) {
-            return Err(lost(&shard_dir(data_dir, number)));
+            return Err(StartError::Failed(lost(data_dir, number)));
         }
         Ok(())
     }
@@ -304,13 +361,6 @@ fn check(options: &Options) -> Result<(), StartError> {
         )));
     }
     Ok(())
-}
-
-fn lost(dir: &Path) -> StartError {
-    StartError::Failed(format!(
-        "the data of {} is missing, though other shards rely on it: bring the directory back, or restore a backup",
-        dir.display()
-    ))
 }
 
 fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {

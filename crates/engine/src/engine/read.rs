@@ -40,6 +40,11 @@ impl Engine {
         Some(NamespaceId(self.namespaces.get(slot).number))
     }
 
+    /// The number that the next new namespace gets: greater than all that were ever given or told here.
+    pub fn next_namespace(&self) -> NamespaceId {
+        NamespaceId(self.next_namespace)
+    }
+
     /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
     pub fn namespaces(&self) -> Vec<NamespaceView> {
         let mut all = Vec::new();

@@ -10,7 +10,7 @@ use crate::check::check;
 use crate::disk::{Disk, FsDisk, OpenMode};
 use crate::keys::keyring::{KEYRING, Ring};
 use crate::keys::{KeyId, RootKeys};
-use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, RESTORING, write_whole};
+use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest, Owner, RESTORING, write_whole};
 use crate::log::recovery::take_lock;
 use crate::status::{OpenError, not_among, writer};
 
@@ -88,7 +88,7 @@ pub fn restore_on(
     dir: &Path,
     roots: &RootKeys,
 ) -> Result<(), RestoreError> {
-    Incoming::begin(stream, roots)?.write_to(shared, dir)
+    Incoming::begin(stream, roots)?.write_to(shared, dir, None)
 }
 
 /// A backup of which the beginning was read: the root keys that it needs are there.
@@ -113,13 +113,24 @@ impl<'a> Incoming<'a> {
         Ok(Incoming { input, roots, first })
     }
 
-    /// Writes all of it, as [`restore_on`].
-    pub fn write_to(self, shared: Arc<dyn Disk>, dir: &Path) -> Result<(), RestoreError> {
-        write(self, shared, dir)
+    /// Writes all of it, as [`restore_on`]. `owner`: where the journal belongs from then on; `None`: where it did
+    /// when the backup was taken.
+    pub fn write_to(
+        self,
+        shared: Arc<dyn Disk>,
+        dir: &Path,
+        owner: Option<Owner>,
+    ) -> Result<(), RestoreError> {
+        write(self, shared, dir, owner)
     }
 }
 
-fn write(incoming: Incoming<'_>, shared: Arc<dyn Disk>, dir: &Path) -> Result<(), RestoreError> {
+fn write(
+    incoming: Incoming<'_>,
+    shared: Arc<dyn Disk>,
+    dir: &Path,
+    owner: Option<Owner>,
+) -> Result<(), RestoreError> {
     let Incoming { mut input, roots, first } = incoming;
     let disk = &*shared;
     let directory = |action| move |error| RestoreError::Directory(OpenError::io(dir, action)(error));
@@ -147,8 +158,10 @@ fn write(incoming: Incoming<'_>, shared: Arc<dyn Disk>, dir: &Path) -> Result<()
     }
     input.end(count)?;
     let manifest = manifest.ok_or_else(|| RestoreError::Damaged("it has no manifest".into()))?;
+    let mut manifest = Manifest::decode(Path::new(MANIFEST), &manifest).map_err(RestoreError::Directory)?;
+    manifest.owner = owner.unwrap_or(manifest.owner);
     disk.sync_dir(dir).map_err(directory("sync"))?;
-    write_whole(disk, dir, MANIFEST, &manifest).map_err(directory("write to"))?;
+    write_whole(disk, dir, MANIFEST, &manifest.encode()).map_err(directory("write to"))?;
     disk.sync_dir(dir).map_err(directory("sync"))?;
     drop(lock);
     let report = check(shared.clone(), dir, roots).map_err(RestoreError::Directory)?;

@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, OpenMode};
+use crate::keys::keyring::KEYRING;
 use crate::log::codec::{Put, Reader};
 use crate::log::header::Position;
 use crate::status::OpenError;
 
 /// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
 /// of it changes.
-pub(crate) const FORMAT_VERSION: u32 = 4;
+pub(crate) const FORMAT_VERSION: u32 = 5;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -130,10 +131,22 @@ pub(crate) struct SnapshotFile {
 /// this much room before the next one, which does not know what a lost end of the log has counted.
 const TERM_STEP: u64 = 1_000;
 
+/// Where a journal belongs among others, and how recent it is. The journal keeps it and makes nothing of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// Identity of the server.
+    pub server: u64,
+    /// Number of the shard.
+    pub shard: u32,
+    /// Number of the server's last start that opened this journal; 0: none.
+    pub start: u64,
+}
+
 /// What belongs to the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Manifest {
     pub(crate) identity: u64,
+    pub(crate) owner: Owner,
     /// Number of the last opening.
     pub(crate) term: u64,
     /// Number of the next file; none is ever used again.
@@ -157,11 +170,34 @@ pub fn holds_journal(dir: &Path) -> bool {
     dir.join(MANIFEST).exists()
 }
 
+/// What the manifest of a directory says of its owner; `None`: there is no manifest. Changes nothing.
+///
+/// # Errors
+/// The manifest cannot be read, or is not whole, or is of another version.
+pub fn owner_of(disk: &dyn Disk, dir: &Path) -> Result<Option<Owner>, OpenError> {
+    Ok(Manifest::load(disk, dir)?.map(|manifest| manifest.owner))
+}
+
+/// The name of a file of a journal in a directory, the first in order; `None`: there is none.
+///
+/// # Errors
+/// The directory cannot be listed; one that is missing has no file.
+pub fn journal_file(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>> {
+    let mut names = match disk.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        listed => listed?,
+    };
+    names.retain(|name| name == MANIFEST || name == KEYRING || Kind::parse(name).is_some());
+    names.sort_unstable();
+    Ok(names.into_iter().next())
+}
+
 impl Manifest {
     /// The manifest of a journal without anything in it.
     pub(crate) fn fresh(identity: u64) -> Manifest {
         Manifest {
             identity,
+            owner: Owner::default(),
             term: 0,
             next_file: 1,
             synced_to: Position::default(),
@@ -219,10 +255,14 @@ impl Manifest {
     /// The bytes of the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
-        for value in [self.identity, self.term, self.next_file, self.synced_to.segment, self.synced_to.offset]
-        {
+        body.put_u64(self.identity);
+        body.put_u64(self.owner.server);
+        body.put_u32(self.owner.shard);
+        for value in [self.owner.start, self.term, self.next_file] {
             body.put_u64(value);
         }
+        body.put_u64(self.synced_to.segment);
+        body.put_u64(self.synced_to.offset);
         put_link(&mut body, &self.open_start);
         body.put_u32(self.sealed.len() as u32);
         for segment in &self.sealed {
@@ -303,8 +343,9 @@ impl Manifest {
         });
         let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len]);
         let Position { segment, offset } = self.synced_to;
-        [self.next_file, self.term, segment, offset, self.open_start.next_index, self.keyring]
-            .into_iter()
+        let own = [self.owner.start, self.next_file, self.term, segment, offset, self.keyring];
+        own.into_iter()
+            .chain([self.open_start.next_index])
             .chain(sealed)
             .chain(self.open.iter().flat_map(|o| [o.number, o.len]))
             .chain(blob_files)
@@ -383,6 +424,7 @@ fn link(reader: &mut Reader<'_>) -> Option<Link> {
 
 fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     let mut manifest = Manifest::fresh(reader.u64()?);
+    manifest.owner = Owner { server: reader.u64()?, shard: reader.u32()?, start: reader.u64()? };
     manifest.term = reader.u64()?;
     manifest.next_file = reader.u64()?;
     manifest.synced_to = Position { segment: reader.u64()?, offset: reader.u64()? };
@@ -431,6 +473,7 @@ mod tests {
 
     fn example() -> Manifest {
         let mut manifest = Manifest::fresh(77);
+        manifest.owner = Owner { server: 78, shard: 2, start: 3 };
         let link = Link { next_index: 9, previous: 8, term: 7, time_us: 6 };
         manifest.sealed.push(Sealed {
             number: 1,

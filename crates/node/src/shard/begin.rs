@@ -39,6 +39,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
         number
     }
 
+    /// Namespaces here that were created after all that shard 0 knows of: `next` is the number that it would give next,
+    /// `placed` are all namespaces as it knows them. It has lost its newest records, or is from an earlier moment of a
+    /// backup than this shard. They are to be adopted, before [`Shard::follow_placement`] would delete them.
+    pub fn adoptions(&self, placed: &[NamespaceView], next: NamespaceId) -> Vec<Adoption> {
+        let unknown = self.engine.namespaces().into_iter().filter(|view| view.id >= next);
+        let adoption = |view: NamespaceView| {
+            let replaced = placed.iter().find(|other| other.name == view.name).cloned();
+            Adoption { namespace: view, replaced }
+        };
+        unknown.map(adoption).collect()
+    }
+
     /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all namespaces as
     /// shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and is to be asked again
     /// once that is applied, which may take more than one try: the number of a deleted namespace becomes free when all
@@ -77,6 +89,38 @@ impl<S: Store, C: Clock> Shard<S, C> {
             *class = Class::Draining;
         }
         self.propose_batch();
+    }
+}
+
+/// A namespace that shard 0 does not know and has to.
+#[derive(Clone, Debug)]
+pub struct Adoption {
+    /// As its shard knows it.
+    pub namespace: NamespaceView,
+    /// One with the same name, which shard 0 knows. It was deleted before the other could get its name.
+    pub replaced: Option<NamespaceView>,
+}
+
+impl Adoption {
+    /// What is to be done, each on which shard, in this order. A shard with a greater number than that of the namespace
+    /// has not started yet and follows by itself.
+    pub fn steps(&self) -> Vec<(u32, Command<'_>)> {
+        let mut steps = Vec::new();
+        if let Some(view) = &self.replaced {
+            let delete = || Command::NamespaceDelete { namespace: view.id, force: true };
+            steps.push((0, delete()));
+            if (1..self.namespace.shard).contains(&view.shard) {
+                steps.push((view.shard, delete()));
+            }
+        }
+        steps.push((0, creation_of(&self.namespace)));
+        steps
+    }
+
+    /// Enters it into what is known of shard 0.
+    pub fn enter(self, placed: &mut Vec<NamespaceView>) {
+        placed.retain(|view| view.name != self.namespace.name);
+        placed.push(self.namespace);
     }
 }
 

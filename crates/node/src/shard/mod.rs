@@ -15,7 +15,7 @@ pub mod request;
 pub mod store;
 
 mod applying;
-mod begin;
+pub mod begin;
 mod damage;
 mod looks;
 mod proposing;

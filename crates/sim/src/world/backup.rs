@@ -11,7 +11,7 @@ use super::World;
 use super::config::{ROOMY, shard_dir};
 use super::lane::read_back;
 use super::namespaces::agree;
-use super::server::{NotBegun, Recovered, open};
+use super::server::{NotBegun, Recovered, adopt, open};
 use crate::disk::SimDisk;
 use crate::model::Checked;
 
@@ -89,8 +89,12 @@ impl World {
             }
         }
         let mut placed = Vec::new();
-        for server in &mut servers {
-            match server.begin(&self.config, &placed, None) {
+        for at in 0..servers.len() {
+            let (begun, starting) = servers.split_at_mut(at);
+            let Some(server) = starting.first_mut() else { continue };
+            let mut begun: Vec<_> = begun.iter_mut().collect();
+            let adopted = adopt(&mut begun, server, &mut placed);
+            match adopted.and_then(|_| server.begin(&self.config, &placed, None)) {
                 Ok(()) => {}
                 Err(NotBegun::Failed(why)) => return Err(format!("a restored shard failed: {why}")),
                 Err(NotBegun::NoRoom) => return Err("a restored shard does not begin".to_owned()),

@@ -1,15 +1,18 @@
 //! The process under test: opening the journal, recovering, and the parts whose steps the scheduler picks.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use sluice_engine::query::NamespaceView;
-use sluice_journal::{Backups, DiskJournal, Keyring, Maintenance, OpenError, Opened, Writer};
+use sluice_engine::{Command, Error};
+use sluice_journal::{Backups, Class, DiskJournal, Keyring, Maintenance, OpenError, Opened, Writer};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::recover;
-use sluice_node::shard::request::Request;
+use sluice_node::shard::request::{Proposal, ReplyTo, Request};
 use sluice_node::shard::{Parts, Shard, Step};
+use tokio::sync::oneshot;
 
 use super::config::Config;
 use super::spy::{Sights, Spy};
@@ -91,6 +94,28 @@ pub(super) enum NotBegun {
     NoRoom,
 }
 
+/// Lets the shards that have begun know of the namespaces of this one that shard 0 does not know, as a node does.
+/// Gives the shards that were told of something.
+pub(super) fn adopt(
+    begun: &mut [&mut Server],
+    starting: &Server,
+    placed: &mut Vec<NamespaceView>,
+) -> Result<BTreeSet<usize>, NotBegun> {
+    let mut told = BTreeSet::new();
+    let Some(next) = begun.first().map(|first| first.shard.engine().next_namespace()) else {
+        return Ok(told);
+    };
+    for adoption in starting.shard.adoptions(placed, next) {
+        for (shard, command) in adoption.steps() {
+            let Some(server) = begun.get_mut(shard as usize) else { continue };
+            told.insert(shard as usize);
+            server.tell(&command)?;
+        }
+        adoption.enter(placed);
+    }
+    Ok(told)
+}
+
 /// Opens the journal of a shard and recovers.
 pub(super) fn open(
     config: &Config,
@@ -126,6 +151,29 @@ pub(super) fn open(
 }
 
 impl Server {
+    /// Proposes a command and makes it durable, as a start does that another shard has something to tell.
+    fn tell(&mut self, command: &Command<'_>) -> Result<(), NotBegun> {
+        let (sender, mut answer) = oneshot::channel();
+        let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
+        proposal.class = Class::Draining;
+        self.mailbox.push_surely(Request::Propose(proposal));
+        for _ in 0..FIRST_RECORDS_TRIES {
+            if self.shard.step() == Step::Failed {
+                return Err(NotBegun::Failed(self.shard.failure().unwrap_or_default().to_owned()));
+            }
+            self.writer.step();
+            self.writer.sync().map_err(NotBegun::Failed)?;
+            if let Ok(answer) = answer.try_recv() {
+                return match answer.result {
+                    Ok(_) | Err(Error::NamespaceNotFound { .. }) => Ok(()),
+                    Err(Error::DiskFull { .. }) => Err(NotBegun::NoRoom),
+                    Err(error) => Err(NotBegun::Failed(error.to_string())),
+                };
+            }
+        }
+        Err(NotBegun::NoRoom)
+    }
+
     /// Begins the epoch, and makes it durable, as a node does before it serves.
     pub(super) fn begin(
         &mut self,

@@ -6,7 +6,7 @@ use super::World;
 use super::config::shard_dir;
 use super::history::History;
 use super::lane::{Lane, read_back};
-use super::server::{NotBegun, Recovered, Refusal, open};
+use super::server::{NotBegun, Recovered, Refusal, adopt, open};
 use crate::disk::{Crash, Damaged, Harm};
 use crate::model::Checked;
 
@@ -85,9 +85,10 @@ impl World {
             let opened = open(&self.config, at as u32, &self.disk, &self.clock, self.plant);
             let recovered = opened.map_err(Hitch::Refused)?;
             self.recovered(recovered)?;
+            let adopted = self.adopt(&mut placed);
             let lane = &mut self.lanes[at];
             let Some(server) = &mut lane.server else { continue };
-            let begun = server.begin(&self.config, &placed, self.plant);
+            let begun = adopted.and_then(|()| server.begin(&self.config, &placed, self.plant));
             if at == 0 {
                 placed = server.shard.engine().namespaces();
             }
@@ -101,6 +102,25 @@ impl World {
                     return Err(Hitch::Refused(Refusal::Io(why)));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The shard that is starting may hold namespaces that shard 0 does not know.
+    fn adopt(&mut self, placed: &mut Vec<NamespaceView>) -> Result<(), NotBegun> {
+        let (begun, starting) = self.lanes.split_at_mut(self.at);
+        let Some(starting) = starting.first().and_then(|lane| lane.server.as_ref()) else { return Ok(()) };
+        let mut servers: Vec<_> = begun.iter_mut().filter_map(|lane| lane.server.as_mut()).collect();
+        let told = adopt(&mut servers, starting, placed);
+        let at = self.at;
+        for shard in 0..at {
+            self.at = shard;
+            let looked = self.look().map_err(NotBegun::Failed);
+            self.at = at;
+            looked?;
+        }
+        for shard in told? {
+            self.lanes[shard].has_begun();
         }
         Ok(())
     }

@@ -92,3 +92,26 @@ fn what_cannot_be_checked_is_said() {
     assert!(server.run(&["check", "."]).fails(2).contains("is no data directory of Sluice"));
     assert!(server.run(&["check", "nowhere"]).fails(2).contains("cannot read nowhere"));
 }
+
+#[test]
+fn a_shard_in_the_place_of_another_is_damage_to_a_check_and_to_a_start() {
+    let mut server = Server::with(&["--shards", "3"]);
+    server.ok(&["namespace", "create", "n1"]);
+    server.ok(&["send", "q", "kept", "--namespace", "n1"]);
+    server.signal("TERM");
+    assert!(server.wait().success());
+    let data = server.home.path().join("sluice-data");
+    let exchange = || {
+        for (from, to) in [("shard-001", "aside"), ("shard-002", "shard-001"), ("aside", "shard-002")] {
+            std::fs::rename(data.join(from), data.join(to)).unwrap();
+        }
+    };
+    exchange();
+    let told = "shard-001 is not where it belongs: it holds shard 2 of this server";
+    let done = run(server.home.path(), &["check", "sluice-data"]);
+    assert!(done.code == Some(8) && done.out.contains(told), "{done:?}");
+    let done = run(server.home.path(), &["serve", "--listen=127.0.0.1:0", "--shards=3"]);
+    assert!(done.code == Some(8) && done.err.contains(told), "{done:?}");
+    exchange();
+    run(server.home.path(), &["check", "sluice-data"]).ok();
+}

@@ -204,6 +204,7 @@ impl Tail {
                 .and_then(|filled| handle.file.sync_data().map(|()| filled))
                 .map_err(OpenError::io(&path, "write"))?;
         manifest.term = manifest.next_term(options.term_min);
+        manifest.owner = options.owner.unwrap_or(manifest.owner);
         for (segment, _, table) in &mut sealed {
             *segment = write_table(files, segment, &Table::Log(table.clone()))
                 .map_err(OpenError::io(&files.path(Kind::Table, segment.number), "write"))?;
