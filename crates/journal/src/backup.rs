@@ -68,6 +68,7 @@ impl Backups {
             open.len = if open.number == committed.segment { committed.offset } else { 0 };
         }
         manifest.synced_to = committed;
+        manifest.closed = true;
         let files = self.pin(&manifest, committed);
         let keyring = self.shared.files.keys().select(&manifest);
         drop(held);

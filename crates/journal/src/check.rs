@@ -39,8 +39,8 @@ pub struct CheckReport {
     pub next_index: u64,
     /// What opening will cut: it is not whole, and nothing tells that it had been synced.
     pub cut: Option<Cut>,
-    /// Whether the log ends where the manifest says that it was synced, as after an orderly stop. Otherwise
-    /// its last writes may be missing without a trace: those that nothing was written after for a second.
+    /// Whether the journal was closed in order. Otherwise what was written since the manifest last told how far
+    /// the log is durable may be missing without a trace.
     pub end_known: bool,
     /// Damage. Empty: all is well.
     pub problems: Vec<Damage>,
@@ -182,7 +182,7 @@ impl Checker<'_> {
             self.keep(result)?;
         }
         tail.refuse_damage()?;
-        self.report.end_known = self.manifest.synced_to == tail.end;
+        self.report.end_known = tail.is_end_known(self.manifest);
         self.report.cut = tail.cut()?;
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::status::OpenError;
 
 /// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
 /// of it changes.
-pub(crate) const FORMAT_VERSION: u32 = 5;
+pub(crate) const FORMAT_VERSION: u32 = 6;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -153,6 +153,8 @@ pub(crate) struct Manifest {
     pub(crate) next_file: u64,
     /// Everything before this was synced when the manifest was written.
     pub(crate) synced_to: Position,
+    /// Whether the journal was closed in order since it was opened last: nothing was written behind `synced_to`.
+    pub(crate) closed: bool,
     /// The chain before the first open segment.
     pub(crate) open_start: Link,
     /// Segments that are not written any more, in the order of the log.
@@ -201,6 +203,7 @@ impl Manifest {
             term: 0,
             next_file: 1,
             synced_to: Position::default(),
+            closed: false,
             open_start: Link { next_index: 1, ..Link::default() },
             sealed: Vec::new(),
             open: Vec::new(),
@@ -263,6 +266,7 @@ impl Manifest {
         }
         body.put_u64(self.synced_to.segment);
         body.put_u64(self.synced_to.offset);
+        body.push(u8::from(self.closed));
         put_link(&mut body, &self.open_start);
         body.put_u32(self.sealed.len() as u32);
         for segment in &self.sealed {
@@ -428,6 +432,7 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     manifest.term = reader.u64()?;
     manifest.next_file = reader.u64()?;
     manifest.synced_to = Position { segment: reader.u64()?, offset: reader.u64()? };
+    manifest.closed = reader.u8()? == 1;
     manifest.open_start = link(reader)?;
     for _ in 0..reader.count(84)? {
         manifest.sealed.push(Sealed {
@@ -493,6 +498,7 @@ mod tests {
         });
         manifest.snapshot = Some(SnapshotFile { number: 5, applied_index: 8, time_us: 1, len: 2 });
         manifest.keyring = 11;
+        manifest.closed = true;
         manifest
     }
 

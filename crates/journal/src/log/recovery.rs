@@ -123,6 +123,7 @@ impl Opening {
         let tail = follow(&self.files, &dir, &self.manifest)?;
         tail.refuse_damage()?;
         self.report.cut = tail.cut()?;
+        self.report.end_known = self.report.fresh || tail.is_end_known(&self.manifest);
         self.note_if_short(&tail)?;
         for part in &tail.parts {
             self.verify_known(part)?;

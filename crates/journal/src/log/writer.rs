@@ -255,7 +255,7 @@ impl Writer {
         self.sync()?;
         self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
         self.sync()?;
-        match self.note_synced() {
+        match self.note_closed() {
             // What is durable stays so without it.
             Err(error) if is_passing(&error) => {}
             noted => noted.map_err(|error| format!("the manifest could not be written: {error}"))?,
@@ -297,6 +297,15 @@ impl Writer {
             return Ok(());
         }
         self.shared.alter_manifest(&mut manifest, |manifest| manifest.synced_to = synced_to)
+    }
+
+    /// Writes into the manifest that this is the end.
+    fn note_closed(&self) -> io::Result<()> {
+        let synced_to = self.synced_to();
+        self.shared.change_manifest(|manifest| {
+            manifest.synced_to = manifest.synced_to.max(synced_to);
+            manifest.closed = true;
+        })
     }
 
     /// How full the current segment is, in bytes written and bytes that fit.

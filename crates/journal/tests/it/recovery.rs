@@ -153,6 +153,35 @@ fn what_an_orderly_end_left_is_missed_when_it_is_zeroed() {
 }
 
 #[test]
+fn a_journal_that_was_not_closed_in_order_says_so_though_its_last_segment_is_all_zeros() {
+    let end_known = |dir: &Path| check(Arc::new(FsDisk), dir, &roots()).unwrap().end_known;
+    for before in ["nothing", "an orderly end", "an idle second"] {
+        let dir = tempfile::tempdir().unwrap();
+        if before != "nothing" {
+            let mut rig = Rig::open(dir.path());
+            rig.send(&[b"before"]);
+            rig.commit();
+            if before == "an idle second" {
+                rig.settle_down();
+            }
+            rig.writer.finish().unwrap();
+            drop(rig);
+            assert!(end_known(dir.path()));
+        }
+        let mut rig = Rig::open(dir.path());
+        assert!(rig.report.end_known, "after {before}");
+        rig.send(&[b"lost"]);
+        rig.commit();
+        drop(rig);
+        let path = files(dir.path(), ".log").pop().unwrap();
+        let len = fs::metadata(&path).unwrap().len();
+        fs::write(&path, vec![0; len as usize]).unwrap();
+        assert!(!end_known(dir.path()), "after {before}");
+        assert!(!Rig::open(dir.path()).report.end_known, "after {before}");
+    }
+}
+
+#[test]
 fn what_was_written_before_an_idle_second_is_missed_when_it_is_zeroed() {
     let dir = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(dir.path());

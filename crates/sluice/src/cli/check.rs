@@ -15,6 +15,10 @@ use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
 
+/// What is said of a server that was killed, or whose machine lost power.
+pub(crate) const NOT_IN_ORDER: &str =
+    "the server was not stopped in order: whether its very last writes are all there cannot be known";
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads every file to the last payload and writes nothing. Exit codes: 0 all is
@@ -151,9 +155,7 @@ impl<'a> Shard<'a> {
             ));
         }
         if !self.is_damaged() && !report.end_known {
-            text.push_str(
-                "  the server was not stopped in order: whether its very last writes are all there cannot be known\n",
-            );
+            text.push_str(&format!("  {NOT_IN_ORDER}\n"));
         }
         for problem in self.fatal.iter().cloned().chain(report.problems.iter().map(ToString::to_string)) {
             text.push_str(&format!("  {problem}\n"));

@@ -4,7 +4,7 @@ mod backup;
 mod bulk;
 mod cert;
 mod change;
-mod check;
+pub(crate) mod check;
 mod completions;
 mod config;
 pub(crate) mod connect;

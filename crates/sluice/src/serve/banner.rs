@@ -10,6 +10,7 @@ use sluice_node::Node;
 
 use super::auto::Made;
 use super::secured::Secured;
+use crate::cli::check::NOT_IN_ORDER;
 use crate::cli::format::{counted, quoted, size};
 use crate::cli::{Out, Result};
 use crate::config::Loaded;
@@ -122,6 +123,9 @@ async fn look(node: &Node) -> Found {
             found.messages += count;
             found.dead += if *state == State::Dead { count } else { 0 };
         }
+    }
+    if node.recovery_reports().iter().any(|report| !report.fresh && !report.end_known) {
+        found.notes.push(NOT_IN_ORDER.to_owned());
     }
     for (number, report) in node.recovery_reports().iter().enumerate() {
         found.fresh &= report.fresh;

@@ -159,6 +159,11 @@ impl Tail {
         Err(OpenError::damaged(&path, self.end.offset, Some(self.link.next_index), what))
     }
 
+    /// Whether nothing can be missing at the end: the journal was closed in order, and ends where it did then.
+    pub(crate) fn is_end_known(&self, manifest: &Manifest) -> bool {
+        manifest.closed && manifest.synced_to == self.end
+    }
+
     /// What will be cut: bytes after the good part.
     pub(crate) fn cut(&self) -> Result<Option<Cut>, OpenError> {
         let mut cut = None;
@@ -214,6 +219,7 @@ impl Tail {
         manifest.open = vec![OpenSegment { number, len: prefilled.max(copy.offset) }];
         manifest.open_start = copy.start;
         manifest.synced_to = Position { segment: number, offset: copy.offset };
+        manifest.closed = false;
         disk.sync_dir(&options.dir)
             .and_then(|()| manifest.store(disk, &options.dir))
             .map_err(OpenError::io(&options.dir, "write to"))?;
