@@ -189,7 +189,14 @@ impl<'a> Frames<'a> {
 
     fn expect_end(&mut self) -> Result<(), RestoreFailure> {
         match self.current {
-            (END, 0) => Ok(()),
+            (END, 0)
+                if io::copy(&mut (&mut *self.stream).take(1), &mut io::sink()).map_err(damaged)? == 0 =>
+            {
+                Ok(())
+            }
+            (END, _) => Err(RestoreFailure::Damaged(
+                "the backup is damaged: there is more behind its end; use another copy of it".to_owned(),
+            )),
             (shard, _) => Err(RestoreFailure::Damaged(format!(
                 "the backup is damaged: unexpected data of shard {shard}"
             ))),

@@ -118,6 +118,13 @@ async fn a_backup_that_is_cut_anywhere_leaves_nothing_that_opens() {
     backup::restore(&mut &stream[..], &whole, &RootKeys::default()).unwrap();
     assert_eq!(problems(&whole), [""; 0]);
     Node::start(three(&whole)).unwrap().shutdown(std::time::Duration::from_secs(10)).await.unwrap();
+    for behind in [&b"x"[..], &stream] {
+        let longer = [&stream, behind].concat();
+        let part = dir.path().join(format!("longer-{}", behind.len()));
+        let refused = backup::restore(&mut &longer[..], &part, &RootKeys::default()).expect_err("longer");
+        assert!(refused.to_string().contains("more behind its end"), "{refused}");
+        assert!(refusal(three(&part)).contains("not finished"));
+    }
     let step = stream.len() / 23;
     for (at, cut) in (20..stream.len()).step_by(step).chain([stream.len() - 1]).enumerate() {
         let part = dir.path().join(format!("cut-{at}"));

@@ -98,7 +98,8 @@ pub(super) fn make(path: &Path) -> Result<(), StartError> {
     if let Some(above) = path.parent() {
         fs::create_dir_all(above).map_err(failed)?;
     }
-    let aside = write_aside(path, &Zeroizing::new(format!("{ABOUT}{}\n", *key.to_text()))).map_err(failed)?;
+    let text = Zeroizing::new(format!("{ABOUT}{}\n", *key.to_text()));
+    let aside = write_aside(path, |file| file.write_all(text.as_bytes())).map_err(failed)?;
     // Unlike a rename, this never takes the place of a key file.
     let linked = fs::hard_link(&aside, path);
     fs::remove_file(&aside).map_err(failed)?;
@@ -116,7 +117,7 @@ pub(super) fn add(path: &Path, key: &RootKey) -> Result<(), String> {
     let text = Zeroizing::new(format!("{about}{}\n{keys}", *key.to_text()));
     // A link stays one: what it leads to is replaced.
     let path = path.canonicalize().map_err(failed)?;
-    let aside = write_aside(&path, &text).map_err(failed)?;
+    let aside = write_aside(&path, |file| file.write_all(text.as_bytes())).map_err(failed)?;
     fs::rename(&aside, &path).and_then(|()| sync_above(&path)).map_err(failed)
 }
 
@@ -149,7 +150,8 @@ pub(super) fn remove_leftovers(path: &Path) {
     }
 }
 
-fn write_aside(path: &Path, text: &str) -> io::Result<PathBuf> {
+/// Makes a file beside another, for the owner alone, and syncs it. What could not be written as a whole is removed.
+fn write_aside(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}{PART}", std::process::id()));
     let aside = path.with_file_name(name);
@@ -159,12 +161,33 @@ fn write_aside(path: &Path, text: &str) -> io::Result<PathBuf> {
         _ => {}
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    Ok(aside)
+    match write(&mut file).and_then(|()| file.sync_all()) {
+        Ok(()) => Ok(aside),
+        Err(error) => {
+            let _ = fs::remove_file(&aside);
+            Err(error)
+        }
+    }
 }
 
 fn sync_above(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(above)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data.key");
+        let full = |file: &mut File| {
+            file.write_all(b"a part of a key")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        };
+        assert_eq!(write_aside(&path, full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
 }
