@@ -224,7 +224,7 @@ fn a_token_says_who_somebody_is_from_its_making_to_its_end() {
     assert_eq!(
         acts,
         [
-            "token_create /v1/tokens  201",
+            "token_create /v1/tokens/billing  201",
             "queue_delete /v1/queues/emails  403",
             "token_revoke /v1/tokens/billing  200"
         ]
