@@ -89,13 +89,13 @@ def parse(lines) -> list[Call]:
 
 
 class Named:
-    """What a manifest says: format version 4, of crates/journal/src/log/manifest.rs."""
+    """What a manifest says: format version 6, of crates/journal/src/log/manifest.rs."""
 
     def __init__(self, data: bytes):
         magic, version = struct.unpack_from("<8sI", data)
-        if magic != b"SLUICEMF" or version != 4:
-            raise ValueError(f"not a manifest of format 4: {data[:12]!r}")
-        self.data, self.at = data, 16 + 40 + 28
+        if magic != b"SLUICEMF" or version != 6:
+            raise ValueError(f"not a manifest of format 6: {data[:12]!r}")
+        self.data, self.at = data, 16 + 61 + 28
         self.sealed, self.tables = [], []
         for _ in range(self.take("I")):
             number, table_len = self.take("Q56xQQI")[::2][:2]
