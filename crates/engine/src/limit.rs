@@ -43,7 +43,8 @@ pub struct LimitRules {
     pub rate_per_key: Option<Rate>,
 }
 
-/// A rate as it is reckoned with: worked out when the rate is set, since the division takes longer than all the rest.
+/// A rate as it is reckoned with: worked out when the rate is set, since the division takes longer than all
+/// the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
     /// Time between two deliveries, in nanoseconds; rounded up, so that the rate is never exceeded.

@@ -39,8 +39,8 @@ pub struct CheckReport {
     pub next_index: u64,
     /// What opening will cut: it is not whole, and nothing tells that it had been synced.
     pub cut: Option<Cut>,
-    /// Whether the journal was closed in order. Otherwise what was written since the manifest last told how far
-    /// the log is durable may be missing without a trace.
+    /// Whether the journal was closed in order. Otherwise what was written since the manifest last told how
+    /// far the log is durable may be missing without a trace.
     pub end_known: bool,
     /// Damage. Empty: all is well.
     pub problems: Vec<Damage>,

@@ -60,8 +60,8 @@ pub struct RecoveryReport {
     pub last_time_us: u64,
     /// What was cut from the end of the log.
     pub cut: Option<Cut>,
-    /// Whether the journal is new or was closed in order. Otherwise what was written since the manifest last told
-    /// how far the log is durable may be missing without a trace.
+    /// Whether the journal is new or was closed in order. Otherwise what was written since the manifest last
+    /// told how far the log is durable may be missing without a trace.
     pub end_known: bool,
     /// Other things that an operator may want to know, as sentences.
     pub notes: Vec<String>,

@@ -199,8 +199,8 @@ pub struct Stored {
     pub notes: Vec<Option<Bytes>>,
 }
 
-/// Why a node did not start, or a data directory was not opened or made: a sentence for the operator that names
-/// cause and remedy.
+/// Why a node did not start, or a data directory was not opened or made: a sentence for the operator that
+/// names cause and remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StartError {
     /// The settings do not fit what is there: its shards, its root keys, the version that wrote it, or a path

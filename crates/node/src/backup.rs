@@ -82,7 +82,8 @@ pub fn is_backup(start: &[u8]) -> bool {
 pub enum RestoreFailure {
     /// The stream is no whole backup; a sentence that says where.
     Damaged(String),
-    /// The directory cannot be made: a root key is missing, another version made the backup, the disk is full.
+    /// The directory cannot be made: a root key is missing, another version made the backup, the disk is
+    /// full.
     Directory(StartError),
 }
 
@@ -116,12 +117,12 @@ impl From<RestoreError> for RestoreFailure {
     }
 }
 
-/// Makes a data directory from a backup, and returns the number of its shards. `dir` must not exist or be empty. `roots`:
-/// the root keys that the server had.
+/// Makes a data directory from a backup, and returns the number of its shards. `dir` must not exist or be
+/// empty. `roots`: the root keys that the server had.
 ///
 /// # Errors
-/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is missing,
-/// it was not made.
+/// What is wrong with the stream or the directory. The directory is then not usable; when a root key is
+/// missing, it was not made.
 pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32, RestoreFailure> {
     let mut frames = Frames::open(stream)?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {

@@ -6,11 +6,12 @@
 //! missed. A file that is missing beside shards with data is damage: who knows how many shards there were
 //! says so in it (`shards 3` alone), and the next start writes the rest.
 //!
-//! Each start has a number, one more than the `start` of the file. A shard's manifest gets it, with the identity of
-//! the server and the number of the shard, when the shard is opened; the file gets it when all are open, before
-//! anything is served. So the number in a manifest is that of the file or, after a start that was interrupted, one
-//! more; a smaller one is that of an older copy of the shard. Without room for the file the next start has the same
-//! number again, and copies of shards from between the two are not told from the present ones.
+//! Each start has a number, one more than the `start` of the file. A shard's manifest gets it, with the
+//! identity of the server and the number of the shard, when the shard is opened; the file gets it when all
+//! are open, before anything is served. So the number in a manifest is that of the file or, after a start
+//! that was interrupted, one more; a smaller one is that of an older copy of the shard. Without room for the
+//! file the next start has the same number again, and copies of shards from between the two are not told from
+//! the present ones.
 
 mod owners;
 
@@ -105,8 +106,9 @@ impl Marker {
         if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
     }
 
-    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else. The
-    /// rest is as the shards have it. It is not taken for complete, so that a start writes the whole file.
+    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else.
+    /// The rest is as the shards have it. It is not taken for complete, so that a start writes the whole
+    /// file.
     fn stated(data_dir: &Path, text: &str) -> Option<Marker> {
         let shards = text.trim_end().strip_prefix("shards ")?.parse().ok()?;
         if !(1..=SHARDS_MAX).contains(&shards) {

@@ -238,7 +238,8 @@ impl Starting<'_> {
         Ok(())
     }
 
-    /// Proposes to a shard that runs already, and waits until it is done. A deletion of what is not there is done.
+    /// Proposes to a shard that runs already, and waits until it is done. A deletion of what is not there is
+    /// done.
     fn propose_on(&self, shard: u32, command: &Command<'_>) -> Result<(), Error> {
         let (sender, mut answer) = oneshot::channel();
         let mut proposal = Proposal::new(command, ReplyTo::Once(sender));

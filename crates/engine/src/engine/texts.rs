@@ -7,8 +7,8 @@ use crate::record::{Kind, RareRecord, decode, kind_of, report_without_notes, set
 
 impl Engine {
     /// The body of a settle record without its error texts and results, or of a report without its notes, so
-    /// that it brings nothing that stays. `None`: it is another record, or has what must not be lost: a result
-    /// that somebody wants, or a checkpoint.
+    /// that it brings nothing that stays. `None`: it is another record, or has what must not be lost: a
+    /// result that somebody wants, or a checkpoint.
     pub fn without_texts(&self, body: &[u8]) -> Option<Vec<u8>> {
         match kind_of(body).ok()? {
             Kind::Settle => self.settle_without_texts(body),

@@ -159,8 +159,8 @@ fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
     Some(options)
 }
 
-/// The options of the items of one send. Most sends have one item: so those of the first are read once, those of others
-/// each time that they are asked for.
+/// The options of the items of one send. Most sends have one item: so those of the first are read once, those
+/// of others each time that they are asked for.
 pub(crate) struct ItemOptions<'a> {
     first: Option<SendOptions<'a>>,
 }

@@ -1,4 +1,5 @@
-//! Keys that nothing needs at the moment. The latest are kept, so that who names one again finds it as it was.
+//! Keys that nothing needs at the moment. The latest are kept, so that who names one again finds it as it
+//! was.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,14 +19,14 @@ pub(crate) trait Idle: Slot {
     fn set_listed_idle(&mut self, listed: bool);
 }
 
-/// Slots that have become idle, oldest first. One that is needed again stays listed until it is the oldest: so what
-/// comes and goes all the time is neither listed nor taken out each time.
+/// Slots that have become idle, oldest first. One that is needed again stays listed until it is the oldest:
+/// so what comes and goes all the time is neither listed nor taken out each time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleKeys(VecDeque<u32>);
 
 impl IdleKeys {
-    /// Keeps a slot that has become idle. Returns another one, idle and no longer listed, which has to be forgotten for
-    /// it.
+    /// Keeps a slot that has become idle. Returns another one, idle and no longer listed, which has to be
+    /// forgotten for it.
     #[inline]
     pub(crate) fn keep<T: Idle, const CHUNK: usize>(
         &mut self,

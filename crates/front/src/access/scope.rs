@@ -47,8 +47,8 @@ impl Scope {
         Ok(Scope { namespace: namespace.to_owned(), perm, roles: Roles::of(roles), patterns })
     }
 
-    /// The scope, unless it would allow nothing: `$sys`, the server's own namespace, is looked at by those who have
-    /// `*=admin`, and changed by nobody.
+    /// The scope, unless it would allow nothing: `$sys`, the server's own namespace, is looked at by those
+    /// who have `*=admin`, and changed by nobody.
     ///
     /// # Errors
     /// What would be right instead.

@@ -233,7 +233,8 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
 /// Does what a call asks for.
 ///
 /// # Errors
-/// Those of the operation; `overloaded` for an answer that only shows something when there is no memory for it.
+/// Those of the operation; `overloaded` for an answer that only shows something when there is no memory for
+/// it.
 pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
     let response = handler(call, body).await?;
     if call.operation.only_looks() {

@@ -1,6 +1,6 @@
 //! What makes the fields of a request well-formed (RFC 9110, RFC 9112). Where they can be read in two ways, a
-//! proxy before this server might read them in the other one. Where its body ends, `connection/heads` has looked
-//! over HTTP/1.1, and `sluice-http2` over HTTP/2.
+//! proxy before this server might read them in the other one. Where its body ends, `connection/heads` has
+//! looked over HTTP/1.1, and `sluice-http2` over HTTP/2.
 
 use http::Version;
 use http::header::{CONTENT_TYPE, HOST};

@@ -113,8 +113,8 @@ impl<'a> Incoming<'a> {
         Ok(Incoming { input, roots, first })
     }
 
-    /// Writes all of it, as [`restore_on`]. `owner`: where the journal belongs from then on; `None`: where it did
-    /// when the backup was taken.
+    /// Writes all of it, as [`restore_on`]. `owner`: where the journal belongs from then on; `None`: where it
+    /// did when the backup was taken.
     pub fn write_to(
         self,
         shared: Arc<dyn Disk>,

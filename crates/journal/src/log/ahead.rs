@@ -331,8 +331,8 @@ fn run<B: Borrow<BlobRead>>(blobs: &[B]) -> u64 {
     last.map_or(0, end)
 }
 
-/// Takes blobs that are on disk from what was read ahead and is in memory, up to the first that is not there. Whether
-/// none is left that is on disk.
+/// Takes blobs that are on disk from what was read ahead and is in memory, up to the first that is not there.
+/// Whether none is left that is on disk.
 pub fn take_ahead<B: BorrowMut<BlobRead>>(blobs: &mut [B]) -> bool {
     take(blobs, AtMiss::End, |location, _| location.file.ahead().find(location))
 }

@@ -153,7 +153,8 @@ pub(crate) struct Manifest {
     pub(crate) next_file: u64,
     /// Everything before this was synced when the manifest was written.
     pub(crate) synced_to: Position,
-    /// Whether the journal was closed in order since it was opened last: nothing was written behind `synced_to`.
+    /// Whether the journal was closed in order since it was opened last: nothing was written behind
+    /// `synced_to`.
     pub(crate) closed: bool,
     /// The chain before the first open segment.
     pub(crate) open_start: Link,

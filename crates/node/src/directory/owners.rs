@@ -6,8 +6,8 @@ use sluice_journal::{FsDisk, Owner, owner_of};
 
 use super::{Marker, NAME, how_to_state, shard_dir};
 
-/// Identity of the server whose shard was opened last, and the number of the last start that had opened all of so
-/// many shards, as far as they tell; `None`: there is no shard.
+/// Identity of the server whose shard was opened last, and the number of the last start that had opened all
+/// of so many shards, as far as they tell; `None`: there is no shard.
 pub(super) fn latest(data_dir: &Path, shards: u32) -> Option<(u64, u64)> {
     let owners: Vec<Owner> = (0..shards).filter_map(|shard| read(data_dir, shard)).collect();
     let last = owners.iter().max_by_key(|owner| owner.start)?;
@@ -16,8 +16,8 @@ pub(super) fn latest(data_dir: &Path, shards: u32) -> Option<(u64, u64)> {
     Some((last.server, if all { last.start } else { last.start - 1 }))
 }
 
-/// What is wrong with the place or the age of a shard, as a sentence for the operator. Nothing is said of one without a
-/// manifest that can be read: that is told elsewhere.
+/// What is wrong with the place or the age of a shard, as a sentence for the operator. Nothing is said of one
+/// without a manifest that can be read: that is told elsewhere.
 pub(super) fn problem(data_dir: &Path, marker: &Marker, shard: u32) -> Option<String> {
     let owner = read(data_dir, shard)?;
     let path = shard_dir(data_dir, shard);

@@ -39,9 +39,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         number
     }
 
-    /// Namespaces here that were created after all that shard 0 knows of: `next` is the number that it would give next,
-    /// `placed` are all namespaces as it knows them. It has lost its newest records, or is from an earlier moment of a
-    /// backup than this shard. They are to be adopted, before [`Shard::follow_placement`] would delete them.
+    /// Namespaces here that were created after all that shard 0 knows of: `next` is the number that it would
+    /// give next, `placed` are all namespaces as it knows them. It has lost its newest records, or is from an
+    /// earlier moment of a backup than this shard. They are to be adopted, before [`Shard::follow_placement`]
+    /// would delete them.
     pub fn adoptions(&self, placed: &[NamespaceView], next: NamespaceId) -> Vec<Adoption> {
         let unknown = self.engine.namespaces().into_iter().filter(|view| view.id >= next);
         let adoption = |view: NamespaceView| {
@@ -102,8 +103,8 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    /// What is to be done, each on which shard, in this order. A shard with a greater number than that of the namespace
-    /// has not started yet and follows by itself.
+    /// What is to be done, each on which shard, in this order. A shard with a greater number than that of the
+    /// namespace has not started yet and follows by itself.
     pub fn steps(&self) -> Vec<(u32, Command<'_>)> {
         let mut steps = Vec::new();
         if let Some(view) = &self.replaced {

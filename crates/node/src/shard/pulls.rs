@@ -16,7 +16,8 @@ use super::waiting::{QueueIds, Waiter};
 use super::{Claims, Pending, Shard};
 use crate::clock::Clock;
 
-/// Names kept for events and single deliveries; deleted queues leave theirs behind, so the table is emptied when it gets this long.
+/// Names kept for events and single deliveries; deleted queues leave theirs behind, so the table is emptied
+/// when it gets this long.
 const NAMES_MAX: usize = 100_000;
 /// Wait after which a pull that is overloaded may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -214,9 +215,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.owe(&Command::Settle { namespace, items: &items });
     }
 
-    /// A queue's name for a delivery. Several of one record share a copy of their own: their reader counts its
-    /// references down on another thread, and with a count that all records had in common the two would wait for
-    /// each other.
+    /// A queue's name for a delivery. Several of one record share a copy of their own: their reader counts
+    /// its references down on another thread, and with a count that all records had in common the two would
+    /// wait for each other.
     fn name_to_hand_out(&mut self, queue: QueueId) -> Arc<str> {
         if self.outcome.deliveries.len() + self.outcome.pushed.len() < 2 {
             return self.name_of(queue);

@@ -226,9 +226,9 @@ impl History {
         Ok(())
     }
 
-    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked for
-    /// may have lost its texts on the way, for which a full disk has no room; and then be another's record to
-    /// the byte.
+    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked
+    /// for may have lost its texts on the way, for which a full disk has no room; and then be another's
+    /// record to the byte.
     fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
         let bare = |op: &Op| op.without_texts().filter(|op| has_body(op, body));
         let asked = self.asked.iter().filter_map(|(tag, asked, op)| {

@@ -94,8 +94,8 @@ pub(super) enum NotBegun {
     NoRoom,
 }
 
-/// Lets the shards that have begun know of the namespaces of this one that shard 0 does not know, as a node does.
-/// Gives the shards that were told of something.
+/// Lets the shards that have begun know of the namespaces of this one that shard 0 does not know, as a node
+/// does. Gives the shards that were told of something.
 pub(super) fn adopt(
     begun: &mut [&mut Server],
     starting: &Server,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::{CliError, Result};
 
-/// Refuses a path that is there and is no directory, or that cannot be looked at. One that is not there is none of
-/// its business.
+/// Refuses a path that is there and is no directory, or that cannot be looked at. One that is not there is
+/// none of its business.
 pub(crate) fn expect_directory(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(found) if !found.is_dir() => {

@@ -21,10 +21,12 @@ pub(crate) const NOTHING: u8 = exit::NOT_FOUND;
 /// Something failed that has no exit code of its own.
 pub(crate) const FAILED: u8 = 1;
 
-/// What may go wrong on this side of the connection. Whichever verb meets it, code and exit code are the same.
+/// What may go wrong on this side of the connection. Whichever verb meets it, code and exit code are the
+/// same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// The command line or the configuration is wrong, or a file, folder, key or address that it names cannot be used.
+    /// The command line or the configuration is wrong, or a file, folder, key or address that it names cannot
+    /// be used.
     Usage,
     /// What is to be made is there already, or is not empty.
     Exists,

@@ -1,5 +1,5 @@
-//! Errors of the server in the words of the command line: the flag in place of the field that it gave, the value as it
-//! was given, and limits in the flag's units.
+//! Errors of the server in the words of the command line: the flag in place of the field that it gave, the
+//! value as it was given, and limits in the flag's units.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ impl Given {
     }
 }
 
-/// The error in the words of the command line `args`, of the verb `verb`; as it is where it names no field that one of
-/// its flags has given.
+/// The error in the words of the command line `args`, of the verb `verb`; as it is where it names no field
+/// that one of its flags has given.
 pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
     let Some(field) = error.details()["field"].as_str() else { return error };
     let Some(given) = given(field, args, verb) else { return error };

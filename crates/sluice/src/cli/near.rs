@@ -76,8 +76,8 @@ const GROUP_VERBS: &[(&str, &str, &str)] = &[
 const ATTEMPTS: (&str, &str) =
     ("max-attempts", "sluice queue set QUEUE --max-attempts N, for attempts are a setting of the queue");
 
-/// What was probably meant by a mistake on the command line `args`, which begin behind the program's name. Takes what
-/// clap would suggest out of the error where this is better.
+/// What was probably meant by a mistake on the command line `args`, which begin behind the program's name.
+/// Takes what clap would suggest out of the error where this is better.
 pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -113,7 +113,8 @@ fn all_instead_of_ids(error: &Error, verb: &Command) -> Option<String> {
     (takes_all && missing.iter().any(|arg| arg.starts_with("<ID>"))).then(|| "--all".to_owned())
 }
 
-/// What was meant by a flag, and whether that is known rather than guessed. What is spelt nearly so is found by clap.
+/// What was meant by a flag, and whether that is known rather than guessed. What is spelt nearly so is found
+/// by clap.
 fn flag(given: &str, flags: &[&str], is_spelt_nearly: bool) -> Option<(String, bool)> {
     if let Some(flag) = renamed(given, flags) {
         return Some((format!("--{flag}"), true));

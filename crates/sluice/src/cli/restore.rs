@@ -90,8 +90,8 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
     }
 }
 
-/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it. Returns
-/// the number of its shards.
+/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.
+/// Returns the number of its shards.
 fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
     let failed = |what: &str| {
         let what = format!("cannot {what} {}", dir.display());

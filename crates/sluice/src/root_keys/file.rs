@@ -150,7 +150,8 @@ pub(super) fn remove_leftovers(path: &Path) {
     }
 }
 
-/// Makes a file beside another, for the owner alone, and syncs it. What could not be written as a whole is removed.
+/// Makes a file beside another, for the owner alone, and syncs it. What could not be written as a whole is
+/// removed.
 fn write_aside(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}{PART}", std::process::id()));

@@ -54,8 +54,8 @@ impl Secured {
         Ok(Secured { tls, access: access.map_err(CliError::usage)?, made })
     }
 
-    /// Takes up what has changed in files. What is wrong is told, unless it was `told` before, and what was in
-    /// use stays. Returns whether anything has changed or is wrong.
+    /// Takes up what has changed in files. What is wrong is told, unless it was `told` before, and what was
+    /// in use stays. Returns whether anything has changed or is wrong.
     fn reload(&self, told: &mut Told) -> bool {
         let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
         let policy = self.access.reload();

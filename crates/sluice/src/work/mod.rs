@@ -174,8 +174,8 @@ fn options(args: &WorkArgs) -> WorkerOptions {
     options
 }
 
-/// Tells of queues that are paused, and of those that are not there yet: a name that is spelt wrong would be waited on
-/// for ever.
+/// Tells of queues that are paused, and of those that are not there yet: a name that is spelt wrong would be
+/// waited on for ever.
 async fn tell_of_queues(args: &WorkArgs, connection: &Connection, out: Out) {
     for (name, _) in &args.queues {
         // Whoever may not look at queues may work all the same, and what else fails is told by the worker.

@@ -124,8 +124,8 @@ fn a_paused_queue_is_told() {
     assert!(done.code == Some(0) && done.err.contains(told), "{done:?}");
 }
 
-/// Runs a worker until its command has begun, changes something with its message, and returns the message's id and
-/// what the worker tells after that.
+/// Runs a worker until its command has begun, changes something with its message, and returns the message's
+/// id and what the worker tells after that.
 fn told_after(transport: &str, change: impl Fn(&Server, &str)) -> (String, String) {
     let server = Server::start();
     let id = server.ok(&["send", "q", "x"]).trim().to_owned();

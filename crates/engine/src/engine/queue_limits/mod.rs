@@ -14,8 +14,8 @@
 //! that a queue which nobody empties keeps no places of a key from the others. Two queues may therefore have more ready
 //! messages of one key than may begin: what turns out to be too much goes back to the front of its line when it is met.
 //!
-//! A line without messages is idle: it stays with its key for a while, so that the next message finds both. Nobody is told
-//! of a key whose lines are all idle, unless its rate remembers deliveries.
+//! A line without messages is idle: it stays with its key for a while, so that the next message finds both.
+//! Nobody is told of a key whose lines are all idle, unless its rate remembers deliveries.
 //!
 //! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the others in slices.
 

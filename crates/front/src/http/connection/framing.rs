@@ -1,7 +1,8 @@
-//! Where the body of a request of HTTP/1.1 ends (RFC 9112 §6, §7.1), as far as it takes to find the next head.
+//! Where the body of a request of HTTP/1.1 ends (RFC 9112 §6, §7.1), as far as it takes to find the next
+//! head.
 //!
-//! hyper decodes the body and closes the connection on whatever is not well-formed. So nothing is refused here: of a
-//! body that is not well-formed no next head is ever read.
+//! hyper decodes the body and closes the connection on whatever is not well-formed. So nothing is refused
+//! here: of a body that is not well-formed no next head is ever read.
 
 /// What is still to come of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! Heads of requests of HTTP/1.1, looked at before hyper reads them.
 //!
-//! hyper answers what it cannot read by itself, without saying why, and of a request with both `Transfer-Encoding` and
-//! `Content-Length` it shows the former alone. So each head is held until it is whole. One that is refused never
-//! comes to hyper: in its place it gets a request that says [`METHOD`] and is the last, and the service answers that with
-//! the error, behind the answers to what came before.
+//! hyper answers what it cannot read by itself, without saying why, and of a request with both
+//! `Transfer-Encoding` and `Content-Length` it shows the former alone. So each head is held until it is
+//! whole. One that is refused never comes to hyper: in its place it gets a request that says [`METHOD`] and
+//! is the last, and the service answers that with the error, behind the answers to what came before.
 
 use std::future::Future as _;
 use std::io;
@@ -284,8 +284,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
 }
 
 impl<T: AsyncRead + Unpin> Heads<T> {
-    /// Reads and drops what its client still sends: a connection closed on unread bytes would be reset, and the
-    /// refusal lost.
+    /// Reads and drops what its client still sends: a connection closed on unread bytes would be reset, and
+    /// the refusal lost.
     fn poll_drain(&mut self, waker: &mut Context<'_>) -> Poll<()> {
         let drain = self.drain.get_or_insert_with(|| Drain {
             bytes_left: DRAIN_BYTES_MAX,

@@ -159,7 +159,8 @@ impl Tail {
         Err(OpenError::damaged(&path, self.end.offset, Some(self.link.next_index), what))
     }
 
-    /// Whether nothing can be missing at the end: the journal was closed in order, and ends where it did then.
+    /// Whether nothing can be missing at the end: the journal was closed in order, and ends where it did
+    /// then.
     pub(crate) fn is_end_known(&self, manifest: &Manifest) -> bool {
         manifest.closed && manifest.synced_to == self.end
     }
