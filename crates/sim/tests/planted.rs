@@ -8,7 +8,7 @@ const SEEDS_MAX: u64 = 1_000;
 /// Seeds that are run without a bug; CI runs more of them, by the binary.
 const SEEDS_CLEAN: u64 = 200;
 /// Seeds that once found a fault of the engine or of the model.
-const SEEDS_ONCE_FAILED: [u64; 16] = [
+const SEEDS_ONCE_FAILED: [u64; 19] = [
     700356,
     2001882,
     3001161,
@@ -25,6 +25,9 @@ const SEEDS_ONCE_FAILED: [u64; 16] = [
     777001003,
     777100836,
     1795293526099,
+    1795355000001497,
+    4592649327054,
+    920085,
 ];
 
 fn finds(plant: Plant) {

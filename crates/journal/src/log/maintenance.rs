@@ -213,6 +213,8 @@ impl Maintenance {
         self.space_at_us = now_us + SPACE_EVERY_US;
         match self.shared.look_at_space() {
             Err(error) if is_out_of_handles(&error) => self.notices.out_of_handles(now_us, &error),
+            // The reserve is taken again when there is room for it.
+            Err(error) if is_full(&error) => {}
             looked => looked?,
         }
         self.notices.space(self.shared.space.free.load(Relaxed), self.shared.options.low_water_bytes);
