@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sluice_calls::codes::TABLE;
 use sluice_engine::Error;
-use sluice_front::codes::TABLE;
 
 const PAGE: &str = include_str!("../../../docs/errors.md");
 

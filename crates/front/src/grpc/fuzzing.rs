@@ -114,7 +114,7 @@ mod tests {
             frame(&ClientFrame { number, frame: Some(told) }, &mut seed);
         }
         frames(&seed);
-        let mut random = crate::http::testing::Random(29);
+        let mut random = sluice_calls::testing::Random(29);
         for _ in 0..20_000 {
             let mut bytes = seed.clone();
             random.mutate(&mut bytes);

@@ -4,11 +4,11 @@
 use data_encoding::BASE64_NOPAD;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::codes;
 
 use super::wire::{put_bytes, put_number};
-use crate::codes;
 use crate::http::body::Body;
-use crate::http::errors::ApiError;
 
 /// The media type of every answer.
 pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
@@ -29,7 +29,7 @@ pub(super) fn success() -> HeaderMap {
 }
 
 /// The trailers of one that did not.
-pub(super) fn failure(error: &ApiError) -> HeaderMap {
+pub(super) fn failure(error: &CallError) -> HeaderMap {
     let status = codes::find(error.code()).map_or(UNKNOWN, |row| row.grpc);
     let message: String = error.message().chars().take(MESSAGE_CHARS_MAX).collect();
     let mut trailers = HeaderMap::from_iter([
@@ -49,7 +49,7 @@ pub(super) fn failure(error: &ApiError) -> HeaderMap {
 }
 
 /// An answer that is nothing but its status.
-pub(super) fn refusal(error: &ApiError) -> Response<Body> {
+pub(super) fn refusal(error: &CallError) -> Response<Body> {
     let mut response = Response::new(Body::full(bytes::Bytes::new()));
     *response.headers_mut() = failure(error);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
@@ -57,14 +57,14 @@ pub(super) fn refusal(error: &ApiError) -> Response<Body> {
 }
 
 /// `google.rpc.Status`.
-fn details(status: u8, message: &str, error: &ApiError) -> Vec<u8> {
+fn details(status: u8, message: &str, error: &CallError) -> Vec<u8> {
     let mut info = Vec::new();
     put_bytes(&mut info, 1, error.code().as_bytes());
     put_bytes(&mut info, 2, b"sluice");
-    for (name, value) in error.details() {
+    for (name, value) in error.details().iter() {
         let mut entry = Vec::new();
         put_bytes(&mut entry, 1, name.as_bytes());
-        put_bytes(&mut entry, 2, value.as_bytes());
+        put_bytes(&mut entry, 2, value.to_string().as_bytes());
         put_bytes(&mut info, 3, &entry);
     }
     let mut out = Vec::new();

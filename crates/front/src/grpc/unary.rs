@@ -8,6 +8,8 @@ use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderVal
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, Uri, Version};
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Peer};
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
 use super::methods::route_of;
@@ -17,14 +19,13 @@ use super::to_json::{Rows, read_rows, text_of, write_object};
 use super::watching::{streams, watch};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};
-use crate::access::{Caller, Peer};
 use crate::http::arrived::{Arrived, CLOSE, Finished};
 use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
 use crate::http::connection::Activity;
 use crate::http::context::Context;
 use crate::http::dispatch::{admit, operate};
-use crate::http::errors::ApiError;
+use crate::http::errors::HttpError as _;
 use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
 use crate::http::permit::{identify, permit, require_known};
@@ -75,7 +76,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
 
 /// The answer over HTTP/1.1, where nobody reads a status of gRPC, nor anybody the body of a call.
 #[cold]
-fn closing(error: ApiError) -> Response<Body> {
+fn closing(error: CallError) -> Response<Body> {
     let mut response = error.into_response();
     response.headers_mut().insert(CONNECTION, CLOSE);
     response
@@ -97,7 +98,7 @@ fn begin(
     by: &mut By<'_>,
     route: Option<usize>,
     is_http2: bool,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     check_call(head, is_http2)?;
     admit(context, head, in_flight, route)?;
     if let Some(route) = route {
@@ -110,21 +111,21 @@ fn begin(
 }
 
 /// What makes a request a call that can be answered.
-fn check_call(head: &Parts, is_http2: bool) -> Result<(), ApiError> {
+fn check_call(head: &Parts, is_http2: bool) -> Result<(), CallError> {
     if !is_http2 {
         let message = "gRPC needs HTTP/2 (with prior knowledge in clear text)";
-        return Err(ApiError::new("unsupported_media_type", message));
+        return Err(CallError::new("unsupported_media_type", message));
     }
     if head.method != Method::POST {
         let message = format!("a call of gRPC is a POST, not a {}", head.method);
-        return Err(ApiError::new("method_not_allowed", message));
+        return Err(CallError::new("method_not_allowed", message));
     }
     let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     if !matches!(essence, b"application/grpc" | b"application/grpc+proto") {
         let got = String::from_utf8_lossy(essence).into_owned();
         let message = format!("the messages are {got:?}: only application/grpc with protobuf is spoken here");
-        return Err(ApiError::new("unsupported_media_type", message));
+        return Err(CallError::new("unsupported_media_type", message));
     }
     Ok(())
 }
@@ -137,7 +138,7 @@ async fn answer(
     by: &mut By<'_>,
     route: Option<usize>,
     body: Inbound,
-) -> Result<Response<Body>, ApiError> {
+) -> Result<Response<Body>, CallError> {
     let path = head.uri.path();
     let (Some(route), Some((input, output))) = (route.map(|at| &ROUTES[at]), schema().call(path)) else {
         return Err(no_such_call(path));
@@ -171,26 +172,26 @@ async fn answer(
     let response = operate(&call, &mut Inbound::There(asked.json.into())).await?;
     let message = from_json::encode(output, &response.into_body().into_bytes());
     message.map(success_with).map_err(|error| {
-        ApiError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
+        CallError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
     })
 }
 
-fn no_such_call(path: &str) -> ApiError {
+fn no_such_call(path: &str) -> CallError {
     let path: String = path.chars().take(256).collect();
     let message = format!("there is no call {path:?}: proto/sluice/v1 lists those there are");
-    ApiError::new("method_not_allowed", message).with(|o| o.text("path", &path))
+    CallError::new("method_not_allowed", message).with(|o| o.text("path", &path))
 }
 
 /// The one message of a body.
-fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, ApiError> {
+fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
     let mut deframer = Deframer::new(bytes_max);
     deframer.push(body);
-    let invalid = |reason: String| ApiError::from(Fault::new(INVALID, reason));
+    let invalid = |reason: String| CallError::from(Fault::new(INVALID, reason));
     let message = deframer.next().map_err(|error| invalid(error.to_string()))?;
     match message {
         Some(message) if deframer.pending() == 0 => Ok(message),
         Some(_) => Err(invalid("more than one message: this call takes one".to_owned())),
-        None => Err(ApiError::new("incomplete_body", "the body ends before its message does")),
+        None => Err(CallError::new("incomplete_body", "the body ends before its message does")),
     }
 }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
+use sluice_calls::CallError;
 use sluice_node::{EventPosition, Gap, Told};
 use sluice_proto::framing::frame_with;
 use tokio::sync::mpsc;
@@ -17,7 +18,6 @@ use super::from_json;
 use super::status::{GRPC, failure, success};
 use crate::http::body::Body;
 use crate::http::call::Call;
-use crate::http::errors::ApiError;
 use crate::http::events::{Asked, Form, open, write_gap, write_told};
 use crate::http::json::{Object, object};
 use crate::http::routes::Operation;
@@ -28,7 +28,7 @@ pub(super) fn streams(operation: Operation) -> bool {
 }
 
 /// Answers with a stream of `output` messages.
-pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Body>, ApiError> {
+pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Body>, CallError> {
     let queue = (call.operation == Operation::QueueEvents).then_some(call.name);
     let asked = Asked::read(call)?;
     let why = Arc::new(OnceLock::new());
@@ -39,7 +39,7 @@ pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Bod
 }
 
 /// Why a stream ended, if not because the server stops.
-type Why = Arc<OnceLock<ApiError>>;
+type Why = Arc<OnceLock<CallError>>;
 
 /// The answer: frames, and how it ended.
 struct Watched {
@@ -105,7 +105,7 @@ impl Form for Frames {
         self.add(out, at, |_| {});
     }
 
-    fn end(&self, why: ApiError) {
+    fn end(&self, why: CallError) {
         // The first cause is the cause.
         let _ = self.why.set(why);
     }

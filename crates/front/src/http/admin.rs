@@ -3,18 +3,18 @@
 use http::StatusCode;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_node::api::ShardMetrics;
 
 use super::body::Body;
 use super::call::Call;
 use super::context::now_ms;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::queues::write_counts;
 use super::respond;
 
 /// `GET /v1/status`
-pub(crate) async fn status(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn status(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let metrics = call.node().metrics().await;
     let context = call.context;
     let mut out = Vec::with_capacity(1_024);
@@ -58,7 +58,7 @@ fn write_shard(o: &mut Object<'_>, shard: u64, figures: &ShardMetrics) {
 }
 
 /// `GET /v1/admin/backup`
-pub(crate) async fn backup(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn backup(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let stream = call.node().backup().await?;
     let mut response = Response::new(Body::stream(stream));
     let headers = response.headers_mut();

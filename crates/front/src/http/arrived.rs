@@ -7,13 +7,13 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
+use sluice_calls::access::{Act, Caller, Peer};
 
 use super::body::{Body, Inbound, read_rest};
 use super::connection::Activity;
 use super::context::Context;
 use super::in_flight::InFlight;
 use super::routes::ROUTES;
-use crate::access::{Act, Caller, Peer};
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;

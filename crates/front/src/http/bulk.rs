@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::NamespaceId;
 use sluice_engine::change::Verb;
 use sluice_engine::query::State;
@@ -11,12 +13,10 @@ use super::arrived::Made;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{Said, missing_to, text};
-use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::STATES;
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
-use crate::access::Right;
 
 /// Fields of a bulk.
 pub(crate) const BULK_FIELDS: &[&str] = &[
@@ -40,7 +40,7 @@ pub(crate) const ACTIONS: &[&str] = &["cancel", "hold", "approve", "deny", "retr
 const HEADER_FIELDS: &[&str] = &["name", "value"];
 
 /// `POST P/bulk`
-pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = read(upload.bytes(), call.namespace_id()?)?;
     match &request.action {
@@ -58,7 +58,7 @@ pub(crate) async fn start(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
 }
 
 /// `GET P/bulk`
-pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let views = call.node().bulks(call.namespace_id()?);
     let mut out = Vec::with_capacity(64 + views.len() * 512);
     object(&mut out, |o| {
@@ -68,13 +68,13 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/bulk/{bulk}`
-pub(crate) fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let view = call.node().bulk(call.namespace_id()?, read_id(call.name)?)?;
     Ok(answer(&view))
 }
 
 /// `DELETE P/bulk/{bulk}`
-pub(crate) async fn cancel(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn cancel(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let view = call.node().bulk_cancel(call.namespace_id()?, read_id(call.name)?).await?;
     Ok(answer(&view))
 }
@@ -89,7 +89,7 @@ fn id_text(id: u64) -> String {
     format!("{id:016x}")
 }
 
-fn read_id(text: &str) -> Result<u64, ApiError> {
+fn read_id(text: &str) -> Result<u64, CallError> {
     let digits = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let id = if digits { u64::from_str_radix(text, 16).ok() } else { None };
     let bulk = || text.chars().take(64).collect();

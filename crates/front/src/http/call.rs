@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use http::request::Parts;
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Peer};
 use sluice_engine::NamespaceId;
 use sluice_engine::query::NamespaceView;
 use sluice_node::Node;
 
 use super::body::{BodyRules, Inbound, Upload, read};
 use super::context::Context;
-use super::errors::ApiError;
 use super::in_flight::InFlight;
 use super::json::Read;
 use super::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 use super::query::Params;
 use super::routes::{DEFAULT_NAMESPACE, Operation};
-use crate::access::{Caller, Peer};
 
 /// A request that has found its route; its body is not read yet.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl<'c> Call<'c> {
     }
 
     /// The number of the namespace that the path is in.
-    pub(crate) fn namespace_id(&self) -> Result<NamespaceId, ApiError> {
+    pub(crate) fn namespace_id(&self) -> Result<NamespaceId, CallError> {
         match self.namespace {
             None => Ok(NamespaceId::DEFAULT),
             Some(name) => Ok(self.node().namespace_id(name)?),
@@ -59,13 +59,13 @@ impl<'c> Call<'c> {
     }
 
     /// Reads a body of any type.
-    pub(crate) async fn upload(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn upload(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, CallError> {
         let rules = BodyRules { bytes_max, timeout: self.context.options.body_timeout };
         read(body, &self.head.headers, rules, &self.context.body_budget).await
     }
 
     /// Reads a body that is JSON, or empty.
-    pub(crate) async fn json(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, ApiError> {
+    pub(crate) async fn json(&self, body: &mut Inbound, bytes_max: usize) -> Result<Upload<'c>, CallError> {
         if let Some(value) = self.head.headers.get(http::header::CONTENT_TYPE)
             && !is_json(value.as_bytes())
         {
@@ -75,21 +75,21 @@ impl<'c> Call<'c> {
                 "Content-Type is {got:?}: send application/json (curl: --json), or use the raw routes"
             );
             return Err(
-                ApiError::new("unsupported_media_type", message).with(|o| o.text("content_type", &got))
+                CallError::new("unsupported_media_type", message).with(|o| o.text("content_type", &got))
             );
         }
         self.upload(body, bytes_max).await
     }
 
     /// Sets room aside for an answer with up to so many messages; tells how many bytes it may have.
-    pub(crate) fn room_for(&self, messages: usize) -> Result<usize, ApiError> {
+    pub(crate) fn room_for(&self, messages: usize) -> Result<usize, CallError> {
         let limits = self.node().limits();
         let each = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
         Ok(self.in_flight.share.reserve_up_to(messages.saturating_mul(each).min(PAGE_BYTES_MAX))?)
     }
 
     /// The namespaces of the node, by name.
-    pub(crate) async fn namespaces(&self) -> Result<Vec<NamespaceView>, ApiError> {
+    pub(crate) async fn namespaces(&self) -> Result<Vec<NamespaceView>, CallError> {
         Ok(self.node().namespaces().await?)
     }
 }

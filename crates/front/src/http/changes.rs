@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::Error;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
@@ -10,11 +12,9 @@ use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
-use crate::access::Right;
 
 /// Fields of those changes that have none of their own.
 pub(crate) const CHANGE_FIELDS: &[&str] = &["by", "why", "version"];
@@ -111,7 +111,7 @@ pub(crate) async fn change(
     call: &Call<'_>,
     body: &mut Inbound,
     verb: Verb,
-) -> Result<Response<Body>, ApiError> {
+) -> Result<Response<Body>, CallError> {
     let id: MessageId = call.name.parse()?;
     let namespace = call.namespace_id()?;
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_engine::Error;
 use sluice_engine::command::{DETACH_GRACE_MS, DETACH_GRACE_MS_MAX};
 use sluice_engine::id::ConsumerId;
@@ -9,7 +10,6 @@ use sluice_engine::query::{ConsumerState, ConsumerView, HeldView, Holder};
 
 use super::body::Body;
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, Object, object, push_text};
 use super::respond;
 
@@ -24,7 +24,7 @@ const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/consumers`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let after = params.text("after").map(|text| {
@@ -47,7 +47,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/consumers/{consumer}`: the consumer with the messages that it has held for longest.
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let limit = call.query()?.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let consumer = read_consumer(call.name)?;
     let (consumer, held) = call.node().consumer_with_held(call.namespace_id()?, consumer, limit).await?;
@@ -60,7 +60,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `DELETE P/consumers/{consumer}`
-pub(crate) async fn detach(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn detach(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let grace_ms = params.integer("grace_ms", 0, DETACH_GRACE_MS_MAX, DETACH_GRACE_MS)?;
     call.node().detach(call.namespace_id()?, read_consumer(call.name)?, grace_ms).await?;

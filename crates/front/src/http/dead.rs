@@ -1,16 +1,16 @@
 //! What a person decides about dead letters.
 
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 use sluice_engine::{Error, Limits};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, Read, Reader};
 use super::queues::count;
-use crate::access::Right;
 
 /// Fields of delete.
 pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];
@@ -18,7 +18,7 @@ pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];
 pub(crate) const REDRIVE_FIELDS: &[&str] = &["ids", "all", "per_second"];
 
 /// `POST P/queues/{queue}/dead/redrive`
-pub(crate) async fn redrive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn redrive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     call.allow_queue(Right::Send, call.name)?;
     let namespace = call.namespace_id()?;
@@ -30,13 +30,13 @@ pub(crate) async fn redrive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
 }
 
 /// `DELETE P/queues/{queue}/dead/redrive`
-pub(crate) async fn end_redrive(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn end_redrive(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let messages = call.node().dead_redrive_rate(call.namespace_id()?, call.name, 0).await?;
     Ok(count("left", messages))
 }
 
 /// `POST P/queues/{queue}/dead/delete`
-pub(crate) async fn delete(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.items).await?;
     let ids = read_choice(upload.bytes(), call.node().limits())?;
     let messages = call.node().dead_delete(call.namespace_id()?, call.name, &ids).await?;

@@ -6,6 +6,8 @@ use http::header::{ALLOW, CONNECTION, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Peer};
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
@@ -15,7 +17,6 @@ use super::call::Call;
 use super::compression::compress;
 use super::connection::Activity;
 use super::context::Context;
-use super::errors::ApiError;
 use super::in_flight::InFlight;
 use super::permit::{identify, permit};
 use super::query::Params;
@@ -26,8 +27,8 @@ use super::{
     namespaces, openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send,
     settle, tokens, well_formed,
 };
-use crate::access::{Caller, Peer};
 use crate::grpc;
+use crate::http::errors::HttpError as _;
 
 /// Answers a request.
 pub(crate) async fn handle(
@@ -55,7 +56,7 @@ pub(crate) async fn refuse(
     activity: Arc<Activity>,
     peer: Arc<Peer>,
     request: Request<Inbound>,
-    error: ApiError,
+    error: CallError,
 ) -> Response<Body> {
     let (arrived, _) = Arrived::new(context, &activity, peer, request);
     let Arrived { context, head, request_id, .. } = &arrived;
@@ -110,7 +111,7 @@ fn begin(
     peer: &Peer,
     found: &Found<'_>,
     caller: &mut Caller,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     let Found::Route(at, captured) = found else { return admit(context, head, in_flight, None) };
     admit(context, head, in_flight, Some(*at))?;
     let route = &ROUTES[*at];
@@ -122,7 +123,7 @@ fn begin(
 
 /// Whether an operation knows all parameters behind the `?`.
 #[cold]
-fn knows(operation: Operation, query: &str) -> Result<(), ApiError> {
+fn knows(operation: Operation, query: &str) -> Result<(), CallError> {
     Params::read(Some(query), operation.parameters())?;
     Ok(())
 }
@@ -133,7 +134,7 @@ pub(crate) fn admit(
     head: &Parts,
     in_flight: &InFlight,
     route: Option<usize>,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     has_room(context, in_flight, route.map(|at| ROUTES[at].operation))?;
     well_formed::check(head)?;
     hosts::check(context, head)?;
@@ -145,7 +146,7 @@ pub(super) fn has_room(
     context: &Context,
     in_flight: &InFlight,
     operation: Option<Operation>,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     let watching = matches!(operation, Some(Operation::Health | Operation::Ready | Operation::Metrics));
     let requests_max = context.options.requests_max;
     let relieves = operation.is_some_and(Operation::relieves);
@@ -161,7 +162,7 @@ pub(super) fn has_room(
 }
 
 /// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.
-fn check_origin(head: &Parts) -> Result<(), ApiError> {
+fn check_origin(head: &Parts) -> Result<(), CallError> {
     let mut origins = head.headers.get_all(ORIGIN).iter();
     let Some(origin) = origins.next() else { return Ok(()) };
     if origins.next().is_some() {
@@ -175,7 +176,7 @@ fn check_origin(head: &Parts) -> Result<(), ApiError> {
             let origin: String = origin.chars().take(128).collect();
             let message =
                 format!("a page of {origin:?} may not call {host:?}: only pages of this server may");
-            Err(ApiError::new("forbidden_origin", message).with(|o| o.text("origin", &origin)))
+            Err(CallError::new("forbidden_origin", message).with(|o| o.text("origin", &origin)))
         }
     }
 }
@@ -191,7 +192,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    async fn answer(self, found: Found<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+    async fn answer(self, found: Found<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
         let Asked { context, in_flight, head, caller, peer } = self;
         match found {
             Found::Route(at, captured) => {
@@ -204,7 +205,7 @@ impl Asked<'_> {
             Found::Nothing => {
                 let path: String = head.uri.path().chars().take(256).collect();
                 let message = format!("there is nothing at {path:?}: /docs lists what there is");
-                Err(ApiError::new("not_found", message).with(|o| o.text("path", &path)))
+                Err(CallError::new("not_found", message).with(|o| o.text("path", &path)))
             }
         }
     }
@@ -215,7 +216,7 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
         Method::OPTIONS => respond::empty(StatusCode::NO_CONTENT),
         _ => {
             let method: String = head.method.as_str().chars().take(32).collect();
-            ApiError::new("method_not_allowed", format!("{method} is not possible here, but {allow}"))
+            CallError::new("method_not_allowed", format!("{method} is not possible here, but {allow}"))
                 .with(|o| {
                     o.text("method", &method);
                     o.text("allow", allow);
@@ -235,7 +236,7 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
 /// # Errors
 /// Those of the operation; `overloaded` for an answer that only shows something when there is no memory for
 /// it.
-pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let response = handler(call, body).await?;
     if call.operation.only_looks() {
         // Several may have been begun while there was room for one.
@@ -244,7 +245,7 @@ pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
     Ok(response)
 }
 
-async fn handler(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+async fn handler(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     match call.operation {
         Operation::Send => send::send(call, body).await,
         Operation::Receive => receive::receive(call, body).await,

@@ -6,14 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderValue, Method};
+use sluice_calls::CallError;
 use tokio::time::Instant;
-
-use super::errors::ApiError;
 
 /// Time between two lines of one code.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What was logged lately, by code: there are as many as [`crate::codes::TABLE`] has.
+/// What was logged lately, by code: there are as many as [`sluice_calls::codes::TABLE`] has.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorLog(Mutex<HashMap<&'static str, Lately>>);
 
@@ -25,7 +24,7 @@ struct Lately {
 
 impl ErrorLog {
     /// Logs an error of a request, if somebody on the server's side has to know and was not just told.
-    pub(crate) fn log(&self, error: &ApiError, request_id: &HeaderValue, method: &Method, path: &str) {
+    pub(crate) fn log(&self, error: &CallError, request_id: &HeaderValue, method: &Method, path: &str) {
         if error.is_ours()
             && let Some(left_out) = self.due(error.code())
         {

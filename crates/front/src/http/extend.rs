@@ -1,6 +1,8 @@
 //! Extending leases, with what their holders report on the way.
 
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::command::{Progress, ReportItem};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::{LEASE_MS_MAX, PROGRESS_NOTE_BYTES_MAX};
@@ -10,10 +12,8 @@ use sluice_node::Node;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
-use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, Text};
 use super::settle::{Bounded, Parsed, answer, in_order, parse_receipts};
-use crate::access::Right;
 
 /// Fields of extend.
 pub(crate) const EXTEND_FIELDS: &[&str] =
@@ -27,7 +27,7 @@ pub(crate) const PROGRESS_FIELDS: &[&str] = &["percent", "note"];
 const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64" };
 
 /// `POST P/extend`
-pub(crate) async fn extend(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn extend(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Extensions::read(upload.bytes(), call.node().limits())?;
     if !call.may_everywhere(Right::Receive) {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn noise_never_panics() {
         let seed = r#"{"items":[{"receipt":"r","progress":{"percent":40,"note":"\u00e9"},"checkpoint_base64":"/wA="}]}"#;
-        let mut random = crate::http::testing::Random(23);
+        let mut random = sluice_calls::testing::Random(23);
         for _ in 0..20_000 {
             let mut body = seed.as_bytes().to_vec();
             random.mutate(&mut body);

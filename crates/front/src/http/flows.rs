@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_engine::Error;
 use sluice_engine::flow::{FlowNode, FlowParent};
 use sluice_engine::id::MessageId;
@@ -10,13 +11,12 @@ use sluice_engine::options::DependsOn;
 
 use super::body::Body;
 use super::call::Call;
-use super::errors::ApiError;
 use super::groups::write_counts;
 use super::json::{Fault, Object, Read, Reader, clip, object, push_text};
 use super::respond;
 
 /// `GET P/flows/{id}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let id: MessageId = call.name.parse()?;
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());

@@ -2,6 +2,9 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
+use sluice_calls::digest::group_digest;
 use sluice_engine::Error;
 use sluice_engine::command::{Group, QueueItem};
 use sluice_engine::id::MessageId;
@@ -9,15 +12,12 @@ use sluice_engine::query::GroupView;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::respond;
 use super::send::{Batch, allow_onward, idempotency_key};
-use crate::access::Right;
-use crate::digest::group_digest;
 
 /// `POST P/groups`
-pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let (batch, queues) = Batch::read_group(upload.bytes(), call.node().limits())?;
     let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
@@ -53,7 +53,7 @@ pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response
 }
 
 /// `GET P/groups/{id}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let id: MessageId = call.name.parse()?;
     if id.namespace != call.namespace_id()? {
         return Err(Error::MessageNotFound { id: id.to_string() }.into());

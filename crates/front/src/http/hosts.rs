@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::request::Parts;
+use sluice_calls::CallError;
 
 use super::context::Context;
-use super::errors::ApiError;
 
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest name that an error repeats, in characters.
@@ -54,7 +54,7 @@ pub(super) fn host_of(head: &Parts) -> &str {
 }
 
 /// Whether a request may come under its name.
-pub(super) fn check(context: &Context, head: &Parts) -> Result<(), ApiError> {
+pub(super) fn check(context: &Context, head: &Parts) -> Result<(), CallError> {
     let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
     match admits(context, host_of(head), is_page) {
         true => Ok(()),
@@ -68,13 +68,13 @@ pub(super) fn admits(context: &Context, authority: &str, is_page: impl FnOnce() 
 }
 
 #[cold]
-fn refusal(host: &str) -> ApiError {
+fn refusal(host: &str) -> CallError {
     let host: String = host.chars().take(SHOWN_CHARS_MAX).collect();
     let message = format!(
         "{host:?} is none of this server's names, and nobody is asked who they are here: call it by its address or as \
          localhost, start it with that name in --listen, or make a token, with which every name will do"
     );
-    ApiError::new("forbidden_origin", message).with(|o| o.text("host", &host))
+    CallError::new("forbidden_origin", message).with(|o| o.text("host", &host))
 }
 
 fn is_own(names: &[String], authority: &str) -> bool {

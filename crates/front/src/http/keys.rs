@@ -2,21 +2,21 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_node::keys::{KeyStatus, KeyUse};
 
 use super::body::Body;
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::respond;
 
 /// `GET /v1/admin/keys`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     Ok(answer(&call.node().keys().await?))
 }
 
 /// `POST /v1/admin/keys/rotate`
-pub(crate) async fn rotate(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn rotate(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     Ok(answer(&call.node().rotate_keys().await?))
 }
 

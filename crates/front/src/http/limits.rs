@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::context::now_ms;
-use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::read_cursor;
 use super::options::SMALL_BODY_BYTES_MAX;
@@ -27,7 +27,7 @@ const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/limits`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     // One more than asked for tells whether there is a next page.
@@ -45,7 +45,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/limits/{limit}`: the limit with a page of its keys, or one of them.
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let most = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     let waiting = params.boolean("waiting", false)?;
@@ -71,7 +71,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/limits/{limit}`
-pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let rules = read_rules(upload.bytes())?;
     let (limit, created) = call.node().limit_set(call.namespace_id()?, call.name, rules).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 }
 
 /// `DELETE P/limits/{limit}`
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     call.node().limit_delete(call.namespace_id()?, call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |_| {});

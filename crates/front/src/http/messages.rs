@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::{Right, Target};
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::MessageId;
@@ -12,7 +14,6 @@ use super::body::Body;
 use super::call::Call;
 use super::changes::version_text;
 use super::consumers::write_holder;
-use super::errors::ApiError;
 use super::json::{Fault, Object, Read, more_fields, object};
 use super::options::FIELDS_BYTES;
 use super::query::integer;
@@ -20,7 +21,6 @@ use super::receive::{write_checkpoint, write_payload, write_request, write_tags}
 use super::respond;
 use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
-use crate::access::{Right, Target};
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["state", "cursor", "limit", "payload"];
@@ -41,7 +41,7 @@ const PEEK_DEFAULT: u64 = 10;
 const SLICE: usize = 64;
 
 /// `GET P/messages/{id}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let payload = call.query()?.boolean("payload", true)?;
     let id: MessageId = call.name.parse()?;
     // A message of another namespace is as good as none: ids must not be a way around namespaces.
@@ -58,7 +58,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/queues/{queue}/messages`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let state = match params.text("state") {
         None => None,
@@ -70,7 +70,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/queues/{queue}/dead`
-pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let payload = params.boolean("payload", true)?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
@@ -78,7 +78,7 @@ pub(crate) async fn dead(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/queues/{queue}/peek`
-pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn peek(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let limit = call.query()?.integer("limit", 1, PEEK_MAX, PEEK_DEFAULT)? as usize;
     let bytes_max = call.room_for(limit)?;
     let (messages, truncated) =
@@ -98,7 +98,7 @@ async fn page(
     cursor: Option<u64>,
     limit: usize,
     payload: bool,
-) -> Result<Response<Body>, ApiError> {
+) -> Result<Response<Body>, CallError> {
     let namespace = call.namespace_id()?;
     let look = async |cursor, limit, payload| {
         call.node().messages(namespace, call.name, state, cursor, limit, payload).await

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use sluice_calls::access::Turned;
+
 use super::routes::ROUTES;
-use crate::access::Turned;
 
 /// Statuses that are counted each on its own; any other counts as the last.
 pub(crate) const STATUSES: &[u16] =

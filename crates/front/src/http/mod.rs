@@ -65,8 +65,6 @@ mod server;
 mod setting_kinds;
 mod settings;
 pub(crate) mod settle;
-#[cfg(test)]
-pub(crate) mod testing;
 mod tokens;
 mod well_formed;
 

@@ -2,17 +2,17 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::{Right, Target};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Object, Read, Reader, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{QuotaPatch, read_quotas, write_quotas};
-use crate::access::{Right, Target};
 
 /// Fields of PUT.
 pub(crate) const PUT_FIELDS: &[&str] = &["quotas", "shard"];
@@ -24,7 +24,7 @@ pub(crate) const LIST_PARAMS: &[&str] = &["all"];
 pub(crate) const DELETE_PARAMS: &[&str] = &["force"];
 
 /// `GET /v1/namespaces`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let all = call.query()?.boolean("all", false)?;
     call.require_caller()?;
     let mut namespaces = call.namespaces().await?;
@@ -39,13 +39,13 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET /v1/namespaces/{namespace}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let view = call.node().namespace(call.name).await?;
     Ok(answer(StatusCode::OK, &view))
 }
 
 /// `PUT /v1/namespaces/{namespace}`
-pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PUT_FIELDS)?;
     let change = move |quotas: Quotas| request.quotas.apply(quotas);
@@ -54,7 +54,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 }
 
 /// `PATCH /v1/namespaces/{namespace}`
-pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let request = Request::read(upload.bytes(), PATCH_FIELDS)?;
     let change = move |quotas: Quotas| request.quotas.apply(quotas);
@@ -63,7 +63,7 @@ pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
 }
 
 /// `DELETE /v1/namespaces/{namespace}`
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let force = call.query()?.boolean("force", false)?;
     call.node().namespace_delete(call.name, force).await?;
     Ok(respond::empty_object().into())

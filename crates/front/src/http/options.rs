@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sluice_calls::access::{Access, Guard, GuardOptions};
 use sluice_engine::limits::Limits;
 
 use super::compression::Compression;
 use super::hosts::Hosts;
-use crate::access::{Access, Guard, GuardOptions};
 use crate::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.

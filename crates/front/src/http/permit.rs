@@ -5,16 +5,16 @@ use std::sync::Arc;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Denied, Peer, Right, Target, is_kept};
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;
 
 use super::call::Call;
-use super::errors::ApiError;
 use super::routes::{Captured, Operation, Route};
-use crate::access::{Caller, Denied, Peer, Right, Target, is_kept};
 
 /// Who sends this request.
-pub(crate) fn identify(peer: &Peer, head: &Parts, route: &Route) -> Result<Caller, ApiError> {
+pub(crate) fn identify(peer: &Peer, head: &Parts, route: &Route) -> Result<Caller, CallError> {
     if !peer.is_asked() {
         return Ok(Caller::Anybody);
     }
@@ -33,7 +33,7 @@ pub(crate) fn permit(
     caller: &Caller,
     route: &Route,
     captured: &Captured<'_>,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     let decided = decide(caller, route.right, route.namespace(captured), route.target(captured));
     decided.map_err(|denied| refused(peer, head.uri.path(), denied))
 }
@@ -146,7 +146,7 @@ impl Standing {
 }
 
 /// Whether they have shown who they are, if anybody has to.
-pub(crate) fn require_known(peer: &Peer, what: &str, caller: &Caller) -> Result<(), ApiError> {
+pub(crate) fn require_known(peer: &Peer, what: &str, caller: &Caller) -> Result<(), CallError> {
     caller.known().map_err(|denied| refused(peer, what, denied))
 }
 
@@ -165,7 +165,7 @@ fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
     }
 }
 
-fn refused(peer: &Peer, what: &str, denied: Denied) -> ApiError {
+fn refused(peer: &Peer, what: &str, denied: Denied) -> CallError {
     peer.refused(&denied, what);
     denied.into()
 }
@@ -190,7 +190,7 @@ pub(crate) struct Asking<'a> {
 
 impl Asking<'_> {
     /// Whether the caller may do this in a queue.
-    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), ApiError> {
+    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), CallError> {
         let target = Target::Queue(self.namespace, queue);
         self.caller.may(right, target).map_err(|denied| refused(self.peer, self.what, denied))
     }
@@ -203,7 +203,7 @@ impl Asking<'_> {
         namespace: NamespaceId,
         right: Right,
         ids: impl Iterator<Item = MessageId>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), CallError> {
         if self.caller.may_everywhere(right, self.namespace) {
             return Ok(());
         }
@@ -215,7 +215,7 @@ impl Asking<'_> {
     }
 
     /// Whether the caller may work in the namespace as a whole: nobody does in that which the server keeps for itself.
-    pub(crate) fn allow_work(&self) -> Result<(), ApiError> {
+    pub(crate) fn allow_work(&self) -> Result<(), CallError> {
         let decided = match is_kept(self.namespace) {
             true => keep(self.caller, Right::Receive, self.namespace),
             false => self.caller.known(),
@@ -236,7 +236,7 @@ impl<'c> Call<'c> {
     }
 
     /// Whether the caller may do this in a queue that is not the one of the path.
-    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), ApiError> {
+    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), CallError> {
         self.asking().allow_queue(right, queue)
     }
 
@@ -245,12 +245,12 @@ impl<'c> Call<'c> {
         &self,
         right: Right,
         ids: impl Iterator<Item = MessageId>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), CallError> {
         self.asking().allow_messages(self.node(), self.namespace_id()?, right, ids).await
     }
 
     /// Whether the caller may send to the queue that dead letters of `queue` move to, if they do.
-    pub(crate) async fn allow_dead_letters(&self, queue: &str) -> Result<(), ApiError> {
+    pub(crate) async fn allow_dead_letters(&self, queue: &str) -> Result<(), CallError> {
         if self.may_everywhere(Right::Send) {
             return Ok(());
         }
@@ -264,7 +264,7 @@ impl<'c> Call<'c> {
     }
 
     /// Whether the caller has shown who they are, if anybody has to.
-    pub(crate) fn require_caller(&self) -> Result<(), ApiError> {
+    pub(crate) fn require_caller(&self) -> Result<(), CallError> {
         require_known(self.peer, self.head.uri.path(), self.caller)
     }
 }

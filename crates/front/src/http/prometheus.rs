@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
 use sluice_node::api::ShardMetrics;
@@ -13,7 +14,6 @@ use sluice_node::api::ShardMetrics;
 use super::body::Body;
 use super::call::Call;
 use super::context::Context;
-use super::errors::ApiError;
 use super::metrics::BUCKETS_US;
 use super::queues::totals;
 use super::respond;
@@ -22,7 +22,7 @@ use super::respond;
 const CONSUMERS_MAX: usize = 10_000;
 
 /// `GET /metrics`
-pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let mut page = Page::default();
     write_http(&mut page, call.context);
     if let Some(allocations) = call.context.options.allocations {
@@ -241,7 +241,7 @@ impl Shown {
 }
 
 /// Figures per queue, for as many as the setting allows, by namespace and name; the rest is only counted.
-async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), ApiError> {
+async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), CallError> {
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
     let mut shown: Vec<Shown> = Vec::new();
@@ -294,7 +294,7 @@ async fn write_consumers(
     call: &Call<'_>,
     shown: &[Shown],
     shards: &[ShardMetrics],
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     let mut room = CONSUMERS_MAX;
     let mut read = 0;
     let mut by_queue: HashMap<(NamespaceId, String), ConsumerTotals> = HashMap::new();

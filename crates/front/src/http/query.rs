@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn noise_never_panics() {
-        let mut random = crate::http::testing::Random(17);
+        let mut random = sluice_calls::testing::Random(17);
         for _ in 0..20_000 {
             let mut query = b"a=x%2Fy+z&b=%c3%a9&a=".to_vec();
             random.mutate(&mut query);

@@ -2,16 +2,16 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::query::DefaultsView;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{read_patch, write_patch};
-use crate::access::Right;
 
 /// Parameters of the list.
 pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
@@ -19,7 +19,7 @@ pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];
 const PAGE_MAX: u64 = 100;
 
 /// `GET P/queue-defaults`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_MAX)? as usize;
     // One more than asked for tells whether there is a next page.
@@ -38,13 +38,13 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/queue-defaults/{pattern}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let defaults = call.node().defaults(call.namespace_id()?, call.name).await?;
     Ok(answer(StatusCode::OK, &defaults))
 }
 
 /// `PUT P/queue-defaults/{pattern}`
-pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {
@@ -55,7 +55,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 }
 
 /// `DELETE P/queue-defaults/{pattern}`
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     call.node().defaults_delete(call.namespace_id()?, call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |_| {});

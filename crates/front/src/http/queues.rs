@@ -2,18 +2,18 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::{Right, Target};
 use sluice_engine::query::{Counters, QueueView, State};
 use sluice_engine::settings::QueuePatch;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::context::now_ms;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
 use super::settings::{read_patch, write_settings};
-use crate::access::{Right, Target};
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["prefix", "after", "limit"];
@@ -22,7 +22,7 @@ const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/queues`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let prefix = params.text("prefix").unwrap_or_default();
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
@@ -47,7 +47,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/queues/{queue}`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let queue = call.node().queue(call.namespace_id()?, call.name).await?;
     Ok(answer(call, StatusCode::OK, &queue))
 }
@@ -57,7 +57,7 @@ pub(crate) async fn set(
     call: &Call<'_>,
     body: &mut Inbound,
     create: bool,
-) -> Result<Response<Body>, ApiError> {
+) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let patch = read_patch(upload.bytes())?;
     if let Some(to) = patch.dead_letter_queue.as_deref().filter(|to| !to.is_empty()) {
@@ -71,28 +71,28 @@ pub(crate) async fn set(
 }
 
 /// `DELETE P/queues/{queue}`
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let messages = call.node().queue_delete(call.namespace_id()?, call.name).await?;
     Ok(count("deleted", messages))
 }
 
 /// `POST P/queues/{queue}/pause` or `resume`
-pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body>, CallError> {
     mark(call, QueuePatch { paused: Some(paused), ..QueuePatch::default() }).await
 }
 
 /// `POST P/queues/{queue}/close` or `open`
-pub(crate) async fn close(call: &Call<'_>, closed: bool) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn close(call: &Call<'_>, closed: bool) -> Result<Response<Body>, CallError> {
     mark(call, QueuePatch { closed: Some(closed), ..QueuePatch::default() }).await
 }
 
-async fn mark(call: &Call<'_>, patch: QueuePatch) -> Result<Response<Body>, ApiError> {
+async fn mark(call: &Call<'_>, patch: QueuePatch) -> Result<Response<Body>, CallError> {
     let (queue, _) = call.node().queue_set(call.namespace_id()?, call.name, patch, false).await?;
     Ok(answer(call, StatusCode::OK, &queue))
 }
 
 /// `POST P/queues/{queue}/purge`
-pub(crate) async fn purge(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn purge(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let messages = call.node().queue_purge(call.namespace_id()?, call.name).await?;
     Ok(count("purged", messages))
 }

@@ -5,6 +5,7 @@ use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
+use sluice_calls::CallError;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
@@ -14,7 +15,6 @@ use sluice_node::Delivered;
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, Read, Reader, object, push_text};
 use super::query::integer;
 use super::receive::with_added;
@@ -56,7 +56,7 @@ const HEADER_PREFIX: &str = "sluice-header-";
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
 /// `POST P/queues/{queue}/messages/raw`
-pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let (mut headers, mut tags) = (Vec::new(), Vec::new());
     let mut options = SendOptions::default();
     let item = read_head(&call.head.headers, &mut headers, &mut tags, &mut options)?;
@@ -77,13 +77,15 @@ pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response
     Ok(answer(&sent, false).into())
 }
 
-fn too_large(headers: &HeaderMap, limit: usize) -> ApiError {
+fn too_large(headers: &HeaderMap, limit: usize) -> CallError {
     let announced =
         headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     match announced {
         Some(size) => Error::PayloadTooLarge { size, limit: limit as u64 }.into(),
-        None => ApiError::new("payload_too_large", format!("the payload is over the limit of {limit} bytes"))
-            .with(|o| o.number("limit", limit as u64)),
+        None => {
+            CallError::new("payload_too_large", format!("the payload is over the limit of {limit} bytes"))
+                .with(|o| o.number("limit", limit as u64))
+        }
     }
 }
 
@@ -155,7 +157,7 @@ fn text(value: &HeaderValue) -> Read<&str> {
 }
 
 /// `POST P/queues/{queue}/receive/raw`
-pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;
@@ -163,7 +165,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
     check_consumer(consumer).map_err(|fault| fault.inside("consumer"))?;
     // Options belong into the query: a body would be ignored, so it is refused.
     if !call.upload(body, 0).await?.bytes().is_empty() {
-        return Err(ApiError::body_too_large(0));
+        return Err(CallError::body_too_large(0));
     }
     let delivered = take(call, &Terms::new(1, wait_ms, lease_ms), &[(call.name, 0)], consumer).await?;
     match delivered.into_iter().next() {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::NamespaceId;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
@@ -15,13 +17,11 @@ use super::answers::Share;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::context::Context;
-use super::errors::ApiError;
 use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::permit::{Scope, Standing};
 use super::respond::Json;
 use super::results::write_content;
-use crate::access::Right;
 
 /// Longest wait for a first message, in milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 60_000;
@@ -47,7 +47,7 @@ pub(crate) struct Terms<'a> {
 }
 
 /// `POST P/queues/{queue}/receive`
-pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_FIELDS, call.node().limits().receive_messages)?;
     let delivered = take(call, &terms, &[(call.name, 0)], terms.consumer()).await?;
@@ -55,7 +55,7 @@ pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
 }
 
 /// `POST P/receive`
-pub(crate) async fn receive_many(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn receive_many(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let terms = Terms::read(upload.bytes(), RECEIVE_MANY_FIELDS, call.node().limits().receive_messages)?;
     let queues = terms.queues()?;
@@ -70,7 +70,7 @@ pub(crate) async fn take(
     terms: &Terms<'_>,
     queues: &[(&str, u16)],
     consumer: &str,
-) -> Result<Vec<Delivered>, ApiError> {
+) -> Result<Vec<Delivered>, CallError> {
     let options = terms.options(call.namespace_id()?, queues, consumer, &call.in_flight.share);
     let receiving = call.node().begin_receive(&options)?;
     let names = || Scope::queues(queues.iter().map(|(name, _)| *name));
@@ -84,7 +84,7 @@ pub(super) async fn done(
     receiving: Receiving,
     context: &Context,
     waiting: Option<Standing>,
-) -> Result<Vec<Delivered>, ApiError> {
+) -> Result<Vec<Delivered>, CallError> {
     let Some(standing) = waiting else { return Ok(receiving.done().await?) };
     tokio::select! {
         biased;
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn noise_never_panics() {
         let seed = r#"{"queues":["a",{"name":"b\u00e9","weight":3}],"max":5,"consumer":"c","lease_ms":7}"#;
-        let mut random = crate::http::testing::Random(19);
+        let mut random = sluice_calls::testing::Random(19);
         for _ in 0..20_000 {
             let mut body = seed.as_bytes().to_vec();
             random.mutate(&mut body);

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::{HeaderName, HeaderValue};
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::MessageId;
@@ -14,12 +16,10 @@ use sluice_node::api::ProgressSeen;
 
 use super::body::Body;
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Object, object};
 use super::permit::{Asking, Scope, Standing};
 use super::receive::WAIT_MS_MAX;
 use super::respond;
-use crate::access::Right;
 
 /// Parameters of a wait for a result.
 pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];
@@ -27,7 +27,7 @@ pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];
 pub(crate) const RESULT_STATES: &[&str] = &["done", "dead", "pending"];
 
 /// `GET P/messages/{id}/result`
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let awaited = wait(call).await?;
     let mut out = Vec::with_capacity(128);
     object(&mut out, |o| write(o, &awaited));
@@ -35,7 +35,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/messages/{id}/result/raw`
-pub(crate) async fn raw(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn raw(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let awaited = wait(call).await?;
     let (state, mut response) = match &awaited {
         Awaited::Done { result: Some(result), .. } => ("done", octets(result)),
@@ -55,7 +55,7 @@ fn octets(result: &Bytes) -> Response<Body> {
 }
 
 /// Waits as long as the client and the server do.
-async fn wait(call: &Call<'_>) -> Result<Awaited, ApiError> {
+async fn wait(call: &Call<'_>) -> Result<Awaited, CallError> {
     let wait_ms = call.query()?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let id: MessageId = call.name.parse()?;
     // A message of another namespace is as good as none: ids must not be a way around namespaces.

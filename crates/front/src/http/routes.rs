@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use http::Method;
+use sluice_calls::access::{Right, Target};
 
 use super::query::percent_decode;
-use crate::access::{Right, Target};
 
 macro_rules! operations {
     ($($operation:ident $name:literal $method:ident $scope:ident $right:ident [$($segment:literal)/ *];)*) => {

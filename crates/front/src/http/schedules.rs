@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::NamespaceId;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
@@ -12,14 +14,12 @@ use sluice_node::{SCHEDULE_NEXT_MAX, Schedule};
 
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, Text, object, push_number};
 use super::receive::{write_payload, write_request, write_tags};
 use super::respond;
 use super::send::{Batch, allow_onward};
 use super::send_options::{ON_DUPLICATE, UNTIL};
 use super::settings::write_backoff;
-use crate::access::Right;
 
 /// Fields of a schedule that is put.
 pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "missed", "queue", "message"];
@@ -33,7 +33,7 @@ const PAGE_MAX: u64 = 1_000;
 const PAGE_DEFAULT: u64 = 100;
 
 /// `GET P/schedules`
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let limit = params.integer("limit", 1, PAGE_MAX, PAGE_DEFAULT)? as usize;
     // One more than asked for tells whether there is a next page.
@@ -51,7 +51,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET P/schedules/{schedule}`, with what it sends.
-pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     call.room_for(1)?;
     let (schedule, blob) = call.node().schedule_message(call.namespace_id()?, call.name).await?;
     let mut out = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `PUT P/schedules/{schedule}`
-pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let read = Put::read(upload.bytes(), call.node().limits())?;
     let message = &read.message;
@@ -90,7 +90,7 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 }
 
 /// `DELETE P/schedules/{schedule}`
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     call.node().schedule_delete(call.namespace_id()?, call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |_| {});
@@ -98,13 +98,13 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
 }
 
 /// `POST P/schedules/{schedule}/pause` and `.../resume`
-pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn pause(call: &Call<'_>, paused: bool) -> Result<Response<Body>, CallError> {
     let schedule = call.node().schedule_pause(call.namespace_id()?, call.name, paused).await?;
     Ok(one(StatusCode::OK, &schedule))
 }
 
 /// `POST P/schedules/{schedule}/trigger`
-pub(crate) async fn trigger(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn trigger(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let namespace = call.namespace_id()?;
     allow_message(call, namespace).await?;
     let (id, duplicate) = call.node().schedule_trigger(namespace, call.name).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn trigger(call: &Call<'_>) -> Result<Response<Body>, ApiError>
 }
 
 /// Whether the caller may send what the schedule of the path sends, and to where it does.
-async fn allow_message(call: &Call<'_>, namespace: NamespaceId) -> Result<(), ApiError> {
+async fn allow_message(call: &Call<'_>, namespace: NamespaceId) -> Result<(), CallError> {
     if call.may_everywhere(Right::Send) {
         return Ok(());
     }
@@ -128,7 +128,7 @@ async fn allow_message(call: &Call<'_>, namespace: NamespaceId) -> Result<(), Ap
 }
 
 /// `GET P/schedules/{schedule}/next`
-pub(crate) async fn next(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn next(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let count = call.query()?.integer("count", 1, SCHEDULE_NEXT_MAX as u64, NEXT_DEFAULT)?;
     let instants = call.node().schedule_next(call.namespace_id()?, call.name, count as usize).await?;
     let mut out = Vec::new();

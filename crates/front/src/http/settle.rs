@@ -1,6 +1,8 @@
 //! Settling and extending.
 
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::command::{Content as Octets, SettleItem, Settlement};
 use sluice_engine::id::{NamespaceId, Receipt};
 use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
@@ -10,10 +12,9 @@ use sluice_node::Node;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
-use super::errors::{ApiError, results};
+use super::errors::results;
 use super::json::{Fault, Read, Reader, Text, object};
 use super::respond::{self, Json};
-use crate::access::Right;
 
 /// Fields of ack.
 pub(crate) const ACK_FIELDS: &[&str] =
@@ -93,20 +94,20 @@ pub(crate) async fn one_outcome(
     call: &Call<'_>,
     body: &mut Inbound,
     outcome: Outcome,
-) -> Result<Response<Body>, ApiError> {
+) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_one_outcome(upload.bytes(), outcome, call.node().limits())?;
     settle_request(call, request).await
 }
 
 /// `POST P/settle`
-pub(crate) async fn settle(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn settle(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.contents()).await?;
     let request = Settlements::read_mixed(upload.bytes(), call.node().limits())?;
     settle_request(call, request).await
 }
 
-async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Response<Body>, ApiError> {
+async fn settle_request(call: &Call<'_>, request: Settlements<'_>) -> Result<Response<Body>, CallError> {
     if !call.may_everywhere(Right::Receive) {
         let ids = request.items().0.into_iter().map(|item| item.receipt.id);
         call.allow_messages(Right::Receive, ids).await?;
@@ -130,7 +131,7 @@ pub(crate) fn in_order(done: Vec<Result<(), Error>>, refused: Refused) -> Vec<Re
     merged
 }
 
-pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json, ApiError> {
+pub(super) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json, CallError> {
     if is_list {
         return Ok(results(&done));
     }
@@ -477,7 +478,7 @@ mod tests {
             r#"{{"items":[{{"receipt":"{}","outcome":"nack","error":"\u00e9","delay_ms":5}},{{"receipt":"x","outcome":"ack"}}]}}"#,
             receipt(9)
         );
-        let mut random = crate::http::testing::Random(13);
+        let mut random = sluice_calls::testing::Random(13);
         for _ in 0..30_000 {
             let mut body = seed.clone().into_bytes();
             random.mutate(&mut body);

@@ -2,18 +2,18 @@
 
 use http::StatusCode;
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::{AUDIT_PAGE_MAX, NewToken, Proof, Scope, Secret, Token};
 
 use super::arrived::Made;
 use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{text, texts};
 use super::context::now_ms;
-use super::errors::ApiError;
 use super::json::{Fault, Object, Read, Reader, object, push_text};
 use super::messages::read_cursor;
 use super::options::SMALL_BODY_BYTES_MAX;
 use super::respond;
-use crate::access::{AUDIT_PAGE_MAX, NewToken, Proof, Scope, Secret, Token};
 
 /// Fields of a token to make.
 pub(crate) const TOKEN_FIELDS: &[&str] = &["name", "scopes", "ttl_ms", "expires_at_ms"];
@@ -24,7 +24,7 @@ const PAGE_DEFAULT: u64 = 100;
 const TTL_MS_MAX: u64 = 100 * 366 * 86_400_000;
 
 /// `GET /v1/tokens`
-pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let tokens = call.context.options.access.tokens();
     let mut out = Vec::new();
     object(&mut out, |o| {
@@ -34,7 +34,7 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `POST /v1/tokens`
-pub(crate) async fn create(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn create(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, SMALL_BODY_BYTES_MAX).await?;
     let new = read_token(upload.bytes())?;
     let access = &call.context.options.access;
@@ -50,7 +50,7 @@ pub(crate) async fn create(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
 }
 
 /// `DELETE /v1/tokens/{token}`
-pub(crate) async fn revoke(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn revoke(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let token = call.context.options.access.token_revoke(call.node(), call.name).await?;
     let mut out = Vec::new();
     object(&mut out, |o| write_token(o, &token));
@@ -58,7 +58,7 @@ pub(crate) async fn revoke(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
 }
 
 /// `GET /v1/admin/audit`
-pub(crate) async fn audit(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn audit(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query()?;
     let limit = params.integer("limit", 1, AUDIT_PAGE_MAX as u64, PAGE_DEFAULT)? as usize;
     let cursor = read_cursor(params.text("cursor"))?;
@@ -74,7 +74,7 @@ pub(crate) async fn audit(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// `GET /v1/whoami`
-pub(crate) fn whoami(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) fn whoami(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     call.require_caller()?;
     let mut out = Vec::new();
     object(&mut out, |o| {

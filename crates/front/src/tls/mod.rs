@@ -1,7 +1,7 @@
 //! TLS for listeners: rustls with *ring*, TLS 1.3 and 1.2, session tickets, and files that can be replaced while it runs.
 //!
 //! What lives here: certificates, handshakes, and whose certificate a client has shown. What does not: what that client
-//! may do, which is [`crate::access`]'s to say.
+//! may do, which is [`sluice_calls::access`]'s to say.
 //!
 //! Map: `files` from PEM files to what rustls takes, with a cause for each that cannot be used; `accept` the handshake, and
 //! an answer for those who speak clear text.

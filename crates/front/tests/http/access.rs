@@ -1,9 +1,9 @@
 //! Who may do what, over HTTP.
 
 use serde_json::{Value, json};
+use sluice_calls::access::{Access, AccessOptions, RequestRate};
 use sluice_engine::NamespaceId;
 use sluice_engine::query::State;
-use sluice_front::access::{Access, AccessOptions, RequestRate};
 
 use crate::client::{Answer, request, request_http2};
 use crate::support::{Server, receipt};
@@ -145,12 +145,12 @@ async fn an_identity_of_one_queue_has_no_way_into_another() {
     let server = Server::start_with(|http, _| http.access = access.clone()).await;
     assert_eq!(server.get("/v1/queues").await.status, 401, "a rule is an identity");
     let node = &server.node;
-    let new = |name: &str, scopes: Vec<_>| sluice_front::access::NewToken {
+    let new = |name: &str, scopes: Vec<_>| sluice_calls::access::NewToken {
         name: name.to_owned(),
         scopes,
         expires_at_ms: None,
     };
-    let scope = sluice_front::access::Scope::new("*", "admin").unwrap();
+    let scope = sluice_calls::access::Scope::new("*", "admin").unwrap();
     let (_, admin) = access.token_create(node, new("root", vec![scope]), "test").await.unwrap();
     let (_, billing) = access.token_create(node, new("billing", Vec::new()), "test").await.unwrap();
     let as_admin = |method: &'static str, path: String, body: &'static str| {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use sluice_calls::access::Access;
 use sluice_engine::NamespaceId;
 use sluice_engine::settings::QueuePatch;
-use sluice_front::access::Access;
 
 use crate::access::{Asking, asking, asking_with_access, call};
 use crate::client::Bare;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
-use sluice_front::access::{Guard, GuardOptions};
+use sluice_calls::access::{Guard, GuardOptions};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -1,8 +1,8 @@
 //! Sends, receives and settles over HTTP/2 take a short way of their own: they get the same answers as over HTTP/1.1, which has none.
 
 use serde_json::Value;
+use sluice_calls::access::{Access, AccessOptions, NewToken, Scope};
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, Receipt};
-use sluice_front::access::{Access, AccessOptions, NewToken, Scope};
 
 use crate::access::{asking, call};
 use crate::client::{Answer, request, request_http2};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_front::access::{Access, AccessOptions, Guard, GuardOptions};
+use sluice_calls::access::{Access, AccessOptions, Guard, GuardOptions};
 use sluice_front::tls::Tls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -104,7 +104,7 @@ impl Ca {
 /// The serial number of a certificate, as revocation lists have it.
 pub(crate) fn serial(pair: &Pair) -> String {
     let der = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
-    sluice_front::access::ClientCertificate::read(&der).unwrap().serial
+    sluice_calls::access::ClientCertificate::read(&der).unwrap().serial
 }
 
 /// A client that trusts a CA and shows a certificate.

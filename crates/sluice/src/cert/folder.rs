@@ -16,7 +16,7 @@ const CA: &str = "ca";
 
 /// Names that a pair's files may have.
 pub(crate) fn pair_names(name: &str) -> Result<(), String> {
-    sluice_front::access::client_uri(name).map(drop)
+    sluice_calls::access::client_uri(name).map(drop)
 }
 
 /// The two files of a pair.

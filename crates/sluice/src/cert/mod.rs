@@ -103,7 +103,7 @@ impl Authority {
     pub(crate) fn client(&self, name: &str, scopes: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let mut params = params(name, days, Some(self.expires_at))?;
         maker.mark(&mut params);
-        let identity = sluice_front::access::client_uri(name)?;
+        let identity = sluice_calls::access::client_uri(name)?;
         for uri in std::iter::once(&identity).chain(scopes) {
             let uri =
                 uri.as_str().try_into().map_err(|e| format!("{uri:?} cannot stand in a certificate: {e}"))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_front::access::Scope;
+use sluice_calls::access::Scope;
 
 use super::output::Table;
 use super::{CliError, Out, Result, number};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use sluice_calls::codes::{self, exit};
 use sluice_client::{ClientError, TlsFault, TransportKind};
-use sluice_front::codes::{self, exit};
 use sluice_node::StartError;
 
 use super::format::printable;

@@ -2,7 +2,7 @@
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use sluice_front::near::{nearest, renamed};
+use sluice_calls::near::{nearest, renamed};
 
 /// Verbs of other queues, and what does the same here.
 const VERBS: &[(&str, &str)] = &[

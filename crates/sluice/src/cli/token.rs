@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use sluice_calls::access::Scope;
 use sluice_client::{Token, TokenNew};
-use sluice_front::access::Scope;
 
 use super::cert::scope;
 use super::connect::{Connection, ServerFlags};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use sluice_front::near::distance;
+use sluice_calls::near::distance;
 
 use super::flags::SettingFlags;
 use super::table::{Config, SETTINGS};

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use sluice_front::access::Access;
+use sluice_calls::access::Access;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::secured::Secured;

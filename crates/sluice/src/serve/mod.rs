@@ -19,23 +19,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use banner::Started;
 use clap::Args;
+use secured::Secured;
 use sluice_alloc_count::{Mode, set_mode, total_allocations};
+use sluice_calls::access::{Access, Guard, GuardOptions};
 use sluice_engine::Limits;
-use sluice_front::access::{Access, Guard, GuardOptions};
 use sluice_front::http::{Hosts, HttpOptions, serve};
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options, StartError};
+use stopping::Stopping;
 use tokio::runtime::Runtime;
 
 use crate::cli::data_dir::expect_directory;
 use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
-use banner::Started;
-use secured::Secured;
-use stopping::Stopping;
 
 /// The least that the journal gets for its last sync.
 const LAST_SYNC: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_front::access::{Access, AccessOptions, RequestRate};
+use sluice_calls::access::{Access, AccessOptions, RequestRate};
 use sluice_front::tls::{Tls, TlsFiles};
 use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};

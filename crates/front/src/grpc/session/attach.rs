@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 use sluice_engine::Error;
 use sluice_engine::command::{Attach as AttachCommand, DETACH_GRACE_MS};
 use sluice_engine::id::Receipt;
@@ -11,8 +13,6 @@ use sluice_proto::v1::Attach;
 
 use super::calls::{Answering, Calls, Done, answering};
 use super::decode::{receipt, text};
-use crate::access::Right;
-use crate::http::errors::ApiError;
 use crate::http::json::{Fault, Read};
 use crate::http::receive::check_consumer;
 use crate::http::settle::{Refused, in_order};
@@ -97,7 +97,7 @@ impl Calls {
         answering(number, async move { Ok(Done::Attached(consumer, calls.attached(asked).await)) })
     }
 
-    async fn attached(&self, asked: Asked) -> Result<Attached, ApiError> {
+    async fn attached(&self, asked: Asked) -> Result<Attached, CallError> {
         let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
         queues.iter().try_for_each(|queue| self.asking().allow_queue(Right::Receive, queue))?;
         let resume = asked.resume;

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Peer, Right};
 use sluice_engine::Error;
 use sluice_engine::command::{SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
@@ -17,9 +19,7 @@ use super::attach::Attached;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
 use super::reading::PATH;
-use crate::access::{Caller, Peer, Right};
 use crate::http::context::Context;
-use crate::http::errors::ApiError;
 use crate::http::extend::Extensions;
 use crate::http::json::Fault;
 use crate::http::permit::Asking as Asks;
@@ -52,7 +52,7 @@ pub(super) type Answers = SmallVec<[Answered; 1]>;
 pub(super) struct Answered {
     /// The client's number.
     pub(super) number: u64,
-    pub(super) result: Result<Done, ApiError>,
+    pub(super) result: Result<Done, CallError>,
 }
 
 /// What a frame did.
@@ -62,7 +62,7 @@ pub(super) enum Done {
     Items(Vec<Result<(), Error>>),
     Sent(Sent),
     /// What came of an Attach, of the consumer that the client knows by this number.
-    Attached(u32, Result<Attached, ApiError>),
+    Attached(u32, Result<Attached, CallError>),
     /// What came of a Detach.
     Detached(u32, Result<(), Error>),
 }
@@ -81,7 +81,7 @@ pub(super) struct Calls {
 
 pub(super) fn answering(
     number: u64,
-    call: impl Future<Output = Result<Done, ApiError>> + Send + 'static,
+    call: impl Future<Output = Result<Done, CallError>> + Send + 'static,
 ) -> Answering {
     Box::pin(async move { smallvec![Answered { number, result: call.await }] })
 }
@@ -113,7 +113,7 @@ impl Calls {
     pub(super) async fn allow_receipts(
         &self,
         receipts: impl Iterator<Item = Receipt>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), CallError> {
         let ids = receipts.map(|receipt| receipt.id);
         self.asking().allow_messages(self.node(), self.namespace, Right::Receive, ids).await
     }
@@ -143,7 +143,7 @@ impl Calls {
         }))
     }
 
-    pub(super) fn send_plain(&self, number: u64, plain: &Plain<'_>) -> Result<Answering, ApiError> {
+    pub(super) fn send_plain(&self, number: u64, plain: &Plain<'_>) -> Result<Answering, CallError> {
         let items = plain.items();
         if !self.caller.may_everywhere(Right::Send, &self.name) {
             allow_queues(self.asking(), items.iter())?;
@@ -157,7 +157,7 @@ impl Calls {
         queue: &str,
         idempotency_key: &[u8],
         items: &[SendItem<'_>],
-    ) -> Result<Sending, ApiError> {
+    ) -> Result<Sending, CallError> {
         if items.is_empty() {
             return Err(Fault::invalid("expected at least one message").inside("messages").into());
         }
@@ -330,7 +330,7 @@ impl Acks {
 
     /// Gives each frame its part.
     fn answers(self, settled: Result<Vec<Result<(), Error>>, Error>) -> Answers {
-        let mut rest = settled.as_deref().map_err(|error| ApiError::from(error.clone()));
+        let mut rest = settled.as_deref().map_err(|error| CallError::from(error.clone()));
         let answer = |frame: AckFrame| {
             let result = rest.as_mut().map_err(|error| error.clone()).map(|rest| {
                 let own = rest.split_off(..frame.receipts.min(rest.len())).unwrap_or_default();

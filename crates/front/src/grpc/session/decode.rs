@@ -4,12 +4,12 @@
 use std::str::{FromStr, from_utf8};
 
 use bytes::Bytes;
+use sluice_calls::CallError;
 use sluice_engine::id::Receipt;
 use sluice_proto::v1::{Extension, SendMany, Settlement};
 
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::{read_rows, write_object};
-use crate::http::errors::ApiError;
 use crate::http::json::{Fault, Read};
 
 /// A text of a frame.
@@ -26,7 +26,7 @@ pub(super) fn receipt(bytes: &Bytes) -> Result<Receipt, sluice_engine::Error> {
 }
 
 /// The JSON that says the same as a message of the contract, for the decoders of the HTTP API.
-pub(in crate::grpc) fn as_json(name: &str, message: &impl prost::Message) -> Result<Vec<u8>, ApiError> {
+pub(in crate::grpc) fn as_json(name: &str, message: &impl prost::Message) -> Result<Vec<u8>, CallError> {
     let message_type = schema().named(name);
     let bytes = message.encode_to_vec();
     let mut json = Vec::with_capacity(bytes.len() * 2);
@@ -35,7 +35,7 @@ pub(in crate::grpc) fn as_json(name: &str, message: &impl prost::Message) -> Res
 }
 
 /// The JSON of a send without what stands in the path and headers over HTTP.
-pub(in crate::grpc) fn send_as_json(send: &SendMany) -> Result<Vec<u8>, ApiError> {
+pub(in crate::grpc) fn send_as_json(send: &SendMany) -> Result<Vec<u8>, CallError> {
     // A clone of bytes is a clone of their handle.
     let messages = SendMany { messages: send.messages.clone(), ..SendMany::default() };
     as_json("SendMany", &messages)

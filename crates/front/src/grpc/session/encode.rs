@@ -1,5 +1,6 @@
 //! Frames of the server, written straight into what waits for the connection.
 
+use sluice_calls::CallError;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::error::FieldValue;
@@ -7,7 +8,6 @@ use sluice_engine::id::Receipt;
 use sluice_node::{Delivered, Sent};
 
 use crate::grpc::wire::{put_bytes, put_message, put_number};
-use crate::http::errors::ApiError;
 use crate::http::receive::with_added;
 
 /// Fields of `ServerFrame`.
@@ -54,14 +54,14 @@ pub(super) fn detached(out: &mut Vec<u8>, consumer: u32) {
 }
 
 /// `FrameResult` of a frame that was refused as a whole.
-pub(super) fn refused(out: &mut Vec<u8>, number: u64, error: &ApiError) {
+pub(super) fn refused(out: &mut Vec<u8>, number: u64, error: &CallError) {
     put_message(out, frame::RESULT, |out| {
         put_number(out, 1, number);
         put_message(out, 2, |out| {
             put_bytes(out, 1, error.code().as_bytes());
             put_bytes(out, 2, error.message().as_bytes());
-            for (name, value) in error.details() {
-                put_message(out, 3, |out| entry(out, &name, &value));
+            for (name, value) in error.details().iter() {
+                put_message(out, 3, |out| entry(out, name, &value.to_string()));
             }
         });
     });

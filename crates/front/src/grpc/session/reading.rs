@@ -14,6 +14,8 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
@@ -30,13 +32,11 @@ use super::delivering::Attached;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
 use super::plain::Plain;
-use crate::access::{Caller, Denied, Peer, Right};
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
 use crate::http::body::{Body, Inbound, allowance};
 use crate::http::context::Context;
-use crate::http::errors::ApiError;
 use crate::http::in_flight::InFlight;
 use crate::http::json::{Fault, Read};
 use crate::http::permit::Asking as Asks;
@@ -155,7 +155,7 @@ impl Drop for Session<'_> {
 
 impl Session<'_> {
     /// Reads until the client has closed its side, and answers all that it has sent.
-    async fn serve(&mut self, mut incoming: Inbound) -> Result<(), ApiError> {
+    async fn serve(&mut self, mut incoming: Inbound) -> Result<(), CallError> {
         let opened = Instant::now();
         let mut frame_since = opened;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
@@ -182,7 +182,7 @@ impl Session<'_> {
                         }
                     }
                     None if self.frames.pending() > 0 => {
-                        return Err(ApiError::new("incomplete_body", "the stream ends within a frame"));
+                        return Err(CallError::new("incomplete_body", "the stream ends within a frame"));
                     }
                     None => reading = false,
                 },
@@ -213,16 +213,16 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn too_slow(&self) -> ApiError {
+    fn too_slow(&self) -> CallError {
         let message = match self.opened {
             None => "no Open came in time: it is the first frame of a session".to_owned(),
             Some(_) => format!("a frame came too slowly: {} bytes of it are here", self.frames.pending()),
         };
-        ApiError::new("request_timeout", message)
+        CallError::new("request_timeout", message)
     }
 
     /// Takes in what has come. Tells whether a frame has come to its end.
-    fn take(&mut self, piece: Bytes) -> Result<bool, ApiError> {
+    fn take(&mut self, piece: Bytes) -> Result<bool, CallError> {
         self.frames.push(piece);
         let before = self.last_number;
         self.take_frames()?;
@@ -230,7 +230,7 @@ impl Session<'_> {
     }
 
     /// Takes the frames that are there, up to one that others have to wait for.
-    fn take_frames(&mut self) -> Result<(), ApiError> {
+    fn take_frames(&mut self) -> Result<(), CallError> {
         while self.asking.is_none() {
             if let Some(bytes) = self.held.take() {
                 self.held_frame(&bytes)?;
@@ -242,7 +242,7 @@ impl Session<'_> {
                 Err(error @ FramingError::Compressed) => {
                     return Err(Fault::new(INVALID, error.to_string()).into());
                 }
-                Err(FramingError::TooLarge { limit, .. }) => return Err(ApiError::body_too_large(limit)),
+                Err(FramingError::TooLarge { limit, .. }) => return Err(CallError::body_too_large(limit)),
             }
         }
         self.settle_gathered();
@@ -250,7 +250,7 @@ impl Session<'_> {
     }
 
     /// A large frame on its way counts as the body of a request.
-    fn reserve(&mut self) -> Result<(), ApiError> {
+    fn reserve(&mut self) -> Result<(), CallError> {
         let wanted = self.frames.pending().saturating_sub(FREE_BYTES);
         let budget = &self.context.body_budget;
         if wanted <= self.reserved {
@@ -262,14 +262,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn frame(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+    fn frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
         let (number, frame) = read_frame(bytes, self.context.node.limits())?;
         if number <= self.last_number {
             let message = format!(
                 "the frame has number {number}, after {}: numbers begin at 1 and grow",
                 self.last_number
             );
-            return Err(ApiError::new(OUT_OF_ORDER, message));
+            return Err(CallError::new(OUT_OF_ORDER, message));
         }
         self.last_number = number;
         let relieves = matches!(frame, Ok(Said::Other(Frame::Settle(_) | Frame::Extend(_))));
@@ -304,7 +304,7 @@ impl Session<'_> {
     }
 
     /// Goes on with a frame that had to wait.
-    fn held_frame(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+    fn held_frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
         let (number, frame) = read_frame(bytes, self.context.node.limits())?;
         match self.opened.clone() {
             Some(calls) => self.act(number, frame?, &calls),
@@ -312,7 +312,7 @@ impl Session<'_> {
         }
     }
 
-    fn act(&mut self, number: u64, frame: Said<'_>, calls: &Calls) -> Result<(), ApiError> {
+    fn act(&mut self, number: u64, frame: Said<'_>, calls: &Calls) -> Result<(), CallError> {
         let frame = match frame {
             Said::Other(frame) => frame,
             Said::Plain(plain) => {
@@ -323,7 +323,7 @@ impl Session<'_> {
             }
         };
         match frame {
-            Frame::Open(_) => Err(ApiError::new(OUT_OF_ORDER, "the session is open already")),
+            Frame::Open(_) => Err(CallError::new(OUT_OF_ORDER, "the session is open already")),
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
@@ -345,7 +345,7 @@ impl Session<'_> {
     }
 
     /// Does what a frame wants of a consumer, as soon as it is its turn.
-    fn turn(&mut self, number: u64, consumer: u32, turn: Turn) -> Result<(), ApiError> {
+    fn turn(&mut self, number: u64, consumer: u32, turn: Turn) -> Result<(), CallError> {
         let Some(turn) = self.attachments.take_turn(number, consumer, turn) else { return Ok(()) };
         let Some(calls) = self.opened.clone() else { return Ok(()) };
         let attached = self.attachments.attached(consumer).map(|attached| attached.id);
@@ -369,7 +369,7 @@ impl Session<'_> {
     }
 
     /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may not any more.
-    fn still_allowed(&mut self) -> Result<(), ApiError> {
+    fn still_allowed(&mut self) -> Result<(), CallError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         match self.who.standing() {
             Ok(caller) => opened.caller = caller,
@@ -386,14 +386,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn denied(&self, denied: Denied) -> ApiError {
+    fn denied(&self, denied: Denied) -> CallError {
         self.who.peer.refused(&denied, PATH);
         denied.into()
     }
 
-    fn open(&mut self, number: u64, frame: Said<'_>, caller: Caller) -> Result<(), ApiError> {
+    fn open(&mut self, number: u64, frame: Said<'_>, caller: Caller) -> Result<(), CallError> {
         let Said::Other(Frame::Open(open)) = frame else {
-            return Err(ApiError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
+            return Err(CallError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
         };
         let name = match text(&open.namespace, "namespace")? {
             "" => DEFAULT_NAMESPACE,
@@ -424,7 +424,7 @@ impl Session<'_> {
     }
 
     /// Begins a call, or lets the frames behind it wait.
-    fn call(&mut self, call: Call) -> Result<(), ApiError> {
+    fn call(&mut self, call: Call) -> Result<(), CallError> {
         match call {
             Call::Ready(answering) => self.begin(answering),
             Call::Asked(asking) => {
@@ -435,7 +435,7 @@ impl Session<'_> {
     }
 
     /// Begins a call at once, so that calls reach the node in the order of their frames.
-    fn begin(&mut self, mut answering: Answering) -> Result<(), ApiError> {
+    fn begin(&mut self, mut answering: Answering) -> Result<(), CallError> {
         match Pin::new(&mut answering).poll(&mut Waking::from_waker(Waker::noop())) {
             Poll::Ready(answered) => self.tell_all(answered),
             Poll::Pending => self.answers.push(answering),
@@ -443,7 +443,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn refuse(&mut self, number: u64, error: ApiError) -> Result<(), ApiError> {
+    fn refuse(&mut self, number: u64, error: CallError) -> Result<(), CallError> {
         self.tell(Answered { number, result: Err(error) });
         Ok(())
     }
@@ -506,7 +506,7 @@ enum Said<'f> {
 }
 
 /// The number of a frame, and what it says; or why nothing is made of it.
-fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'f>>), ApiError> {
+fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'f>>), CallError> {
     if let Some((number, plain)) = Plain::read(bytes, limits) {
         return Ok((number, Ok(Said::Plain(plain))));
     }
@@ -522,12 +522,12 @@ fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'
     }
 }
 
-fn attached_already(consumer: u32) -> ApiError {
+fn attached_already(consumer: u32) -> CallError {
     let reason = format!("consumer {consumer} is attached already in this session");
     Fault::invalid(reason).inside("consumer").into()
 }
 
-fn not_attached(consumer: u32) -> ApiError {
+fn not_attached(consumer: u32) -> CallError {
     Error::ConsumerNotFound { consumer: consumer.to_string() }.into()
 }
 
@@ -540,7 +540,7 @@ async fn asked(asking: &mut Option<Asking>) -> Known {
 }
 
 /// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.
-async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<Bytes, ApiError>> {
+async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<Bytes, CallError>> {
     outbox.may_answer().await;
     while !incoming.is_end_stream() {
         match incoming.frame().await? {
@@ -550,7 +550,10 @@ async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<By
                 }
             }
             Err(error) => {
-                return Some(Err(ApiError::new("incomplete_body", format!("the stream broke off: {error}"))));
+                return Some(Err(CallError::new(
+                    "incomplete_body",
+                    format!("the stream broke off: {error}"),
+                )));
             }
         }
     }

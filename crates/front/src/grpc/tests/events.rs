@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::{Value, json};
+use sluice_calls::access::{Access, AccessOptions};
 
 use super::support::{Client, Frames, start, start_until};
-use crate::access::{Access, AccessOptions};
 
 #[tokio::test]
 async fn events_come_as_messages_and_can_be_gone_on_with() {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use serde_json::json;
+use sluice_calls::access::{Access, AccessOptions};
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::server_frame::Frame as Told;
 use sluice_proto::v1::*;
@@ -12,7 +13,6 @@ use tempfile::tempdir;
 
 use super::session::{Session, ack, attach};
 use super::support::{Client, start};
-use crate::access::{Access, AccessOptions};
 
 fn credit(credit: u32) -> Frame {
     Frame::Credit(SetCredit { consumer: 7, credit })

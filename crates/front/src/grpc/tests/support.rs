@@ -10,13 +10,13 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
+use sluice_calls::testing::node;
 use sluice_proto::framing::{Deframer, frame_with};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::grpc::from_json;
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::{read_rows, write_object};
-use crate::http::testing::node;
 use crate::http::{HttpOptions, serve};
 
 /// How a call ended: its answer, or code and message of its error with all trailers.

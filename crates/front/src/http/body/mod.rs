@@ -13,9 +13,9 @@ use http_body_util::BodyExt as _;
 use sluice_engine::Error;
 use tokio::time::{Instant, timeout_at};
 
-use super::errors::ApiError;
 pub(crate) use inbound::Inbound;
 pub(crate) use outbound::{Body, kept};
+use sluice_calls::CallError;
 
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;
@@ -79,7 +79,7 @@ impl Upload<'_> {
         self.bytes.clone()
     }
 
-    fn reserve(&mut self, bytes: usize) -> Result<(), ApiError> {
+    fn reserve(&mut self, bytes: usize) -> Result<(), CallError> {
         let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.reserved += bytes;
         if before + bytes > self.budget.max {
@@ -110,7 +110,7 @@ pub(crate) async fn read<'b, B>(
     headers: &HeaderMap,
     rules: BodyRules,
     budget: &'b BodyBudget,
-) -> Result<Upload<'b>, ApiError>
+) -> Result<Upload<'b>, CallError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,
@@ -122,7 +122,7 @@ where
     let mut upload = Upload { bytes: Bytes::new(), budget, reserved: 0 };
     let result = match announced {
         _ if !is_plain(headers) => Err(encoded(headers)),
-        Some(length) if length > rules.bytes_max => Err(ApiError::body_too_large(rules.bytes_max)),
+        Some(length) if length > rules.bytes_max => Err(CallError::body_too_large(rules.bytes_max)),
         _ => fill(&mut upload, &mut incoming, announced, rules).await,
     };
     match result {
@@ -153,14 +153,14 @@ fn is_plain(headers: &HeaderMap) -> bool {
 }
 
 #[cold]
-fn encoded(headers: &HeaderMap) -> ApiError {
+fn encoded(headers: &HeaderMap) -> CallError {
     let codings: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes).collect();
     let codings = String::from_utf8_lossy(&codings.join(&b", "[..])).chars().take(64).collect::<String>();
     let message = format!(
         "Content-Encoding is {codings:?}: send the body as it is. A payload may be compressed by whoever sends it, and \
          say so in a header of the message (Sluice-Header-Content-Encoding on the raw routes)"
     );
-    ApiError::new("unsupported_content_encoding", message).with(|o| o.text("content_encoding", &codings))
+    CallError::new("unsupported_content_encoding", message).with(|o| o.text("content_encoding", &codings))
 }
 
 /// By how much later than without them a body may come to its end of which so many bytes are here.
@@ -173,7 +173,7 @@ async fn fill<B>(
     incoming: &mut B,
     announced: Option<usize>,
     rules: BodyRules,
-) -> Result<(), ApiError>
+) -> Result<(), CallError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,
@@ -186,18 +186,18 @@ where
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => break,
             Ok(Some(Err(error))) => {
-                return Err(ApiError::new("incomplete_body", format!("the body broke off: {error}")));
+                return Err(CallError::new("incomplete_body", format!("the body broke off: {error}")));
             }
             Err(_) => {
                 let message =
                     format!("the body came too slowly: {received} bytes in {:?}", started.elapsed());
-                return Err(ApiError::new("request_timeout", message));
+                return Err(CallError::new("request_timeout", message));
             }
         };
         let Ok(data) = frame.into_data() else { continue };
         received += data.len();
         if received > rules.bytes_max {
-            return Err(ApiError::body_too_large(rules.bytes_max));
+            return Err(CallError::body_too_large(rules.bytes_max));
         }
         upload.reserve(data.len())?;
         // Most bodies come in one piece, which is then used where it lies.

@@ -137,7 +137,7 @@ pub(crate) async fn compress(
 mod tests {
     use super::super::routes::ROUTES;
     use super::*;
-    use crate::access::Right;
+    use sluice_calls::access::Right;
 
     /// What moves messages, changes something, or hands out receipts and tokens is never compressed.
     #[test]

@@ -15,11 +15,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use httparse::{Header, Request, Status};
+use sluice_calls::CallError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::framing::Framing;
-use crate::http::errors::ApiError;
 use crate::http::json::{Fault, clip};
 use crate::http::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 use crate::http::well_formed::given_twice;
@@ -36,7 +36,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 /// What is wrong with the last head of a connection, if anything is.
 #[derive(Debug, Default)]
 pub(super) struct Refusal {
-    error: OnceLock<ApiError>,
+    error: OnceLock<CallError>,
     is_late: AtomicBool,
 }
 
@@ -47,7 +47,7 @@ impl Refusal {
     }
 
     /// The error of a request that stands for one whose head was refused.
-    pub(super) fn of<B>(&self, request: &http::Request<B>) -> Option<ApiError> {
+    pub(super) fn of<B>(&self, request: &http::Request<B>) -> Option<CallError> {
         self.error.get().filter(|_| request.method() == METHOD).cloned()
     }
 }
@@ -110,7 +110,7 @@ impl<T> Heads<T> {
     }
 
     /// Looks at `bytes` that came; tells how many of them pass.
-    fn look_at(&mut self, bytes: &[u8]) -> (usize, Option<ApiError>) {
+    fn look_at(&mut self, bytes: &[u8]) -> (usize, Option<CallError>) {
         let mut at = 0;
         while at < bytes.len() {
             match &mut self.next {
@@ -155,7 +155,7 @@ impl<T> Heads<T> {
     }
 
     #[cold]
-    fn refuse(&mut self, error: ApiError) {
+    fn refuse(&mut self, error: CallError) {
         self.passed.extend_from_slice(REFUSED);
         self.held = Vec::new();
         self.next = Next::Nothing;
@@ -169,7 +169,7 @@ impl<T> Heads<T> {
 }
 
 /// The length of the head at the beginning of `bytes`, and what body follows; `None`: it is not whole.
-fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, ApiError> {
+fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, CallError> {
     let mut fields = [const { MaybeUninit::<Header<'_>>::uninit() }; HEAD_FIELDS_MAX];
     let mut head = Request::new(&mut []);
     match head.parse_with_uninit_headers(bytes, &mut fields) {
@@ -180,13 +180,13 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, ApiError> {
         Ok(_) | Err(httparse::Error::TooManyHeaders) => Err(too_large()),
         Err(error) => {
             let message = format!("the head of the request is not one of HTTP/1.1: {error}");
-            Err(ApiError::new("invalid_argument", message))
+            Err(CallError::new("invalid_argument", message))
         }
     }
 }
 
 /// What body follows a head with these fields (RFC 9112 §6.3).
-fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, ApiError> {
+fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, CallError> {
     let of = |name: &'static str| {
         let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
         fields.iter().filter(named).map(|field| field.value)
@@ -211,7 +211,7 @@ fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, Api
 }
 
 /// Of a field `Content-Length`.
-fn length_of(value: &[u8]) -> Result<u64, ApiError> {
+fn length_of(value: &[u8]) -> Result<u64, CallError> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|digits| digits.parse().ok()).filter(|length| *length <= i64::MAX as u64).ok_or_else(
@@ -226,17 +226,17 @@ fn length_of(value: &[u8]) -> Result<u64, ApiError> {
 
 /// RFC 9112 §6.1: a coding that is not understood is no mistake of the request.
 #[cold]
-fn unsupported(codings: &[u8]) -> ApiError {
+fn unsupported(codings: &[u8]) -> CallError {
     let codings = clip(&String::from_utf8_lossy(codings));
     let message = format!("Transfer-Encoding is {codings:?}: only chunked is known here, and only once");
-    ApiError::new("unsupported_transfer_encoding", message).with(|o| o.text("transfer_encoding", &codings))
+    CallError::new("unsupported_transfer_encoding", message).with(|o| o.text("transfer_encoding", &codings))
 }
 
 #[cold]
-fn too_large() -> ApiError {
+fn too_large() -> CallError {
     let message =
         format!("the head of a request may have {HEAD_FIELDS_MAX} fields and {HEAD_BYTES_MAX} bytes");
-    ApiError::new("head_too_large", message).with(|o| {
+    CallError::new("head_too_large", message).with(|o| {
         o.number("fields", HEAD_FIELDS_MAX as u64);
         o.number("limit", HEAD_BYTES_MAX as u64);
     })
@@ -263,7 +263,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
             }
             if this.is_too_late() {
                 let message = format!("the head came too slowly: {} bytes are here", this.held.len());
-                this.refuse(ApiError::new("request_timeout", message));
+                this.refuse(CallError::new("request_timeout", message));
                 continue;
             }
             if this.next == Next::Nothing {

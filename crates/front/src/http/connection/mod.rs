@@ -34,10 +34,10 @@ pub(crate) use activity::Activity;
 use activity::Verdict;
 pub(super) use http2::limits as http2_limits;
 use preface::{Version, version_of};
+use sluice_calls::access::{Peer, Slot};
 
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
-use crate::access::{Peer, Slot};
 use crate::tls::{HandshakeFailure, Shown, client_certificate};
 
 /// How long a connection that was told to close may still stay.

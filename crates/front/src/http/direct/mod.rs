@@ -16,6 +16,8 @@ use std::time::Instant;
 use http::Method;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::response::Response;
+use sluice_calls::CallError;
+use sluice_calls::access::{Caller, Peer, Right};
 use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
 use sluice_http2::adapter::{Direct, DirectResponse};
@@ -28,7 +30,6 @@ use super::call::is_json;
 use super::connection::Activity;
 use super::context::Context;
 use super::dispatch::has_room;
-use super::errors::ApiError;
 use super::hosts::admits;
 use super::in_flight::InFlight;
 use super::permit::{Scope, Standing, decide};
@@ -38,7 +39,7 @@ use super::routes::{Captured, DEFAULT_NAMESPACE, Operation, ROUTES, Route, find_
 use super::send::{Batch, IDEMPOTENCY_KEY};
 use super::settle::{Outcome, Settlements, in_order};
 use super::{receive, send, settle};
-use crate::access::{Caller, Peer, Right};
+use crate::http::errors::HttpError as _;
 
 /// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -218,7 +219,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Waits for what comes of it, and answers.
-    fn answer(&self, outcome: impl Future<Output = Result<Json, ApiError>> + Send + 'static) -> Begun {
+    fn answer(&self, outcome: impl Future<Output = Result<Json, CallError>> + Send + 'static) -> Begun {
         let answering = Answering {
             request_id: request_id(self.head.field(REQUEST_ID.as_str().as_bytes()), &self.hot.context),
             context: Arc::clone(&self.hot.context),
@@ -243,7 +244,7 @@ struct Answering {
 }
 
 impl Answering {
-    fn with(self, outcome: Result<Json, ApiError>) -> DirectResponse {
+    fn with(self, outcome: Result<Json, CallError>) -> DirectResponse {
         let mut response = outcome.map_or_else(|error| self.refusal(error), answered);
         response.fields.push((REQUEST_ID, self.request_id));
         let status = response.status.as_u16();
@@ -254,7 +255,7 @@ impl Answering {
     }
 
     #[cold]
-    fn refusal(&self, error: ApiError) -> DirectResponse {
+    fn refusal(&self, error: CallError) -> DirectResponse {
         self.context.error_log.log(&error, &self.request_id, &Method::POST, &self.path);
         let (head, body) = Response::<Body>::into_parts(error.into_response());
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));

@@ -9,6 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use sluice_calls::testing::node;
 use sluice_http2::Connection;
 use sluice_http2::adapter::{Adapter, RequestBody};
 use sluice_http2::drive::{Driver, Plain};
@@ -18,7 +19,6 @@ use tower_service::Service;
 
 use super::*;
 use crate::http::options::HttpOptions;
-use crate::http::testing::node;
 
 const PASSED_ON: StatusCode = StatusCode::IM_A_TEAPOT;
 

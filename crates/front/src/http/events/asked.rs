@@ -1,9 +1,9 @@
 //! What a reader of events asks for.
 
+use sluice_calls::access::Patterns;
 use sluice_engine::event::EventKind;
 use sluice_node::{EventPosition, Told, ToldDetail};
 
-use crate::access::Patterns;
 use crate::http::call::Call;
 use crate::http::json::{Fault, Read};
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn noise_is_no_position() {
-        let mut random = crate::http::testing::Random(23);
+        let mut random = sluice_calls::testing::Random(23);
         for _ in 0..20_000 {
             let mut text = b"1795262113283000-42-1-1".to_vec();
             random.mutate(&mut text);

@@ -23,12 +23,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use super::body::Body;
 use super::call::Call;
 use super::context::Context;
-use super::errors::ApiError;
 use super::permit::{Scope, Standing};
 use super::respond;
-use crate::access::Right;
 pub(crate) use asked::Asked;
 pub(super) use asked::{EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
 pub(crate) use write::{write_gap, write_told};
 
 /// Events that are taken from the node at once: some kilobytes.
@@ -52,20 +52,20 @@ pub(crate) trait Form: Send + Sync + 'static {
     /// Nothing has happened, or nothing that the reader wants.
     fn still_here(&self, out: &mut Vec<u8>, at: EventPosition);
     /// The stream ends because of this, if there is a way to tell.
-    fn end(&self, _why: ApiError) {}
+    fn end(&self, _why: CallError) {}
 }
 
 /// `GET P/events`
-pub(crate) async fn of_namespace(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn of_namespace(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     stream(call, None, Asked::read(call)?).await
 }
 
 /// `GET P/queues/{queue}/events`
-pub(crate) async fn of_queue(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn of_queue(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     stream(call, Some(call.name), Asked::read(call)?).await
 }
 
-async fn stream(call: &Call<'_>, queue: Option<&str>, asked: Asked) -> Result<Response<Body>, ApiError> {
+async fn stream(call: &Call<'_>, queue: Option<&str>, asked: Asked) -> Result<Response<Body>, CallError> {
     let pieces = open(call, queue, asked, write::ServerSent).await?;
     let mut response = respond::streamed("text/event-stream", Body::stream(pieces));
     // A proxy that gathers answers would hold events back; nginx and others know this word.
@@ -80,7 +80,7 @@ pub(crate) async fn open(
     queue: Option<&str>,
     asked: Asked,
     form: impl Form,
-) -> Result<mpsc::Receiver<io::Result<Bytes>>, ApiError> {
+) -> Result<mpsc::Receiver<io::Result<Bytes>>, CallError> {
     call.in_flight.share.reserve(STREAM_BYTES)?;
     let reader = call.node().watch(call.namespace_id()?, queue, asked.after).await?;
     let scope = || queue.map_or(Scope::Whole, |queue| Scope::queues(std::iter::once(queue)));

@@ -3,13 +3,12 @@
 //! Why not a general library: a request has to be refused with the field's path, the value found and what is right, unknown and
 //! repeated fields included, and a batch of messages must cost no allocation per message.
 
-mod fault;
 mod reader;
 mod scan;
 mod writer;
 
-pub(crate) use fault::{Fault, Read, clip};
 pub(crate) use reader::{Kind, Reader, Text};
+pub(crate) use sluice_calls::fault::{Fault, Read, clip};
 pub(crate) use writer::{Object, key, more_fields, object, push_list, push_number, push_text};
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The strict reader.
 
-use super::fault::{Fault, Read, clip};
+use sluice_calls::fault::{Fault, Read, clip};
+
 use super::scan::plain_len;
 
 /// Text of the body: a piece of it, or, when it held escapes, a piece of the reader's scratch.

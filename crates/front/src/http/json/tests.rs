@@ -57,7 +57,7 @@ fn what_the_reader_takes_the_library_takes_as_well_and_reads_the_same() {
         r#" [ 0 , 18446744073709551615 , true,false,"" , "\\\/\b\f\r\t" ] "#,
         "{\"é\":\"😀\",\"b\":[[],{}]}",
     ];
-    let mut random = crate::http::testing::Random(7);
+    let mut random = sluice_calls::testing::Random(7);
     let mut taken = 0;
     for round in 0..60_000 {
         let mut body = seeds[round % seeds.len()].as_bytes().to_vec();

@@ -17,26 +17,27 @@ pub use fields::MESSAGE_FIELDS;
 #[cfg(test)]
 pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, STEP_FIELDS};
 
+use sluice_calls::CallError;
+use sluice_calls::access::Right;
+use sluice_calls::digest::send_digest;
+
 use super::body::{Body, Inbound};
 use super::call::Call;
-use super::errors::ApiError;
 use super::json::{Fault, object, push_number};
 use super::permit::Asking;
 use super::respond::Json;
-use crate::access::Right;
-use crate::digest::send_digest;
 
 /// The field with the key under which a send is done once.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// `POST P/queues/{queue}/messages`
-pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let upload = call.json(body, call.context.body_limits.send).await?;
     let batch = Batch::read(upload.bytes(), call.node().limits())?;
     if !call.may_everywhere(Right::Send) {
         let parents = batch.with_items(|items| {
             allow_queues(call.asking(), items)?;
-            Ok::<_, ApiError>(parents(items))
+            Ok::<_, CallError>(parents(items))
         })?;
         call.allow_messages(Right::Result, parents.into_iter()).await?;
     }
@@ -45,7 +46,7 @@ pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response
 }
 
 /// Sends `items`, which the caller may, to the queue in the path, under the idempotency key in the headers.
-pub(crate) fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sending, ApiError> {
+pub(crate) fn propose(call: &Call<'_>, items: &[SendItem<'_>]) -> Result<Sending, CallError> {
     let key = idempotency_key(&call.head.headers)?;
     Ok(begin(call.node(), call.namespace_id()?, call.name, key, items)?)
 }
@@ -69,7 +70,7 @@ pub(crate) async fn allow_onward<'i>(
     node: &Node,
     namespace: NamespaceId,
     items: impl IntoIterator<Item = &'i SendItem<'i>> + Clone,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     if asking.caller.may_everywhere(Right::Send, asking.namespace) {
         return Ok(());
     }
@@ -87,7 +88,7 @@ fn parents<'i>(items: impl IntoIterator<Item = &'i SendItem<'i>>) -> Vec<Message
 pub(crate) fn allow_queues<'i>(
     asking: Asking<'_>,
     items: impl IntoIterator<Item = &'i SendItem<'i>>,
-) -> Result<(), ApiError> {
+) -> Result<(), CallError> {
     for options in items.into_iter().filter_map(|item| item.options) {
         if !options.reply_to.is_empty() {
             asking.allow_queue(Right::Send, options.reply_to)?;
@@ -123,12 +124,12 @@ pub(crate) fn answer(sent: &Sent, is_list: bool) -> Json {
     Json::new(StatusCode::CREATED, out)
 }
 
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], ApiError> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<&[u8], CallError> {
     only_key(headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes))
 }
 
 /// The one key among the values that a request gives; empty: none.
-pub(super) fn only_key<'h>(mut values: impl Iterator<Item = &'h [u8]>) -> Result<&'h [u8], ApiError> {
+pub(super) fn only_key<'h>(mut values: impl Iterator<Item = &'h [u8]>) -> Result<&'h [u8], CallError> {
     let Some(key) = values.next() else { return Ok(b"") };
     let visible = key.iter().all(|byte| (0x20..0x7f).contains(byte));
     if values.next().is_some() {

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use sluice_calls::near::nearest;
 use sluice_client::{Backoff, Message, QueueMessage, Step};
 use sluice_front::http::MESSAGE_FIELDS;
-use sluice_front::near::nearest;
 
 use super::super::{CliError, Result};
 use super::Fields;

@@ -1,7 +1,8 @@
 //! Tokens, the audit log, and who somebody is.
 
+use sluice_calls::access::AUDIT_PAGE_MAX;
+
 use super::{Content, Description, Kind, PLAIN, answer, ok, query, required};
-use crate::access::AUDIT_PAGE_MAX;
 use crate::http::routes::Operation;
 
 pub(super) fn describe(operation: Operation) -> Description {

@@ -46,7 +46,7 @@ pub(super) fn server() -> Value {
             "keys": [{"id": "56f0a3b0c2d41e97", "files": 3, "bytes": 340_000}],
         })),
         "ErrorBody": object(&["code", "message", "details"], json!({
-            "code": one_of(&crate::codes::TABLE.iter().map(|row| row.code).collect::<Vec<_>>()),
+            "code": one_of(&sluice_calls::codes::TABLE.iter().map(|row| row.code).collect::<Vec<_>>()),
             "message": text("For people"), "details": {"type": "object"},
         }), error.clone()),
         "Error": object(&["error"], json!({"error": reference("ErrorBody")}), json!({"error": error})),

@@ -129,7 +129,7 @@ fn what_is_over_a_limit_is_counted_but_not_kept() {
 #[test]
 fn noise_never_panics() {
     let seed = br#"{"messages":[{"payload":"a\u00e9","headers":{"a":"b"},"backoff":{"kind":"none"}},{"payload_base64":"/wA=","delay_ms":5}]}"#;
-    let mut random = crate::http::testing::Random(11);
+    let mut random = sluice_calls::testing::Random(11);
     let mut good = 0;
     for _ in 0..50_000 {
         let mut body = seed.to_vec();

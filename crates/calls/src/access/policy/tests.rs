@@ -159,7 +159,7 @@ fn what_is_no_toml_is_told_with_its_line() {
 
 #[test]
 fn noise_never_panics() {
-    let mut random = crate::http::testing::Random(23);
+    let mut random = crate::testing::Random(23);
     for _ in 0..5_000 {
         let mut text = GOOD.as_bytes().to_vec();
         random.mutate(&mut text);

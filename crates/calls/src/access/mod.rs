@@ -38,7 +38,7 @@ pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
 pub use guard::{Guard, GuardOptions, Slot, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
-pub(crate) use pattern::Patterns;
+pub use pattern::Patterns;
 pub use peer::Peer;
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
 pub use rate::RequestRate;
@@ -47,11 +47,10 @@ pub use scope::{Scope, client_uri};
 pub use store::TokenError;
 pub use tokens::{NewToken, Secret, Token};
 
-use tokio::sync::watch;
-
 use identity::Grant;
 use rate::Limiter;
 use refusals::Refusals;
+use tokio::sync::watch;
 
 /// Namespace that the server keeps for itself: tokens and the audit log lie there.
 const SYS: &str = "$sys";
@@ -280,7 +279,7 @@ impl Access {
 }
 
 /// Whether a request about this namespace is about what the server keeps for itself.
-pub(crate) fn is_kept(namespace: &str) -> bool {
+pub fn is_kept(namespace: &str) -> bool {
     namespace == SYS
 }
 

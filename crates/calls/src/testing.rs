@@ -1,9 +1,9 @@
-//! Helpers of this crate's own tests.
+//! Helpers for tests: a node in memory, and numbers that repeat.
 
 use sluice_node::{Durability, Node, Options};
 
 /// A node in memory, with one shard.
-pub(crate) fn node() -> Node {
+pub fn node() -> Node {
     let options = Options {
         data_dir: None,
         shards: 1,
@@ -24,10 +24,11 @@ pub(crate) fn node() -> Node {
 }
 
 /// A small generator with a fixed seed (splitmix64), so that a failure repeats.
-pub(crate) struct Random(pub(crate) u64);
+pub struct Random(pub u64);
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,12 +36,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    /// A number below `limit`; 0 if that is 0.
+    pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
 
     /// Changes `bytes` in one to four places.
-    pub(crate) fn mutate(&mut self, bytes: &mut Vec<u8>) {
+    pub fn mutate(&mut self, bytes: &mut Vec<u8>) {
         const TOKENS: &[&[u8]] = &[
             b"\"",
             b"\\",

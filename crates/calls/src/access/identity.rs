@@ -144,7 +144,7 @@ impl Caller {
     }
 
     /// Resolves when what they have shown has expired.
-    pub(crate) async fn expired(&self) {
+    pub async fn expired(&self) {
         match self {
             Caller::Known(identity) if identity.expires_at_ms != u64::MAX => {
                 sleep(Duration::from_millis(identity.expires_at_ms.saturating_sub(now_ms()))).await;
@@ -239,7 +239,8 @@ impl fmt::Display for Target<'_> {
 }
 
 impl Denied {
-    pub(crate) fn unauthenticated(message: impl Into<String>) -> Denied {
+    /// The denial `unauthenticated`, with a sentence for the caller.
+    pub fn unauthenticated(message: impl Into<String>) -> Denied {
         Denied { code: "unauthenticated", message: message.into(), retry_after_ms: None }
     }
 }

@@ -3,18 +3,18 @@
 use sluice_engine::limits::NAME_BYTES_MAX;
 
 /// Longest pattern, in bytes.
-pub(crate) const PATTERN_BYTES_MAX: usize = 256;
+pub(super) const PATTERN_BYTES_MAX: usize = 256;
 
 /// Several patterns; a name fits when it fits one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Patterns(Box<[Box<str>]>);
+pub struct Patterns(Box<[Box<str>]>);
 
 impl Patterns {
     /// From texts, each of them checked.
     ///
     /// # Errors
     /// What is wrong with one of them, and which.
-    pub(crate) fn new<S: AsRef<str>>(texts: &[S]) -> Result<Patterns, (usize, String)> {
+    pub fn new<S: AsRef<str>>(texts: &[S]) -> Result<Patterns, (usize, String)> {
         for (at, text) in texts.iter().enumerate() {
             check(text.as_ref()).map_err(|reason| (at, reason))?;
         }
@@ -25,7 +25,7 @@ impl Patterns {
     ///
     /// # Errors
     /// As [`Patterns::new`].
-    pub(crate) fn of_names<S: AsRef<str>>(texts: &[S]) -> Result<Patterns, (usize, String)> {
+    pub fn of_names<S: AsRef<str>>(texts: &[S]) -> Result<Patterns, (usize, String)> {
         for (at, text) in texts.iter().enumerate() {
             check(text.as_ref())
                 .and_then(|()| check_fits_names(text.as_ref()))
@@ -35,17 +35,17 @@ impl Patterns {
     }
 
     /// The one that every name fits.
-    pub(crate) fn any() -> Patterns {
+    pub fn any() -> Patterns {
         Patterns(Box::new(["*".into()]))
     }
 
     /// Whether a name fits.
-    pub(crate) fn fit(&self, name: &str) -> bool {
+    pub fn fit(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))
     }
 
     /// Whether every name fits.
-    pub(crate) fn fit_all(&self) -> bool {
+    pub fn fit_all(&self) -> bool {
         self.0.iter().any(|pattern| pattern.bytes().all(|byte| byte == b'*'))
     }
 }

@@ -99,7 +99,7 @@ impl Peer {
     }
 
     /// Told of each change of what counts.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+    pub fn changes(&self) -> watch::Receiver<()> {
         self.access.shared.changes.subscribe()
     }
 

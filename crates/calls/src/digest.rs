@@ -14,7 +14,7 @@ const TAGS: u64 = 1 << 32;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The digest of a send to `queue`.
-pub(crate) fn send_digest(queue: &str, items: &[SendItem<'_>]) -> u64 {
+pub fn send_digest(queue: &str, items: &[SendItem<'_>]) -> u64 {
     let mut digest = Digest(MULTIPLIER);
     digest.bytes(queue.as_bytes());
     digest.word(items.len() as u64);
@@ -25,7 +25,7 @@ pub(crate) fn send_digest(queue: &str, items: &[SendItem<'_>]) -> u64 {
 }
 
 /// The digest of a group: its messages and their queues, the callback last.
-pub(crate) fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64 {
+pub fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64 {
     let mut digest = Digest(MULTIPLIER);
     for QueueItem { queue, item } in members {
         digest.bytes(queue.as_bytes());

@@ -123,7 +123,7 @@ mod tests {
     fn noise_never_panics() {
         let good = certificate(vec![uri("sluice://client/billing"), uri("sluice://ns/shop?perm=rw")]);
         assert_eq!(ClientCertificate::read(&good).unwrap().scopes.len(), 1);
-        let mut random = crate::http::testing::Random(29);
+        let mut random = crate::testing::Random(29);
         for _ in 0..20_000 {
             let mut bytes = good.clone();
             random.mutate(&mut bytes);

@@ -6,45 +6,45 @@ use crate::near::nearest;
 
 /// A fault in a request. Boxed in [`Read`], since the good way must stay cheap.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// The code of the error.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// Where: `messages[3].priority`; empty: the body as a whole.
-    pub(crate) field: String,
+    pub field: String,
     /// What is wrong and what would be right.
-    pub(crate) reason: String,
+    pub reason: String,
     /// The names that would be right, when a name was wrong.
-    pub(crate) allowed: &'static [&'static str],
+    pub allowed: &'static [&'static str],
     /// An error of the engine that came up while reading; then code and reason are its own.
-    pub(crate) engine: Option<Error>,
+    pub engine: Option<Error>,
 }
 
 /// The result of reading.
-pub(crate) type Read<T> = Result<T, Box<Fault>>;
+pub type Read<T> = Result<T, Box<Fault>>;
 
 impl Fault {
     /// A fault with a code and a reason; the place is added on the way out.
     #[cold]
-    pub(crate) fn new(code: &'static str, reason: impl Into<String>) -> Box<Fault> {
+    pub fn new(code: &'static str, reason: impl Into<String>) -> Box<Fault> {
         Box::new(Fault { code, field: String::new(), reason: reason.into(), allowed: &[], engine: None })
     }
 
     /// A value of the right type that cannot be.
     #[cold]
-    pub(crate) fn invalid(reason: impl Into<String>) -> Box<Fault> {
+    pub fn invalid(reason: impl Into<String>) -> Box<Fault> {
         Fault::new("invalid_argument", reason)
     }
 
     /// A word that is not among those known.
     #[cold]
-    pub(crate) fn one_of(known: &'static [&'static str], got: &str) -> Box<Fault> {
+    pub fn one_of(known: &'static [&'static str], got: &str) -> Box<Fault> {
         let reason = format!("expected one of {}, got {:?}", known.join(", "), clip(got));
         Box::new(Fault { allowed: known, ..*Fault::invalid(reason) })
     }
 
     /// A name that is not among those known.
     #[cold]
-    pub(crate) fn unknown(what: &str, name: &str, allowed: &'static [&'static str]) -> Box<Fault> {
+    pub fn unknown(what: &str, name: &str, allowed: &'static [&'static str]) -> Box<Fault> {
         let reason = if allowed.is_empty() {
             format!("unknown {what}: none are known here")
         } else {
@@ -59,19 +59,19 @@ impl Fault {
 
     /// A field that must be there and is not.
     #[cold]
-    pub(crate) fn missing(field: &str, reason: &str) -> Box<Fault> {
+    pub fn missing(field: &str, reason: &str) -> Box<Fault> {
         Fault::new("missing_field", reason).inside(field)
     }
 
     /// Two fields that exclude each other.
     #[cold]
-    pub(crate) fn conflict(one: &'static str, other: &'static str) -> Box<Fault> {
+    pub fn conflict(one: &'static str, other: &'static str) -> Box<Fault> {
         Fault::new("conflicting_fields", format!("{one} and {other} are both given: give one of the two"))
     }
 
     /// A fault in a payload: where JSON stands in place of a string, tells how JSON is sent.
     #[cold]
-    pub(crate) fn of_payload(mut self: Box<Self>) -> Box<Fault> {
+    pub fn of_payload(mut self: Box<Self>) -> Box<Fault> {
         if self.code == "wrong_type" {
             self.reason.push_str(
                 ": JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
@@ -83,7 +83,7 @@ impl Fault {
 
     /// Adds the name of the field that the fault is in.
     #[cold]
-    pub(crate) fn inside(mut self: Box<Self>, name: &str) -> Box<Fault> {
+    pub fn inside(mut self: Box<Self>, name: &str) -> Box<Fault> {
         self.field = match self.field.as_str() {
             "" => name.to_owned(),
             rest if rest.starts_with('[') => format!("{name}{rest}"),
@@ -94,7 +94,7 @@ impl Fault {
 
     /// Adds the position in the list that the fault is in.
     #[cold]
-    pub(crate) fn at(self: Box<Self>, index: usize) -> Box<Fault> {
+    pub fn at(self: Box<Self>, index: usize) -> Box<Fault> {
         self.inside(&format!("[{index}]"))
     }
 }
@@ -106,7 +106,7 @@ impl From<Error> for Box<Fault> {
 }
 
 /// Foreign text in an error is cut, so that an error never grows with its cause.
-pub(crate) fn clip(text: &str) -> String {
+pub fn clip(text: &str) -> String {
     const CHARS_MAX: usize = 64;
     if text.chars().nth(CHARS_MAX).is_none() {
         return text.to_owned();

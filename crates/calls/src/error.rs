@@ -1,0 +1,252 @@
+//! The error of a call, before it is one of a protocol.
+
+use std::fmt;
+
+use sluice_engine::Error;
+use sluice_engine::error::{Blame, FieldValue};
+
+use crate::access::{Denied, TokenError};
+use crate::fault::Fault;
+
+/// How long callers wait before they repeat a call that failed for a reason that passes, in milliseconds.
+const LATER_MS: u64 = 1_000;
+
+/// An error that a call answers with: a code of [`crate::codes`], a sentence, and the values that it is about.
+#[derive(Clone, Debug)]
+pub struct CallError {
+    code: &'static str,
+    message: String,
+    details: Details,
+    retry_after_ms: Option<u64>,
+    blame: Blame,
+}
+
+/// One value that an error is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// A text.
+    Text(String),
+    /// A number, in the unit that its name ends with.
+    Number(u64),
+    /// The words that would have been right.
+    Words(&'static [&'static str]),
+}
+
+/// As text: a list of words as JSON.
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Detail::Text(text) => f.write_str(text),
+            Detail::Number(number) => number.fmt(f),
+            Detail::Words(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                write!(f, "[{}]", quoted.join(","))
+            }
+        }
+    }
+}
+
+/// The values that an error is about, by name, in the order in which they were added.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Details(Vec<(&'static str, Detail)>);
+
+impl Details {
+    /// Adds a text.
+    pub fn text(&mut self, name: &'static str, value: &str) {
+        self.0.push((name, Detail::Text(value.to_owned())));
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, name: &'static str, value: u64) {
+        self.0.push((name, Detail::Number(value)));
+    }
+
+    /// Adds the words that would have been right.
+    pub fn words(&mut self, name: &'static str, words: &'static [&'static str]) {
+        self.0.push((name, Detail::Words(words)));
+    }
+
+    /// The values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Detail)> {
+        self.0.iter()
+    }
+
+    /// The values of an error of the engine.
+    pub fn of(error: &Error) -> Details {
+        let mut details = Details::default();
+        error.fields(|name, value| match value {
+            FieldValue::Text(text) => details.text(name, text),
+            FieldValue::Number(number) => details.number(name, number),
+        });
+        details
+    }
+}
+
+impl CallError {
+    /// An error that the caller has to mend. `code` is one of [`crate::codes`].
+    pub fn new(code: &'static str, message: impl Into<String>) -> CallError {
+        CallError {
+            code,
+            message: message.into(),
+            details: Details::default(),
+            retry_after_ms: None,
+            blame: Blame::Caller,
+        }
+    }
+
+    /// The same with these details.
+    pub fn with(mut self, add: impl FnOnce(&mut Details)) -> CallError {
+        self.details = Details::default();
+        add(&mut self.details);
+        self
+    }
+
+    /// A body of more than `limit` bytes.
+    pub fn body_too_large(limit: usize) -> CallError {
+        CallError::new("body_too_large", format!("the body of this request may have {limit} bytes"))
+            .with(|details| details.number("limit", limit as u64))
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What went wrong and what would be right, in words.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The values that the error is about.
+    pub fn details(&self) -> &Details {
+        &self.details
+    }
+
+    /// Milliseconds after which the call may be repeated; `None`: repeating it does not help.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        self.retry_after_ms
+    }
+
+    /// Whether the caller is unknown or lacks a right.
+    pub fn is_denial(&self) -> bool {
+        matches!(self.code, "unauthenticated" | "forbidden")
+    }
+
+    /// Whether the operator has to know of it.
+    pub fn is_ours(&self) -> bool {
+        // Pushing back is normal work, brought about by callers, and shows in the metrics.
+        let pushes_back = matches!(
+            self.code,
+            "overloaded" | "queue_full" | "quota_exceeded" | "limit_exceeded" | "shutting_down"
+        );
+        self.blame != Blame::Caller && !pushes_back
+    }
+}
+
+impl From<Error> for CallError {
+    fn from(error: Error) -> Self {
+        CallError {
+            code: error.code(),
+            message: error.to_string(),
+            details: Details::of(&error),
+            retry_after_ms: retry_after_ms(&error),
+            blame: error.blame(),
+        }
+    }
+}
+
+impl From<Denied> for CallError {
+    fn from(denied: Denied) -> Self {
+        let Denied { code, message, retry_after_ms } = denied;
+        let error = CallError::new(code, message);
+        match retry_after_ms {
+            None => error,
+            Some(ms) => {
+                CallError { retry_after_ms, ..error.with(|details| details.number("retry_after_ms", ms)) }
+            }
+        }
+    }
+}
+
+impl From<TokenError> for CallError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Own(code, message) => CallError::new(code, message),
+            TokenError::Engine(error) => error.into(),
+        }
+    }
+}
+
+impl From<Box<Fault>> for CallError {
+    fn from(fault: Box<Fault>) -> Self {
+        let prefix = if fault.field.is_empty() { String::new() } else { format!("{}: ", fault.field) };
+        let mut error = match fault.engine {
+            Some(error) => CallError::from(error),
+            None => CallError::new(fault.code, fault.reason).with(|details| {
+                if !fault.field.is_empty() {
+                    details.text("field", &fault.field);
+                }
+                if !fault.allowed.is_empty() {
+                    details.words("allowed", fault.allowed);
+                }
+            }),
+        };
+        error.message.insert_str(0, &prefix);
+        error
+    }
+}
+
+fn retry_after_ms(error: &Error) -> Option<u64> {
+    match error {
+        Error::Overloaded { retry_after_ms, .. } => Some(*retry_after_ms),
+        Error::ShuttingDown {} | Error::JournalFailed { .. } | Error::OutcomeUnknown {} => Some(LATER_MS),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_error_keeps_its_fields() {
+        let error = CallError::from(Error::BatchTooLarge { what: "messages", size: 3, limit: 2 });
+        let named: Vec<_> = error.details().iter().cloned().collect();
+        assert_eq!(
+            named,
+            [
+                ("what", Detail::Text("messages".to_owned())),
+                ("size", Detail::Number(3)),
+                ("limit", Detail::Number(2))
+            ]
+        );
+        assert!(!error.is_ours());
+    }
+
+    #[test]
+    fn what_callers_bring_about_is_no_error_of_the_server() {
+        let how = "reject";
+        let full = Error::QueueFull { queue: "q".into(), what: "messages", limit: 1, held: 1, how, more: 1 };
+        let limit = Error::LimitExceeded { what: "consumers", limit: 1 };
+        let quota = Error::QuotaExceeded { what: "messages", limit: 1, held: 1, more: 1 };
+        for error in [full, limit, quota, Error::Overloaded { what: "requests", retry_after_ms: 1 }] {
+            assert!(!CallError::from(error.clone()).is_ours(), "{error}");
+        }
+        for error in
+            [Error::DiskFull { free_bytes: 1, needed_bytes: 1 }, Error::Internal { reason: String::new() }]
+        {
+            assert!(CallError::from(error.clone()).is_ours(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_fault_names_place_and_what_is_allowed() {
+        let error = CallError::from(Fault::unknown("field", "x", &["a", "b"]).at(3).inside("messages"));
+        assert_eq!(error.message(), "messages[3].x: unknown field: known here are a, b");
+        let named: Vec<_> = error.details().iter().cloned().collect();
+        let field = Detail::Text("messages[3].x".to_owned());
+        assert_eq!(named, [("field", field), ("allowed", Detail::Words(&["a", "b"]))]);
+        let error = CallError::from(Box::<Fault>::from(Error::ShuttingDown {}).inside("a"));
+        assert!(error.message().starts_with("a: the server is shutting down"));
+    }
+}
