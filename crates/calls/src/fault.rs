@@ -1,5 +1,8 @@
 //! What can be wrong with a request's body or parameters, with the place in it.
 
+use std::fmt;
+
+use serde::de;
 use sluice_engine::Error;
 
 use crate::near::nearest;
@@ -102,6 +105,44 @@ impl Fault {
 impl From<Error> for Box<Fault> {
     fn from(error: Error) -> Self {
         Box::new(Fault { engine: Some(error.clone()), ..*Fault::new(error.code(), error.to_string()) })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => f.write_str(&self.reason),
+            field => write!(f, "{field}: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The faults that derived decoders find. Whoever reads a field adds its name, and a list the position.
+impl de::Error for Box<Fault> {
+    fn custom<T: fmt::Display>(reason: T) -> Self {
+        Fault::invalid(reason.to_string())
+    }
+
+    fn invalid_type(got: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Fault::new("wrong_type", format!("expected {expected}, got {got}"))
+    }
+
+    fn unknown_variant(got: &str, known: &'static [&'static str]) -> Self {
+        Fault::one_of(known, got)
+    }
+
+    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
+        Fault::unknown("field", name, known)
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Fault::missing(name, "the field is required")
+    }
+
+    fn duplicate_field(name: &'static str) -> Self {
+        Fault::new("duplicate_field", "the field is given twice").inside(name)
     }
 }
 

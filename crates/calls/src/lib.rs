@@ -14,10 +14,23 @@ pub mod codes;
 pub mod digest;
 pub mod error;
 pub mod fault;
+pub mod limits;
 pub mod near;
+pub mod operation;
+pub mod permit;
+pub mod room;
+pub mod server;
+pub mod standing;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;
+pub mod time;
+pub mod unary;
+pub mod value;
 
 pub use error::CallError;
 pub use fault::{Fault, Read};
+pub use operation::Operation;
+pub use permit::{Asked, Asker, Permit};
+pub use server::Calls;
+pub use unary::{Codec, Done, Unary};

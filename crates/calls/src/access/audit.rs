@@ -15,7 +15,8 @@ use sluice_node::Node;
 use tokio::time::sleep;
 
 use super::identity::{Caller, Proof};
-use super::{Access, Peer, now_ms};
+use super::{Access, Peer};
+use crate::time::now_ms;
 
 const QUEUE: &str = "audit";
 /// How long an entry is kept.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::now_ms;
 use super::pattern::Patterns;
 use super::rate::Limiter;
 use super::right::{Right, Roles};
 use super::scope::Scope;
+use crate::time::now_ms;
 
 /// What a request is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

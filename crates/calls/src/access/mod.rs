@@ -32,7 +32,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
@@ -297,9 +296,4 @@ fn parse_policy(path: &std::path::Path, text: &str) -> Result<Policy, String> {
         let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  - {mistake}")).collect();
         format!("the policy file {} cannot be used:{}", path.display(), lines.concat())
     })
-}
-
-/// The wall clock, in milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
 }

@@ -9,7 +9,8 @@ use tokio::sync::{SetOnce, watch};
 
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
-use super::{Access, ClientCertificate, Rules, Slot, now_ms};
+use super::{Access, ClientCertificate, Rules, Slot};
+use crate::time::now_ms;
 
 /// Within so many milliseconds, further uses of a token are not noted.
 const LAST_USED_COARSE_MS: u64 = 60_000;

@@ -19,7 +19,8 @@ use super::identity::{Caller, Target};
 use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
-use super::{Access, Known, Rules, now_ms};
+use super::{Access, Known, Rules};
+use crate::time::now_ms;
 
 const QUEUE: &str = "tokens";
 const USED: &str = "used:";

@@ -1,0 +1,260 @@
+//! Limits of a namespace: list, show, set, delete.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
+use sluice_engine::query::{LimitKeyView, LimitView};
+
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::time::now_ms;
+use crate::unary::{Body, Done, Unary};
+use crate::value::{Nothing, PageSize, Within, cursor, page_size};
+
+// Zero is left to the engine's check, which says what would be right.
+type InFlight = Within<0, { IN_FLIGHT_MAX as u64 }>;
+type RateCount = Within<0, { RATE_COUNT_MAX as u64 }>;
+
+/// What a limit allows; what is not named is not limited.
+#[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LimitSettings")]
+pub struct Put {
+    /// Leased messages of all queues that follow the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight: Option<InFlight>,
+    /// Leased messages of each limit key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight_per_key: Option<InFlight>,
+    /// Deliveries of all queues that follow the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<RateSettings>,
+    /// Deliveries of each limit key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_per_key: Option<RateSettings>,
+}
+
+/// A number of deliveries in a period.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Rate")]
+pub struct RateSettings {
+    /// Deliveries in each period.
+    count: RateCount,
+    /// The period, in milliseconds.
+    period_ms: Within<0, RATE_PERIOD_MS_MAX>,
+    /// Deliveries at once after a time without any; `count` unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burst: Option<RateCount>,
+}
+
+impl From<&RateSettings> for Rate {
+    fn from(rate: &RateSettings) -> Rate {
+        let count = rate.count.get() as u32;
+        let burst = rate.burst.map_or(count, |burst| burst.get() as u32);
+        Rate { count, period_ms: rate.period_ms.get(), burst }
+    }
+}
+
+impl From<Rate> for RateSettings {
+    fn from(rate: Rate) -> RateSettings {
+        RateSettings {
+            count: Within::clamped(rate.count.into()),
+            period_ms: Within::clamped(rate.period_ms),
+            burst: Some(Within::clamped(rate.burst.into())),
+        }
+    }
+}
+
+impl From<&Put> for LimitRules {
+    fn from(put: &Put) -> LimitRules {
+        let count = |count: InFlight| count.get() as u32;
+        LimitRules {
+            in_flight: put.in_flight.map(count),
+            in_flight_per_key: put.in_flight_per_key.map(count),
+            rate: put.rate.as_ref().map(Rate::from),
+            rate_per_key: put.rate_per_key.as_ref().map(Rate::from),
+        }
+    }
+}
+
+impl From<&LimitRules> for Put {
+    fn from(rules: &LimitRules) -> Put {
+        let count = |count: u32| Within::clamped(count.into());
+        Put {
+            in_flight: rules.in_flight.map(count),
+            in_flight_per_key: rules.in_flight_per_key.map(count),
+            rate: rules.rate.map(RateSettings::from),
+            rate_per_key: rules.rate_per_key.map(RateSettings::from),
+        }
+    }
+}
+
+/// A limit, and how much of it is used.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Limit {
+    /// Its name.
+    name: String,
+    /// What it allows.
+    settings: Put,
+    /// Names of the queues that follow it.
+    queues: Vec<String>,
+    /// Leased messages.
+    in_flight: u64,
+    /// Messages that it holds back.
+    waiting: u64,
+    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_at_ms: Option<u64>,
+    /// A page of its keys, when one limit is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<Vec<LimitKey>>,
+    /// Cursor of the next page of keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A limit key, and how much of it is used.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LimitKey {
+    /// The key, as it was sent.
+    key: String,
+    /// Leased messages.
+    in_flight: u64,
+    /// Messages that it holds back.
+    waiting: u64,
+    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_at_ms: Option<u64>,
+}
+
+impl From<&LimitView> for Limit {
+    fn from(limit: &LimitView) -> Limit {
+        Limit {
+            name: limit.name.to_string(),
+            settings: Put::from(&limit.rules),
+            queues: limit.queues.iter().map(ToString::to_string).collect(),
+            in_flight: limit.in_flight,
+            waiting: limit.waiting,
+            next_at_ms: next_at_ms(limit.next_at_us),
+            keys: None,
+            next: None,
+        }
+    }
+}
+
+impl From<&LimitKeyView> for LimitKey {
+    fn from(key: &LimitKeyView) -> LimitKey {
+        LimitKey {
+            key: String::from_utf8_lossy(&key.key).into_owned(),
+            in_flight: key.in_flight,
+            waiting: key.waiting,
+            next_at_ms: next_at_ms(key.next_at_us),
+        }
+    }
+}
+
+/// Rounded up: at that millisecond it is allowed. The engine tells of its latest record; while nothing happens, the time
+/// may have come since.
+fn next_at_ms(next_at_us: Option<u64>) -> Option<u64> {
+    next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms())
+}
+
+/// The limits of a namespace, by name.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LimitListRequest")]
+pub struct List {
+    /// `next` of the page before.
+    after: Option<String>,
+    /// Most limits of the page.
+    limit: Option<PageSize>,
+}
+
+/// A page of limits.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LimitList")]
+pub struct Limits {
+    /// By name.
+    limits: Vec<Limit>,
+    /// Name after which the next page begins; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Unary for List {
+    type Answer = Limits;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Limits>, CallError> {
+        let size = page_size(self.limit);
+        let after = self.after.as_deref().filter(|after| !after.is_empty());
+        // One more than asked for tells whether there is a next page.
+        let mut limits = permit.node().limits_of(permit.namespace_id()?, after, size + 1).await?;
+        let more = limits.len() > size;
+        limits.truncate(size);
+        let next = limits.last().filter(|_| more).map(|last| last.name.to_string());
+        Ok(Limits { limits: limits.iter().map(Limit::from).collect(), next }.into())
+    }
+}
+
+/// A limit with a page of its keys, or with one of them.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LimitShowRequest")]
+pub struct Show {
+    /// The one key to show.
+    key: Option<String>,
+    /// Whether only keys are shown that hold messages back; false unless told.
+    waiting: bool,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// Most keys of the page.
+    limit: Option<PageSize>,
+}
+
+impl Unary for Show {
+    type Answer = Limit;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
+        let cursor = cursor(self.cursor.as_deref())?;
+        let (node, namespace, name) = (permit.node(), permit.namespace_id()?, permit.name());
+        let limit = node.limit(namespace, name).await?;
+        let (keys, next) = match self.key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => (node.limit_key(namespace, name, key).await?.into_iter().collect(), None),
+            None => {
+                let most = page_size(self.limit);
+                let page = node.limit_keys(namespace, name, self.waiting, cursor, most).await?;
+                (page.items, page.next)
+            }
+        };
+        let keys: Vec<_> = keys.iter().map(LimitKey::from).collect();
+        let next = next.map(|next| next.to_string());
+        Ok(Limit { keys: Some(keys), next, ..Limit::from(&limit) }.into())
+    }
+}
+
+impl Unary for Put {
+    type Answer = Limit;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
+        let rules = LimitRules::from(&self);
+        let (limit, created) = permit.node().limit_set(permit.namespace_id()?, permit.name(), rules).await?;
+        Ok(Done::made(Limit::from(&limit), created))
+    }
+}
+
+/// A limit to delete: one that no queue follows.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LimitDeleteRequest")]
+pub struct Delete {}
+
+impl Unary for Delete {
+    type Answer = Nothing;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
+        permit.node().limit_delete(permit.namespace_id()?, permit.name()).await?;
+        Ok(Nothing {}.into())
+    }
+}

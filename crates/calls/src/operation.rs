@@ -1,0 +1,566 @@
+//! The table of operations: what can be asked of a server, and what holds for each of them.
+//!
+//! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come from it.
+
+use crate::access::Right;
+
+macro_rules! operations {
+    ($(
+        $(#[doc = $doc:literal])+
+        $operation:ident $name:literal in $topic:literal: $scope:ident $right:ident $about:ident [$($trait:ident)*]
+            $method:ident $root:ident [$($segment:literal)/ *] $($grpc:literal)?;
+    )*) => {
+        /// What can be asked of a server.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Operation {
+            $($(#[doc = $doc])+ $operation,)*
+        }
+
+        impl Operation {
+            /// Every operation; those that are called by the hundred thousand first.
+            pub const ALL: &[Operation] = &[$(Operation::$operation),*];
+        }
+
+        /// One declaration for each operation, in the order of the enum.
+        static DECLARATIONS: &[Declaration] = &[$(Declaration {
+            name: $name,
+            topic: $topic,
+            about: &[$($doc),+],
+            scope: Scope::$scope,
+            right: Right::$right,
+            subject: Subject::$about,
+            traits: 0 $(| Trait::$trait as u8)*,
+            http: HttpName { method: Method::$method, root: Root::$root, segments: &[$($segment),*] },
+            grpc: first(&[$($grpc)?]),
+        }),*];
+    };
+}
+
+const fn first(names: &'static [&'static str]) -> Option<&'static str> {
+    match names {
+        [name, ..] => Some(name),
+        [] => None,
+    }
+}
+
+// Each row: the name of the operation in metrics and the API description, its topic, where its names are looked up, the
+// right that it asks of its caller at its subject, its traits; its method and path in HTTP, and its method in gRPC.
+operations! {
+    /// Send one message or many, all or nothing.
+    /// The queue is created by its first message.
+    Send "send" in "messages": Namespaced Send Queue [Hot]
+        Post V1 ["queues" / "{queue}" / "messages"] "Messages/Send";
+    /// Take messages under a lease.
+    /// Returns with the first messages there are; waits up to wait_ms for a first one.
+    Receive "receive" in "messages": Namespaced Receive Queue [Hot Long]
+        Post V1 ["queues" / "{queue}" / "receive"];
+    /// Settle many, each with its own outcome.
+    Settle "settle" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
+        Post V1 ["settle"] "Messages/Settle";
+    /// Done: the message is gone, or kept with its result.
+    Ack "ack" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
+        Post V1 ["ack"];
+    /// Failed: another attempt after the backoff.
+    /// After max_attempts the message becomes a dead letter.
+    Nack "nack" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
+        Post V1 ["nack"];
+    /// Not now: give back, the attempt does not count.
+    Release "release" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
+        Post V1 ["release"];
+    /// Never: to the dead letters.
+    Reject "reject" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
+        Post V1 ["reject"];
+    /// Extend leases.
+    /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to the
+    /// next attempt.
+    Extend "extend" in "messages": Namespaced Receive SomeQueue [Relieves]
+        Post V1 ["extend"] "Messages/Extend";
+    /// Take messages from several queues.
+    /// In the order given, or in proportion to weights.
+    ReceiveMany "receive_many" in "messages": Namespaced Receive SomeQueue [Long]
+        Post V1 ["receive"] "Messages/Receive";
+    /// Send one message, its payload as the body.
+    /// Content-Type is kept with the message, and so is traceparent.
+    SendRaw "send_raw" in "messages": Namespaced Send Queue []
+        Post V1 ["queues" / "{queue}" / "messages" / "raw"];
+    /// Take one message, its payload as the body.
+    /// The fields are in Sluice- headers; those of the message in Sluice-Header-{name}.
+    ReceiveRaw "receive_raw" in "messages": Namespaced Receive Queue [Long]
+        Post V1 ["queues" / "{queue}" / "receive" / "raw"];
+    /// List queues by name.
+    QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long]
+        Get V1 ["queues"] "Queues/List";
+    /// Show a queue.
+    QueueShow "queue_show" in "queues": Namespaced Observe Queue []
+        Get V1 ["queues" / "{queue}"] "Queues/Get";
+    /// Create a queue, or change its settings.
+    /// Settings that are not named keep their value.
+    QueuePut "queue_put" in "queues": Namespaced Operate Queue []
+        Put V1 ["queues" / "{queue}"] "Queues/Put";
+    /// Change settings of a queue that exists.
+    QueuePatch "queue_patch" in "queues": Namespaced Operate Queue []
+        Patch V1 ["queues" / "{queue}"] "Queues/Change";
+    /// Delete a queue and everything in it.
+    QueueDelete "queue_delete" in "queues": Namespaced Operate Queue []
+        Delete V1 ["queues" / "{queue}"] "Queues/Delete";
+    /// Deliver nothing.
+    /// Sends go on, and what is leased runs on.
+    QueuePause "queue_pause" in "queues": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "pause"] "Queues/Pause";
+    /// Deliver again.
+    /// Receives that wait get their messages at once.
+    QueueResume "queue_resume" in "queues": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "resume"] "Queues/Resume";
+    /// Refuse sends.
+    /// What the queue holds is delivered.
+    QueueClose "queue_close" in "queues": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "close"] "Queues/Close";
+    /// Accept sends again.
+    QueueOpen "queue_open" in "queues": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "open"] "Queues/Open";
+    /// Drop what waits.
+    /// Ready, delayed and held messages go; leased ones and dead letters stay.
+    QueuePurge "queue_purge" in "queues": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "purge"] "Queues/Purge";
+    /// List the messages of a queue.
+    /// By id. A page may be short, even empty, and have a next one.
+    MessageList "message_list" in "looking": Namespaced Observe Queue [Long]
+        Get V1 ["queues" / "{queue}" / "messages"] "Messages/List";
+    /// Look at the messages next in line.
+    /// At most some 16 MiB; the answer is truncated when that cuts it short.
+    MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
+        Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek";
+    /// Watch what happens in a namespace.
+    Events "events" in "looking": Namespaced Observe Namespace []
+        Get V1 ["events"] "Events/Watch";
+    /// Watch what happens in a queue.
+    QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
+        Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
+    /// Show a message with its history.
+    MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
+        Get V1 ["messages" / "{id}"] "Messages/Get";
+    /// Wait for a message's end, and get its result.
+    /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its result.
+    ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long]
+        Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult";
+    /// Wait for a message's end, and get its result as the body.
+    /// Sluice-State tells done, dead or pending.
+    ResultRaw "result_raw" in "looking": Namespaced Result SomeQueue [Long]
+        Get V1 ["messages" / "{id}" / "result" / "raw"];
+    /// Cancel a message.
+    MessageCancel "message_cancel" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "cancel"] "Messages/Cancel";
+    /// Hold a message until a person decides.
+    MessageHold "message_hold" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "hold"] "Messages/Hold";
+    /// Let a held message go on.
+    MessageApprove "message_approve" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "approve"] "Messages/Approve";
+    /// Make a held message a dead letter.
+    MessageDeny "message_deny" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "deny"] "Messages/Deny";
+    /// Make a message ready now.
+    MessageRetry "message_retry" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "retry"] "Messages/Retry";
+    /// Move a message to another queue.
+    /// Its id stays.
+    MessageMove "message_move" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "move"] "Messages/Move";
+    /// Change fields of a message.
+    MessageChange "message_change" in "changing": Namespaced Operate SomeQueue []
+        Post V1 ["messages" / "{id}" / "change"] "Messages/Change";
+    /// List bulks, oldest first.
+    BulkList "bulk_list" in "changing": Namespaced Observe Namespace [Long]
+        Get V1 ["bulk"] "Bulks/List";
+    /// Change all messages of a queue that match, in the background.
+    /// Messages that come later are not changed.
+    BulkStart "bulk_start" in "changing": Namespaced Operate Namespace []
+        Post V1 ["bulk"] "Bulks/Start";
+    /// Show the progress of a bulk.
+    BulkShow "bulk_show" in "changing": Namespaced Observe Namespace []
+        Get V1 ["bulk" / "{bulk}"] "Bulks/Get";
+    /// End a bulk.
+    /// What it has changed stays changed. Answers when it has ended.
+    BulkCancel "bulk_cancel" in "changing": Namespaced Operate Namespace []
+        Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel";
+    /// List dead letters.
+    DeadList "dead_list" in "dead letters": Namespaced Observe Queue [Long]
+        Get V1 ["queues" / "{queue}" / "dead"] "Queues/ListDead";
+    /// Make dead letters ready again.
+    /// With per_second the answer tells how many will be; a new redrive replaces one that runs.
+    DeadRedrive "dead_redrive" in "dead letters": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/Redrive";
+    /// End a redrive at a rate.
+    /// What is left of it stays dead.
+    DeadRedriveEnd "dead_redrive_end" in "dead letters": Namespaced Operate Queue []
+        Delete V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/EndRedrive";
+    /// Delete dead letters.
+    DeadDelete "dead_delete" in "dead letters": Namespaced Operate Queue []
+        Post V1 ["queues" / "{queue}" / "dead" / "delete"] "Queues/DeleteDead";
+    /// List consumers in the order in which they came.
+    ConsumerList "consumer_list" in "consumers": Namespaced Observe Namespace [Long]
+        Get V1 ["consumers"] "Consumers/List";
+    /// Show a consumer and what it holds.
+    ConsumerShow "consumer_show" in "consumers": Namespaced Observe Namespace [Long]
+        Get V1 ["consumers" / "{consumer}"] "Consumers/Get";
+    /// Detach a consumer.
+    /// It gets nothing more. What it holds goes back after a time of grace, and the attempt does not count.
+    ConsumerDetach "consumer_detach" in "consumers": Namespaced Operate Namespace []
+        Delete V1 ["consumers" / "{consumer}"] "Consumers/Detach";
+    /// List limits by name.
+    LimitList "limit_list" in "limits": Namespaced Observe Namespace [Long]
+        Get V1 ["limits"] "Limits/List";
+    /// Send messages, and one more when all of them have ended.
+    /// All or nothing. The callback carries the headers sluice-done and sluice-dead.
+    GroupSend "group_send" in "flows": Namespaced Send SomeQueue []
+        Post V1 ["groups"] "Messages/SendGroup";
+    /// Show how many members of a group have ended.
+    GroupShow "group_show" in "flows": Namespaced Result SomeQueue [Long]
+        Get V1 ["groups" / "{group}"] "Messages/GetGroup";
+    /// Show what a message waits for, and what follows it.
+    /// Its parents, the steps of its chain, and as a tree what waits for it; at most 256 of all of them.
+    FlowShow "flow_show" in "flows": Namespaced Result Namespace [Long]
+        Get V1 ["flows" / "{id}"] "Messages/GetFlow";
+    /// Show a limit and what it holds back.
+    /// With a page of its keys. A page may be short, even empty, and have a next one.
+    LimitShow "limit_show" in "limits": Namespaced Observe Namespace [Long]
+        Get V1 ["limits" / "{limit}"] "Limits/Get";
+    /// Create a limit, or replace what it allows.
+    /// It acts at once. What is not named is not limited.
+    LimitPut "limit_put" in "limits": Namespaced Operate Namespace []
+        Put V1 ["limits" / "{limit}"] "Limits/Put";
+    /// List schedules by name.
+    ScheduleList "schedule_list" in "schedules": Namespaced Observe Namespace [Long]
+        Get V1 ["schedules"] "Schedules/List";
+    /// Show a schedule and what it sends.
+    ScheduleShow "schedule_show" in "schedules": Namespaced Observe Namespace [Long]
+        Get V1 ["schedules" / "{schedule}"] "Schedules/Get";
+    /// Create a schedule, or replace what it does.
+    /// One of cron and every_ms. It stays paused if it is, and keeps its next time if that is said as before.
+    SchedulePut "schedule_put" in "schedules": Namespaced Operate Namespace []
+        Put V1 ["schedules" / "{schedule}"] "Schedules/Put";
+    /// Delete a schedule; messages that it has sent stay.
+    ScheduleDelete "schedule_delete" in "schedules": Namespaced Operate Namespace []
+        Delete V1 ["schedules" / "{schedule}"] "Schedules/Delete";
+    /// Tell when a schedule fires next.
+    ScheduleNext "schedule_next" in "schedules": Namespaced Observe Namespace []
+        Get V1 ["schedules" / "{schedule}" / "next"] "Schedules/Next";
+    /// Skip the times of a schedule.
+    SchedulePause "schedule_pause" in "schedules": Namespaced Operate Namespace []
+        Post V1 ["schedules" / "{schedule}" / "pause"] "Schedules/Pause";
+    /// Let a paused schedule go on with its next time.
+    ScheduleResume "schedule_resume" in "schedules": Namespaced Operate Namespace []
+        Post V1 ["schedules" / "{schedule}" / "resume"] "Schedules/Resume";
+    /// Send a schedule's message now.
+    /// Its times stay as they are.
+    ScheduleTrigger "schedule_trigger" in "schedules": Namespaced Operate Namespace []
+        Post V1 ["schedules" / "{schedule}" / "trigger"] "Schedules/Trigger";
+    /// Delete a limit that no queue follows.
+    LimitDelete "limit_delete" in "limits": Namespaced Operate Namespace []
+        Delete V1 ["limits" / "{limit}"] "Limits/Delete";
+    /// List settings of queues not yet made, by pattern.
+    DefaultsList "defaults_list" in "queues": Namespaced Observe Namespace [Long]
+        Get V1 ["queue-defaults"] "Queues/ListDefaults";
+    /// Show the settings of a pattern.
+    DefaultsShow "defaults_show" in "queues": Namespaced Observe Namespace []
+        Get V1 ["queue-defaults" / "{pattern}"] "Queues/GetDefaults";
+    /// Set what queues begin with whose names match.
+    /// The longest pattern that matches counts, of equals the first by name. Queues that exist stay as they
+    /// are.
+    DefaultsPut "defaults_put" in "queues": Namespaced Operate Namespace []
+        Put V1 ["queue-defaults" / "{pattern}"] "Queues/PutDefaults";
+    /// Delete the settings of a pattern.
+    DefaultsDelete "defaults_delete" in "queues": Namespaced Operate Namespace []
+        Delete V1 ["queue-defaults" / "{pattern}"] "Queues/DeleteDefaults";
+    /// List namespaces.
+    NamespaceList "namespace_list" in "namespaces": Server Open Server [Long]
+        Get V1 ["namespaces"] "Namespaces/List";
+    /// Show a namespace.
+    NamespaceShow "namespace_show" in "namespaces": Namespace Observe Namespace []
+        Get V1 ["namespaces" / "{namespace}"] "Namespaces/Get";
+    /// Create a namespace, or set its quotas.
+    NamespacePut "namespace_put" in "namespaces": Namespace Admin Server []
+        Put V1 ["namespaces" / "{namespace}"] "Namespaces/Put";
+    /// Change quotas of a namespace.
+    NamespacePatch "namespace_patch" in "namespaces": Namespace Admin Server []
+        Patch V1 ["namespaces" / "{namespace}"] "Namespaces/Change";
+    /// Delete a namespace.
+    NamespaceDelete "namespace_delete" in "namespaces": Namespace Admin Server []
+        Delete V1 ["namespaces" / "{namespace}"] "Namespaces/Delete";
+    /// Figures of the server and its shards.
+    Status "status" in "server": Server Observe Server []
+        Get V1 ["status"];
+    /// A consistent copy of everything, taken while serving.
+    /// One stream, for `sluice restore`.
+    Backup "backup" in "server": Server Admin Server []
+        Get V1 ["admin" / "backup"];
+    /// Show what is encrypted under which root key.
+    KeysShow "keys_show" in "server": Server Admin Server []
+        Get V1 ["admin" / "keys"];
+    /// Encrypt what is written from now on under a new root key.
+    /// What was written before keeps its key until it is compacted.
+    KeysRotate "keys_rotate" in "server": Server Admin Server []
+        Post V1 ["admin" / "keys" / "rotate"];
+    /// Whether the process lives.
+    Health "health" in "server": Server Open Server [Public Always]
+        Get Root ["healthz"];
+    /// Whether requests are served.
+    Ready "ready" in "server": Server Open Server [Public Always]
+        Get Root ["readyz"];
+    /// Figures for Prometheus.
+    Metrics "metrics" in "server": Server Observe Server [Always]
+        Get Root ["metrics"];
+    /// This description.
+    OpenApi "openapi" in "server": Server Open Server [Long Public]
+        Get Root ["openapi.json"];
+    /// This description as a page.
+    Docs "docs" in "server": Server Open Server [Long Public]
+        Get Root ["docs"];
+    /// List tokens, without their secrets.
+    TokenList "token_list" in "access": Server Admin Server []
+        Get V1 ["tokens"];
+    /// Make a token.
+    /// Its text is in this answer and nowhere else: only a hash of it is kept. From the first identity on,
+    /// every caller is asked who they are.
+    TokenCreate "token_create" in "access": Server Admin Server []
+        Post V1 ["tokens"];
+    /// Revoke a token, by its id or name.
+    /// It counts no more from here on, on open connections too.
+    TokenRevoke "token_revoke" in "access": Server Admin Server []
+        Delete V1 ["tokens" / "{token}"];
+    /// Read the audit log, the oldest entries first.
+    /// Administrative acts and changes of queues and messages by hand, also those that were refused, since
+    /// callers are asked who they are.
+    Audit "audit" in "access": Server Admin Server [Long]
+        Get V1 ["admin" / "audit"];
+    /// Show who the caller is to this server, and what they may do.
+    WhoAmI "whoami" in "access": Server Open Server []
+        Get V1 ["whoami"];
+}
+
+/// What holds for an operation.
+#[derive(Debug)]
+struct Declaration {
+    name: &'static str,
+    topic: &'static str,
+    about: &'static [&'static str],
+    scope: Scope,
+    right: Right,
+    subject: Subject,
+    traits: u8,
+    http: HttpName,
+    grpc: Option<&'static str>,
+}
+
+/// Where the names of a call are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// In a namespace that the call names, or in the default one.
+    Namespaced,
+    /// The call is about a namespace, whose name it gives.
+    Namespace,
+    /// In the server as a whole.
+    Server,
+}
+
+/// The part of the server at which a caller needs the right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// The server.
+    Server,
+    /// The whole namespace.
+    Namespace,
+    /// The queue that the call names.
+    Queue,
+    /// Queues that are known only when the body is read or the message is found: at least one of the namespace, and each of
+    /// them as it is found.
+    SomeQueue,
+}
+
+/// A property of operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Trait {
+    /// Called by the hundred thousand; decoded by hand.
+    Hot = 1,
+    /// Makes less of the work that the server has: refused last.
+    Relieves = 2,
+    /// Answers with messages or lists, which may take much memory until the client has read them. The others, settling and
+    /// sending above all, are never refused for lack of it.
+    Long = 4,
+    /// For everybody: nobody is asked who they are.
+    Public = 8,
+    /// Answered however busy the server is.
+    Always = 16,
+}
+
+/// The method of an operation in HTTP (RFC 9110 §9.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Changes nothing; stands for HEAD as well.
+    Get,
+    /// Sets what its path names.
+    Put,
+    /// Does something.
+    Post,
+    /// Changes a part of what its path names.
+    Patch,
+    /// Removes what its path names.
+    Delete,
+}
+
+/// Where the path of an operation begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Root {
+    /// `/v1`; for those in a namespace also `/v1/namespaces/{namespace}`.
+    V1,
+    /// `/`.
+    Root,
+}
+
+/// The name of an operation in HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpName {
+    /// The method.
+    pub method: Method,
+    /// Where the path begins.
+    pub root: Root,
+    /// The rest of the path; at most one segment is a `{name}`.
+    pub segments: &'static [&'static str],
+}
+
+impl Method {
+    /// The method as HTTP writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Put => "PUT",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+impl HttpName {
+    /// The name in the path, without its braces; `None`: the path names nothing.
+    pub fn captured(&self) -> Option<&'static str> {
+        self.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    }
+}
+
+impl Operation {
+    fn declaration(self) -> &'static Declaration {
+        &DECLARATIONS[self as usize]
+    }
+
+    /// Its name in metrics, the API description and the audit log.
+    pub fn name(self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// The group in which the API description lists it.
+    pub fn topic(self) -> &'static str {
+        self.declaration().topic
+    }
+
+    /// What it does, in a line.
+    pub fn summary(self) -> &'static str {
+        self.declaration().about[0].trim().trim_end_matches('.')
+    }
+
+    /// What else is to be known of it; may be empty.
+    pub fn notes(self) -> String {
+        let lines: Vec<&str> = self.declaration().about[1..].iter().map(|line| line.trim()).collect();
+        lines.join(" ")
+    }
+
+    /// Where its names are looked up.
+    pub fn scope(self) -> Scope {
+        self.declaration().scope
+    }
+
+    /// What it asks of its caller.
+    pub fn right(self) -> Right {
+        self.declaration().right
+    }
+
+    /// Where its caller needs the right.
+    pub fn subject(self) -> Subject {
+        self.declaration().subject
+    }
+
+    /// Whether it has a property.
+    #[inline]
+    pub fn is(self, property: Trait) -> bool {
+        self.declaration().traits & property as u8 != 0
+    }
+
+    /// Its method and path in HTTP.
+    pub fn http(self) -> &'static HttpName {
+        &self.declaration().http
+    }
+
+    /// Its service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
+    pub fn grpc(self) -> Option<&'static str> {
+        self.declaration().grpc
+    }
+
+    /// Whether nothing changes by it.
+    pub fn only_looks(self) -> bool {
+        self.http().method == Method::Get
+    }
+
+    /// Whether the audit log records it.
+    pub fn is_audited(self) -> bool {
+        let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
+        changes || self == Operation::Backup
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_asks_for_the_right_to_what_it_does() {
+        for operation in Operation::ALL {
+            let (name, right) = (operation.name(), operation.right());
+            if operation.only_looks() {
+                assert!(!matches!(right, Right::Send | Right::Receive), "{name}");
+            } else {
+                let changes = [Right::Send, Right::Receive, Right::Operate, Right::Admin];
+                assert!(changes.contains(&right), "{name} changes something for whoever may look");
+            }
+            // Settling and extending carry receipts and no queue.
+            let settles = right == Right::Receive && operation.http().segments.len() == 1;
+            assert_eq!(
+                operation.is(Trait::Relieves),
+                *operation != Operation::ReceiveMany && settles,
+                "{name}"
+            );
+            // A caller with one queue has no way into the others by the id of a message. A flow shows messages of several
+            // queues, so it asks for the whole namespace.
+            let by_message = matches!(operation.http().captured(), Some("id" | "group"));
+            let asks = operation.subject() == Subject::SomeQueue || *operation == Operation::FlowShow;
+            assert!(!by_message || asks, "{name} is about a message of any queue");
+        }
+        let open = Operation::ALL.iter().filter(|one| one.right() == Right::Open).map(|one| one.name());
+        assert_eq!(
+            open.collect::<Vec<_>>(),
+            ["namespace_list", "health", "ready", "openapi", "docs", "whoami"],
+            "those are for everybody, or filter by themselves"
+        );
+    }
+
+    #[test]
+    fn names_are_unique_and_hot_operations_stand_first() {
+        for (at, operation) in Operation::ALL.iter().enumerate() {
+            assert_eq!(*operation as usize, at);
+            let same = Operation::ALL.iter().filter(|other| other.name() == operation.name());
+            assert_eq!(same.count(), 1, "{}", operation.name());
+        }
+        let hot = Operation::ALL.iter().take_while(|one| one.is(Trait::Hot)).count();
+        assert_eq!(Operation::ALL.iter().filter(|one| one.is(Trait::Hot)).count(), hot);
+    }
+}

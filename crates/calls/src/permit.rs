@@ -1,0 +1,298 @@
+//! Who asks, and the permit that they get: without one no call reaches the node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_node::Node;
+
+use crate::access::{Caller, Denied, Peer, Right, Target, is_kept};
+use crate::error::CallError;
+use crate::operation::{Operation, Scope, Subject, Trait};
+use crate::room::Room;
+use crate::server::Calls;
+use crate::standing::{Standing, Waited};
+
+/// Name of the namespace of calls that name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// The sender of a request, as a front knows them.
+#[derive(Clone, Copy)]
+pub struct Asker<'c> {
+    /// The server that is asked.
+    pub calls: &'c Calls,
+    /// The other end of the connection.
+    pub peer: &'c Arc<Peer>,
+    /// Who they are.
+    pub caller: &'c Caller,
+    /// The proof that came with the request (RFC 9110 §11.6.2), for what goes on after its answer has begun.
+    pub authorization: Option<&'c [u8]>,
+    /// The memory for the answer.
+    pub room: &'c dyn Room,
+    /// The path or method that is called, for the log.
+    pub path: &'c str,
+}
+
+/// What a request asks for, as far as its name tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'c> {
+    /// The operation.
+    pub operation: Operation,
+    /// The namespace that it names; `None`: the default one.
+    pub namespace: Option<&'c str>,
+    /// The queue, message id, limit, schedule or namespace that it names; empty if none.
+    pub name: &'c str,
+}
+
+/// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone; each call takes
+/// one. What only the body tells (queues of a receive from several, of a receipt, of a reply) the call checks by it.
+#[derive(Clone, Copy)]
+pub struct Permit<'c> {
+    asker: Asker<'c>,
+    asked: Asked<'c>,
+}
+
+impl fmt::Debug for Permit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("asked", &self.asked).finish_non_exhaustive()
+    }
+}
+
+/// Finds out who sends a request.
+///
+/// # Errors
+/// `unauthenticated`, or `rate_limited`.
+pub fn identify(
+    peer: &Peer,
+    operation: Operation,
+    authorization: Option<&[u8]>,
+    path: &str,
+) -> Result<Caller, CallError> {
+    if !peer.is_asked() {
+        return Ok(Caller::Anybody);
+    }
+    if operation.is(Trait::Public) {
+        return Ok(Caller::Nobody);
+    }
+    let caller = peer.caller(authorization, operation.is(Trait::Relieves));
+    caller.map_err(|denied| refused(peer, path, denied))
+}
+
+/// Checks that a caller has shown who they are, if anybody has to.
+///
+/// # Errors
+/// `unauthenticated`.
+pub fn require_known(peer: &Peer, caller: &Caller, path: &str) -> Result<(), CallError> {
+    caller.known().map_err(|denied| refused(peer, path, denied))
+}
+
+impl<'c> Asker<'c> {
+    /// Checks that the caller may do what is asked for, as far as its name tells.
+    ///
+    /// # Errors
+    /// `forbidden`, `unauthenticated`, or `rate_limited`.
+    pub fn permit(self, asked: Asked<'c>) -> Result<Permit<'c>, CallError> {
+        let (namespace, target) = asked.target();
+        let decided = decide(self.caller, asked.operation.right(), namespace, target);
+        decided.map_err(|denied| refused(self.peer, self.path, denied))?;
+        Ok(Permit { asker: self, asked })
+    }
+}
+
+impl<'c> Asked<'c> {
+    /// The namespace that it is about or in, and what the right is needed at.
+    fn target(&self) -> (Option<&'c str>, Target<'c>) {
+        let namespace = match self.operation.scope() {
+            Scope::Namespaced => self.namespace.unwrap_or(DEFAULT_NAMESPACE),
+            Scope::Namespace => self.name,
+            Scope::Server => return (None, Target::Server),
+        };
+        let target = match self.operation.subject() {
+            Subject::Server => Target::Server,
+            Subject::Namespace => Target::Namespace(namespace),
+            Subject::Queue => Target::Queue(namespace, self.name),
+            Subject::SomeQueue => Target::SomeQueue(namespace),
+        };
+        (Some(namespace), target)
+    }
+}
+
+/// Decides whether a caller has a right at a target in a namespace.
+pub(crate) fn decide(
+    caller: &Caller,
+    right: Right,
+    namespace: Option<&str>,
+    target: Target<'_>,
+) -> Result<(), Denied> {
+    match namespace.filter(|namespace| is_kept(namespace)) {
+        Some(namespace) => keep(caller, right, namespace),
+        None => caller.may(right, target),
+    }
+}
+
+/// Lets administrators look at a namespace that the server keeps for itself, and nobody change it.
+fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
+    caller.may(Right::Admin, Target::Server)?;
+    match right {
+        Right::Observe | Right::Result => Ok(()),
+        _ => Err(Denied {
+            code: "forbidden",
+            message: format!(
+                "the server keeps namespace {namespace:?} for itself: nobody else may change it"
+            ),
+            retry_after_ms: None,
+        }),
+    }
+}
+
+fn refused(peer: &Peer, path: &str, denied: Denied) -> CallError {
+    peer.refused(&denied, path);
+    denied.into()
+}
+
+impl<'c> Permit<'c> {
+    /// The operation that it is for.
+    pub fn operation(&self) -> Operation {
+        self.asked.operation
+    }
+
+    /// The queue, message id, limit, schedule or namespace that the call names; empty if none.
+    pub fn name(&self) -> &'c str {
+        self.asked.name
+    }
+
+    /// Name of the namespace that the call is in.
+    pub fn namespace_name(&self) -> &'c str {
+        self.asked.namespace.unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// Who calls.
+    pub fn caller(&self) -> &'c Caller {
+        self.asker.caller
+    }
+
+    /// The path or method that is called.
+    pub fn path(&self) -> &'c str {
+        self.asker.path
+    }
+
+    /// The server.
+    pub fn calls(&self) -> &'c Calls {
+        self.asker.calls
+    }
+
+    pub(crate) fn node(&self) -> &'c Node {
+        self.asker.calls.node()
+    }
+
+    pub(crate) fn room(&self) -> &'c dyn Room {
+        self.asker.room
+    }
+
+    /// Number of the namespace that the call is in.
+    pub(crate) fn namespace_id(&self) -> Result<NamespaceId, Error> {
+        match self.asked.namespace {
+            None => Ok(NamespaceId::DEFAULT),
+            Some(name) => self.node().namespace_id(name),
+        }
+    }
+
+    /// Parses an id and checks that it is one of the namespace: an id is no way around namespaces.
+    pub(crate) fn message_id(&self, text: &str) -> Result<MessageId, Error> {
+        let id: MessageId = text.parse()?;
+        match id.namespace == self.namespace_id()? {
+            true => Ok(id),
+            false => Err(Error::MessageNotFound { id: id.to_string() }),
+        }
+    }
+
+    /// The permit of the same request for another caller: who they are by now.
+    pub(crate) fn as_caller(self, caller: &'c Caller) -> Permit<'c> {
+        Permit { asker: Asker { caller, ..self.asker }, ..self }
+    }
+
+    /// Whether the caller has a right in every queue of the namespace.
+    pub(crate) fn may_everywhere(&self, right: Right) -> bool {
+        self.caller().may_everywhere(right, self.namespace_name())
+    }
+
+    /// Whether the caller has a right in a queue of the namespace.
+    pub fn may_queue(&self, right: Right, queue: &str) -> bool {
+        self.caller().may(right, Target::Queue(self.namespace_name(), queue)).is_ok()
+    }
+
+    /// Checks a right in a queue that the request does not name.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), CallError> {
+        let target = Target::Queue(self.namespace_name(), queue);
+        self.caller().may(right, target).map_err(|denied| self.refused(denied))
+    }
+
+    /// Checks a right with messages, by the queues that they are in now. Messages that are gone need none.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) async fn allow_messages(
+        &self,
+        right: Right,
+        ids: impl Iterator<Item = MessageId>,
+    ) -> Result<(), CallError> {
+        if self.may_everywhere(right) {
+            return Ok(());
+        }
+        let namespace = self.namespace_id()?;
+        let ids: Vec<MessageId> = ids.filter(|id| id.namespace == namespace).collect();
+        for queue in self.node().queues_of(namespace, &ids).await? {
+            self.allow_queue(right, &queue)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the right to send to the queue that dead letters of `queue` move to, if they do.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) async fn allow_dead_letters(&self, queue: &str) -> Result<(), CallError> {
+        if self.may_everywhere(Right::Send) {
+            return Ok(());
+        }
+        match self.node().queue(self.namespace_id()?, queue).await {
+            Ok(view) if view.settings.dead_letter_queue.is_empty() => Ok(()),
+            Ok(view) => self.allow_queue(Right::Send, &view.settings.dead_letter_queue),
+            // Nothing is moved from a queue that is not there.
+            Err(Error::QueueNotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Checks that the caller may work in the namespace as a whole: nobody does in one that the server keeps for itself.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_work(&self) -> Result<(), CallError> {
+        let decided = match is_kept(self.namespace_name()) {
+            true => keep(self.caller(), Right::Receive, self.namespace_name()),
+            false => self.caller().known(),
+        };
+        decided.map_err(|denied| self.refused(denied))
+    }
+
+    /// Checks that the caller has shown who they are, if anybody has to.
+    ///
+    /// # Errors
+    /// `unauthenticated`.
+    pub(crate) fn require_known(&self) -> Result<(), CallError> {
+        require_known(self.asker.peer, self.caller(), self.path())
+    }
+
+    /// The caller's standing, for what goes on after this request could have been refused.
+    pub fn standing(&self, right: Right, waited: impl FnOnce() -> Waited) -> Standing {
+        Standing::new(self.asker.peer, self.asker.authorization, right, self.namespace_name(), waited)
+    }
+
+    fn refused(&self, denied: Denied) -> CallError {
+        refused(self.asker.peer, self.path(), denied)
+    }
+}

@@ -1,0 +1,20 @@
+//! Memory for the answers of calls, which the front counts until they are read.
+
+use std::fmt;
+
+use sluice_engine::Error;
+
+/// The memory of one answer.
+pub trait Room: fmt::Debug + Send + Sync {
+    /// Sets aside `bytes` for the answer, instead of what was set aside before.
+    ///
+    /// # Errors
+    /// `overloaded`; then what was set aside before stays.
+    fn reserve(&self, bytes: usize) -> Result<(), Error>;
+
+    /// Sets aside up to `bytes` for an answer that can be cut short; tells how many.
+    ///
+    /// # Errors
+    /// `overloaded`.
+    fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error>;
+}

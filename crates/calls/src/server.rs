@@ -1,0 +1,72 @@
+//! The server that is asked: the one owner of the node's handle in front of which every protocol stands.
+
+use std::fmt;
+
+use sluice_engine::Limits;
+use sluice_node::Node;
+use tokio::sync::watch;
+
+use crate::access::Access;
+use crate::time::now_ms;
+
+/// What calls are made of. Its node is reached with a [`crate::Permit`] only.
+pub struct Calls {
+    node: Node,
+    access: Access,
+    about: About,
+    started_at_ms: u64,
+    stopping: watch::Receiver<bool>,
+}
+
+/// What a server tells of itself.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The version of the program.
+    pub version: String,
+    /// The durability that it runs with.
+    pub durability: String,
+}
+
+impl fmt::Debug for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Calls").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl Calls {
+    /// `stopping` turns true when the server stops.
+    pub fn new(node: Node, access: Access, about: About, stopping: watch::Receiver<bool>) -> Calls {
+        Calls { node, access, about, started_at_ms: now_ms(), stopping }
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Who may do what.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// What the server tells of itself.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// When the server started, in milliseconds since the Unix epoch.
+    pub fn started_at_ms(&self) -> u64 {
+        self.started_at_ms
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        self.node.limits()
+    }
+
+    /// Resolves when the server stops.
+    pub async fn stopping(&self) {
+        let mut stopping = self.stopping.clone();
+        // An error means that the server is gone, which is stopped as well.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    }
+}

@@ -1,0 +1,98 @@
+//! The standing of a caller who waits, or whose answer has no end: they get it for as long as they may ask for it again.
+
+use std::sync::Arc;
+
+use crate::access::{Caller, Denied, Peer, Right, Target};
+use crate::permit::decide;
+
+/// A caller's proof and what they wait for.
+#[derive(Debug)]
+pub struct Standing {
+    peer: Arc<Peer>,
+    /// `None`: nobody was asked who they are.
+    shown: Option<Box<Shown>>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    authorization: Option<Box<[u8]>>,
+    right: Right,
+    namespace: Box<str>,
+    waited: Waited,
+}
+
+/// The part of a namespace that a caller waits for.
+#[derive(Clone, Debug)]
+pub enum Waited {
+    /// All of it.
+    Whole,
+    /// These queues.
+    Queues(Box<[Box<str>]>),
+    /// A message in some queue.
+    Message,
+}
+
+impl Waited {
+    /// The queues with these names.
+    pub fn queues<'q>(names: impl Iterator<Item = &'q str>) -> Waited {
+        Waited::Queues(names.map(Box::from).collect())
+    }
+}
+
+impl Standing {
+    /// The standing of a caller with this proof, or with the certificate of the connection.
+    pub fn new(
+        peer: &Arc<Peer>,
+        authorization: Option<&[u8]>,
+        right: Right,
+        namespace: &str,
+        waited: impl FnOnce() -> Waited,
+    ) -> Standing {
+        let shown = peer.is_asked().then(|| {
+            let authorization = authorization.map(Box::from);
+            Box::new(Shown { authorization, right, namespace: namespace.into(), waited: waited() })
+        });
+        Standing { peer: Arc::clone(peer), shown }
+    }
+
+    /// Checks that the caller still may have what they wait for; tells who they are by now.
+    ///
+    /// # Errors
+    /// Why they may not.
+    pub fn check(&self) -> Result<Caller, Denied> {
+        let Some(shown) = &self.shown else {
+            return match self.peer.is_asked() {
+                false => Ok(Caller::Anybody),
+                true => Err(Denied::unauthenticated("from now on this server asks who you are: ask again")),
+            };
+        };
+        let Shown { authorization, right, namespace, waited } = &**shown;
+        let caller = self.peer.standing(authorization.as_deref())?;
+        let may = |target| decide(&caller, *right, Some(namespace), target);
+        match waited {
+            Waited::Whole => may(Target::Namespace(namespace))?,
+            Waited::Message => may(Target::SomeQueue(namespace))?,
+            Waited::Queues(queues) => {
+                queues.iter().try_for_each(|queue| may(Target::Queue(namespace, queue)))?;
+            }
+        }
+        Ok(caller)
+    }
+
+    /// Resolves, with the reason, when the caller may not have it any more.
+    pub async fn lost(&self) -> Denied {
+        // Before the look, so that no change is missed after it.
+        let mut changes = self.peer.changes();
+        loop {
+            let caller = match self.check() {
+                Ok(caller) => caller,
+                Err(denied) => return denied,
+            };
+            tokio::select! {
+                // Never an error: the peer holds the sender.
+                _ = changes.changed() => {}
+                () = caller.expired() => {}
+            }
+        }
+    }
+}
