@@ -9,7 +9,7 @@ use sluice_proto::v1::client_frame::Frame;
 use super::methods::METHODS;
 use super::schema::schema;
 use super::session::{Plain, as_json, send_as_json};
-use super::to_json::{read_rows, write_object};
+use super::{rows::read_rows, to_json::write_object};
 use crate::http::extend::Extensions;
 use crate::http::send::Batch;
 use crate::http::settle::Settlements;

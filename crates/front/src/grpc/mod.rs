@@ -9,11 +9,14 @@
 //! Fault model: as that of the HTTP API.
 
 mod bounds;
+mod de;
 mod from_json;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod methods;
+mod rows;
 mod schema;
+mod ser;
 mod session;
 mod status;
 #[cfg(test)]

@@ -42,6 +42,13 @@ pub(super) struct Field {
     pub(super) is_list: bool,
 }
 
+impl Field {
+    /// Its name in JSON.
+    pub(super) fn json_name(&self) -> &str {
+        if self.kind == Kind::Octets { &self.base64 } else { &self.name }
+    }
+}
+
 /// What a field holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

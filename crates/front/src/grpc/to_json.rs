@@ -2,56 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::rows::{read_rows, text, text_of};
 use super::schema::{Field, Kind, MessageType, Schema, schema};
-use super::wire::{INVALID, Raw, next_field, varint};
-use crate::http::json::{Fault, Read, push_number, push_text};
-
-/// The fields of a message as they came: the place of each in its type, and its value.
-pub(super) type Rows<'b> = Vec<(usize, Raw<'b>)>;
-
-/// Reads the fields of a message. Those of a list come one by one; what is not known is refused.
-pub(super) fn read_rows<'b>(message: &MessageType, mut bytes: &'b [u8]) -> Read<Rows<'b>> {
-    let mut rows = Vec::new();
-    while let Some((number, value)) = next_field(&mut bytes)? {
-        let at = message.by_number(number).ok_or_else(|| {
-            Fault::new(
-                "unknown_field",
-                format!("field number {number} is not known here: the server is older"),
-            )
-        })?;
-        let field = &message.fields[at];
-        let is_number = matches!(field.kind, Kind::Number | Kind::Boolean);
-        match value {
-            Raw::Number(_) if is_number => rows.push((at, value)),
-            Raw::Bytes(mut packed) if is_number && field.is_list => {
-                while !packed.is_empty() {
-                    rows.push((at, Raw::Number(varint(&mut packed)?)));
-                }
-            }
-            Raw::Bytes(_) if !is_number => rows.push((at, value)),
-            _ => return Err(Fault::new(INVALID, "the field is of another wire type").inside(&field.name)),
-        }
-    }
-    // In the order of the type; what was given twice stays in the order in which it came.
-    rows.sort_by_key(|(at, _)| *at);
-    Ok(rows)
-}
+use super::wire::Raw;
+use crate::http::json::{Read, push_number, push_text};
 
 /// Appends a JSON object with these fields.
 pub(super) fn write_object(message: &MessageType, rows: &[(usize, Raw<'_>)], out: &mut Vec<u8>) -> Read<()> {
     Writer { schema: schema(), out }.object(message, rows)
-}
-
-/// What one field of text was given as; of several the last counts.
-pub(super) fn text_of<'b>(message: &MessageType, rows: &Rows<'b>, at: usize) -> Read<&'b str> {
-    match rows.iter().rev().find(|(other, _)| *other == at) {
-        Some((_, Raw::Bytes(bytes))) => text(bytes).map_err(|fault| fault.inside(&message.fields[at].name)),
-        _ => Ok(""),
-    }
-}
-
-fn text(bytes: &[u8]) -> Read<&str> {
-    std::str::from_utf8(bytes).map_err(|_| Fault::invalid("the text is not UTF-8"))
 }
 
 struct Writer<'o> {
@@ -67,7 +25,7 @@ impl Writer<'_> {
                 self.out.push(b',');
             }
             let field = &message.fields[of_field[0].0];
-            push_text(self.out, if field.kind == Kind::Octets { &field.base64 } else { &field.name });
+            push_text(self.out, field.json_name());
             self.out.push(b':');
             self.field(field, of_field).map_err(|fault| fault.inside(&field.name))?;
         }

@@ -13,9 +13,10 @@ use sluice_calls::access::{Caller, Peer};
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
 use super::methods::route_of;
+use super::rows::{Rows, read_rows, text_of};
 use super::schema::{Kind, MessageType, schema};
 use super::status::{GRPC, refusal, success};
-use super::to_json::{Rows, read_rows, text_of, write_object};
+use super::to_json::write_object;
 use super::watching::{streams, watch};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};

@@ -51,6 +51,7 @@ mod parameters;
 pub(crate) mod permit;
 mod prometheus;
 mod query;
+mod query_de;
 mod queue_defaults;
 mod queues;
 mod raw;

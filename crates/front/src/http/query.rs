@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::json::{Fault, Read};
+use super::json::{Fault, Read, clip};
 
 /// The parameters of a request; all of them known and none twice.
 #[derive(Debug)]
@@ -31,6 +31,11 @@ impl<'q> Params<'q> {
         Ok(Params { pairs })
     }
 
+    /// Name and value of a parameter, in the order of the query.
+    pub(super) fn pair(&self, at: usize) -> Option<(&'static str, &str)> {
+        self.pairs.get(at).map(|(name, value)| (*name, &**value))
+    }
+
     /// The value of a parameter, if it was given and is not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let (_, value) = self.pairs.iter().find(|(other, _)| *other == name)?;
@@ -47,14 +52,16 @@ impl<'q> Params<'q> {
 
     /// `true` or `false`, or `default`.
     pub(crate) fn boolean(&self, name: &str, default: bool) -> Read<bool> {
-        match self.text(name) {
-            None => Ok(default),
-            Some("true") => Ok(true),
-            Some("false") => Ok(false),
-            Some(other) => {
-                Err(Fault::new("wrong_type", format!("expected true or false, got {other:?}")).inside(name))
-            }
-        }
+        self.text(name).map_or(Ok(default), boolean).map_err(|fault| fault.inside(name))
+    }
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(text: &str) -> Read<bool> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(Fault::new("wrong_type", format!("expected true or false, got {:?}", clip(other)))),
     }
 }
 

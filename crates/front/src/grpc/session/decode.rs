@@ -8,8 +8,9 @@ use sluice_calls::CallError;
 use sluice_engine::id::Receipt;
 use sluice_proto::v1::{Extension, SendMany, Settlement};
 
+use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
-use crate::grpc::to_json::{read_rows, write_object};
+use crate::grpc::to_json::write_object;
 use crate::http::json::{Fault, Read};
 
 /// A text of a frame.

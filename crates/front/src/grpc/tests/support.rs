@@ -15,8 +15,9 @@ use sluice_proto::framing::{Deframer, frame_with};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::grpc::from_json;
+use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
-use crate::grpc::to_json::{read_rows, write_object};
+use crate::grpc::to_json::write_object;
 use crate::http::{HttpOptions, serve};
 
 /// How a call ended: its answer, or code and message of its error with all trailers.

@@ -3,6 +3,7 @@
 //! Why not a general library: a request has to be refused with the field's path, the value found and what is right, unknown and
 //! repeated fields included, and a batch of messages must cost no allocation per message.
 
+pub(crate) mod de;
 mod reader;
 mod scan;
 mod writer;

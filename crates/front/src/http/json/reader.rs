@@ -108,44 +108,61 @@ impl<'a> Reader<'a> {
 
     /// Reads an object with any fields.
     pub(crate) fn entries(&mut self, mut entry: impl FnMut(&mut Self, Text<'a>) -> Read<()>) -> Read<()> {
-        self.expect(Kind::Object, "an object")?;
-        self.at += 1;
-        if self.take(b'}') {
-            return Ok(());
-        }
-        loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.syntax("expected a field's name in double quotes"));
-            }
-            let key = self.string()?;
-            if !self.take(b':') {
-                return Err(self.syntax("expected ':' after the field's name"));
-            }
+        self.begin(Kind::Object, "an object")?;
+        let mut is_first = true;
+        while let Some(key) = self.next_key(is_first)? {
+            is_first = false;
             entry(self, key)?;
-            if self.take(b'}') {
-                return Ok(());
-            }
-            if !self.take(b',') {
-                return Err(self.syntax("expected ',' or '}'"));
-            }
         }
+        Ok(())
+    }
+
+    /// Reads the beginning of an object or array.
+    #[inline]
+    pub(super) fn begin(&mut self, kind: Kind, expected: &str) -> Read<()> {
+        self.expect(kind, expected)?;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads the name of the next field of an object, and what stands before and after it; `None` at the object's end.
+    #[inline]
+    pub(super) fn next_key(&mut self, is_first: bool) -> Read<Option<Text<'a>>> {
+        if self.take(b'}') {
+            return Ok(None);
+        }
+        if !is_first && !self.take(b',') {
+            return Err(self.syntax("expected ',' or '}'"));
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.syntax("expected a field's name in double quotes"));
+        }
+        let key = self.string()?;
+        if !self.take(b':') {
+            return Err(self.syntax("expected ':' after the field's name"));
+        }
+        Ok(Some(key))
+    }
+
+    /// Reads what stands before the next item of an array; false at the array's end.
+    #[inline]
+    pub(super) fn next_item(&mut self, is_first: bool) -> Read<bool> {
+        if self.take(b']') {
+            return Ok(false);
+        }
+        if !is_first && !self.take(b',') {
+            return Err(self.syntax("expected ',' or ']'"));
+        }
+        Ok(true)
     }
 
     /// Reads an array; `item` reads the item at the index that it is given.
     pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
-        self.expect(Kind::Array, "an array")?;
-        self.at += 1;
-        if self.take(b']') {
-            return Ok(());
-        }
-        for index in 0.. {
+        self.begin(Kind::Array, "an array")?;
+        let mut index = 0;
+        while self.next_item(index == 0)? {
             item(self, index).map_err(|fault| fault.at(index))?;
-            if self.take(b']') {
-                return Ok(());
-            }
-            if !self.take(b',') {
-                return Err(self.syntax("expected ',' or ']'"));
-            }
+            index += 1;
         }
         Ok(())
     }
@@ -167,21 +184,23 @@ impl<'a> Reader<'a> {
 
     /// Reads an integer between `min` and `max`, both included.
     pub(crate) fn integer(&mut self, min: u64, max: u64) -> Read<u64> {
+        let token = self.integer_token()?;
+        match token.parse::<u64>() {
+            Ok(value) if (min..=max).contains(&value) => Ok(value),
+            _ => Err(Fault::invalid(format!("expected a number from {min} to {max}, got {}", clip(token)))),
+        }
+    }
+
+    /// Reads an integer of any size, as text.
+    pub(super) fn integer_token(&mut self) -> Read<&'a str> {
         self.expect(Kind::Number, "an integer")?;
         let start = self.at;
         let token = self.number_token()?;
-        let value = match token.bytes().all(|c| c.is_ascii_digit()) {
-            true => token.parse::<u64>().ok(),
-            false if token.contains(['.', 'e', 'E']) => {
-                self.at = start;
-                return Err(self.wrong_type("an integer without fraction or exponent"));
-            }
-            false => None,
-        };
-        match value {
-            Some(value) if (min..=max).contains(&value) => Ok(value),
-            _ => Err(Fault::invalid(format!("expected a number from {min} to {max}, got {}", clip(token)))),
+        if token.contains(['.', 'e', 'E']) {
+            self.at = start;
+            return Err(self.wrong_type("an integer without fraction or exponent"));
         }
+        Ok(token)
     }
 
     /// Reads `true` or `false`.

@@ -1,0 +1,134 @@
+//! Parameters as a source of typed requests.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+use sluice_calls::fault::{Fault, Read};
+
+use super::query::{Params, boolean, integer};
+
+/// Reads a request from the parameters behind the `?`; one without a value counts as left out.
+///
+/// # Errors
+/// The first fault, with the name of its parameter.
+pub(crate) fn from_query<T: DeserializeOwned>(query: Option<&str>) -> Read<T> {
+    T::deserialize(Query(query))
+}
+
+struct Query<'q>(Option<&'q str>);
+
+impl<'de> Deserializer<'de> for Query<'_> {
+    type Error = Box<Fault>;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Read<V::Value> {
+        let params = Params::read(self.0, fields)?;
+        visitor.visit_map(Fields { params: &params, at: 0 })
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Read<V::Value> {
+        Err(Fault::invalid("parameters are names with values"))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The parameters that have a value, in turn.
+struct Fields<'p, 'q> {
+    params: &'p Params<'q>,
+    at: usize,
+}
+
+impl<'de> MapAccess<'de> for Fields<'_, '_> {
+    type Error = Box<Fault>;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Read<Option<K::Value>> {
+        while let Some((name, value)) = self.params.pair(self.at) {
+            self.at += 1;
+            if !value.is_empty() {
+                return seed.deserialize(StrDeserializer::new(name)).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Read<V::Value> {
+        let (name, text) = self.params.pair(self.at - 1).unwrap_or_default();
+        seed.deserialize(Value(text)).map_err(|fault| fault.inside(name))
+    }
+}
+
+/// The value of a parameter.
+struct Value<'q>(&'q str);
+
+impl Value<'_> {
+    /// An integer of at most `max`.
+    fn integer<'de, V: Visitor<'de>>(self, max: u64, visitor: V) -> Read<V::Value> {
+        visitor.visit_u64(integer(self.0, 0, max)?)
+    }
+}
+
+impl<'de> Deserializer<'de> for Value<'_> {
+    type Error = Box<Fault>;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        visitor.visit_str(self.0)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        visitor.visit_bool(boolean(self.0)?)
+    }
+
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        self.integer(u8::MAX.into(), visitor)
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        self.integer(u16::MAX.into(), visitor)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        self.integer(u32::MAX.into(), visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        self.integer(u64::MAX, visitor)
+    }
+
+    /// An integer whose range the visitor knows: out of the range of `u64` it gets the text.
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        match integer(self.0, 0, u64::MAX) {
+            Ok(value) => visitor.visit_u64(value),
+            Err(_) => visitor.visit_str(&format!("{:?}", sluice_calls::fault::clip(self.0))),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Read<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Read<V::Value> {
+        visitor.visit_enum(StrDeserializer::new(self.0))
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
