@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::schema::{Field, Kind, MessageType, Schema, schema};
 use super::wire::{INVALID, Raw, next_field, varint};
-use crate::http::json::{Fault, Read, push_number, push_text};
+use crate::json::{Fault, Read, push_number, push_text};
 
 /// The fields of a message as they came: the place of each in its type, and its value.
 pub(super) type Rows<'b> = Vec<(usize, Raw<'b>)>;
