@@ -8,7 +8,7 @@ use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX};
 
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};
-use crate::http::json::{Fault, Read};
+use crate::json::{Fault, Read};
 
 /// In so few bytes nothing is looked for, for there cannot be much.
 const FEW_BYTES: usize = 256;

@@ -8,7 +8,7 @@ use sluice_calls::CallError;
 use sluice_calls::codes;
 
 use super::wire::{put_bytes, put_number};
-use crate::http::body::Body;
+use crate::net::body::Body;
 
 /// The media type of every answer.
 pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");

@@ -20,17 +20,17 @@ use super::to_json::write_object;
 use super::watching::{streams, watch};
 use super::wire::{INVALID, Raw};
 use super::{bounds, from_json, session};
-use crate::http::arrived::{Arrived, CLOSE, Finished};
-use crate::http::body::{Body, BodyRules, Inbound, read};
 use crate::http::call::Call;
-use crate::http::connection::Activity;
-use crate::http::context::Context;
 use crate::http::dispatch::{admit, operate};
-use crate::http::errors::HttpError as _;
-use crate::http::in_flight::InFlight;
-use crate::http::json::{Fault, Read};
 use crate::http::permit::{identify, permit, require_known};
-use crate::http::routes::{Captured, ROUTES, Route, Scope};
+use crate::http::routes::{Captured, ROUTES, Route, Scope, destination};
+use crate::json::{Fault, Read};
+use crate::net::activity::Activity;
+use crate::net::arrived::{Arrived, CLOSE, Finished};
+use crate::net::body::{Body, BodyRules, Inbound, read};
+use crate::net::context::Context;
+use crate::net::errors::HttpError as _;
+use crate::net::in_flight::InFlight;
 
 /// Whether a request is a call of gRPC.
 pub(crate) fn is_call(headers: &HeaderMap) -> bool {
@@ -72,7 +72,12 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
             (if is_http2 { refusal(&error) } else { closing(error) }, status)
         }
     };
-    arrived.finish(response, Finished { route, status, caller: &by.caller, target: &by.target }).await
+    arrived
+        .finish(
+            response,
+            Finished { destination: route.map(destination), status, caller: &by.caller, target: &by.target },
+        )
+        .await
 }
 
 /// The answer over HTTP/1.1, where nobody reads a status of gRPC, nor anybody the body of a call.

@@ -16,11 +16,11 @@ use tokio::sync::mpsc;
 
 use super::from_json;
 use super::status::{GRPC, failure, success};
-use crate::http::body::Body;
 use crate::http::call::Call;
 use crate::http::events::{Asked, Form, open, write_gap, write_told};
-use crate::http::json::{Object, object};
 use crate::http::routes::Operation;
+use crate::json::{Object, object};
+use crate::net::body::Body;
 
 /// Whether an operation answers with a stream.
 pub(super) fn streams(operation: Operation) -> bool {

@@ -2,7 +2,7 @@
 
 use sluice_proto::wire::{self, WireError};
 
-use crate::http::json::{Fault, Read};
+use crate::json::{Fault, Read};
 
 pub(super) use sluice_proto::wire::{Raw, put_bytes, put_message, put_number};
 

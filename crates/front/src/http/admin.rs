@@ -6,12 +6,12 @@ use http::response::Response;
 use sluice_calls::CallError;
 use sluice_node::api::ShardMetrics;
 
-use super::body::Body;
 use super::call::Call;
-use super::context::now_ms;
-use super::json::{Object, object};
 use super::queues::write_counts;
-use super::respond;
+use crate::json::{Object, object};
+use crate::net::body::Body;
+use crate::net::context::now_ms;
+use crate::net::respond;
 
 /// `GET /v1/status`
 pub(crate) async fn status(call: &Call<'_>) -> Result<Response<Body>, CallError> {

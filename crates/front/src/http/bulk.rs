@@ -9,14 +9,14 @@ use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_node::bulk::{BulkAction, BulkRequest, BulkView, Filter, HeaderIs};
 
-use super::arrived::Made;
-use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{Said, missing_to, text};
-use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::STATES;
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
+use crate::json::{Fault, Object, Read, Reader, object};
+use crate::net::arrived::Made;
+use crate::net::body::{Body, Inbound};
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Fields of a bulk.
 pub(crate) const BULK_FIELDS: &[&str] = &[

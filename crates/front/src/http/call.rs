@@ -9,13 +9,13 @@ use sluice_engine::NamespaceId;
 use sluice_engine::query::NamespaceView;
 use sluice_node::Node;
 
-use super::body::{BodyRules, Inbound, Upload, read};
-use super::context::Context;
-use super::in_flight::InFlight;
-use super::json::Read;
-use super::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 use super::query::Params;
 use super::routes::{DEFAULT_NAMESPACE, Operation};
+use crate::json::Read;
+use crate::net::body::{BodyRules, Inbound, Upload, read};
+use crate::net::context::Context;
+use crate::net::in_flight::InFlight;
+use crate::net::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 
 /// A request that has found its route; its body is not read yet.
 #[derive(Debug)]

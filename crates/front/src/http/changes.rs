@@ -10,11 +10,11 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Fault, Read, Reader, object};
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
+use crate::json::{Fault, Read, Reader, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Fields of those changes that have none of their own.
 pub(crate) const CHANGE_FIELDS: &[&str] = &["by", "why", "version"];

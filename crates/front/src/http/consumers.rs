@@ -8,10 +8,10 @@ use sluice_engine::command::{DETACH_GRACE_MS, DETACH_GRACE_MS_MAX};
 use sluice_engine::id::ConsumerId;
 use sluice_engine::query::{ConsumerState, ConsumerView, HeldView, Holder};
 
-use super::body::Body;
 use super::call::Call;
-use super::json::{Fault, Object, object, push_text};
-use super::respond;
+use crate::json::{Fault, Object, object, push_text};
+use crate::net::body::Body;
+use crate::net::respond;
 
 /// Parameters of the list.
 pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];

@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 
-use super::json::{Fault, Read, Reader, Text};
+use crate::json::{Fault, Read, Reader, Text};
 
 /// What base64 has to be.
 pub(crate) const BASE64_EXPECTED: &str = "expected standard base64 with padding (RFC 4648 section 4)";

@@ -7,10 +7,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 use sluice_engine::{Error, Limits};
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Fault, Read, Reader};
 use super::queues::count;
+use crate::json::{Fault, Read, Reader};
+use crate::net::body::{Body, Inbound};
 
 /// Fields of delete.
 pub(crate) const CHOICE_FIELDS: &[&str] = &["ids", "all"];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, CONNECTION, HeaderValue, ORIGIN};
+use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode};
@@ -11,24 +11,24 @@ use sluice_calls::access::{Caller, Peer};
 use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
-use super::arrived::{Arrived, CLOSE, Finished};
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::compression::compress;
-use super::connection::Activity;
-use super::context::Context;
-use super::in_flight::InFlight;
+use super::compression::{compress, concerns};
 use super::permit::{identify, permit};
 use super::query::Params;
-use super::routes::{Found, Operation, ROUTES, find};
+use super::routes::{Found, Operation, ROUTES, destination, find};
 use super::settle::Outcome;
 use super::{
-    admin, bulk, changes, consumers, dead, events, extend, flows, groups, hosts, keys, limits, messages,
-    namespaces, openapi, prometheus, queue_defaults, queues, raw, receive, respond, results, schedules, send,
-    settle, tokens, well_formed,
+    admin, bulk, changes, consumers, dead, events, extend, flows, groups, keys, limits, messages, namespaces,
+    openapi, prometheus, queue_defaults, queues, raw, receive, results, schedules, send, settle, tokens,
 };
-use crate::grpc;
-use crate::http::errors::HttpError as _;
+use crate::net::activity::Activity;
+use crate::net::arrived::{Arrived, Finished};
+use crate::net::body::{Body, Inbound};
+use crate::net::context::Context;
+use crate::net::errors::HttpError as _;
+use crate::net::head::{hosts, origin, well_formed};
+use crate::net::in_flight::InFlight;
+use crate::net::respond;
 
 /// Answers a request.
 pub(crate) async fn handle(
@@ -37,9 +37,6 @@ pub(crate) async fn handle(
     peer: Arc<Peer>,
     request: Request<Inbound>,
 ) -> Response<Body> {
-    if grpc::is_call(request.headers()) {
-        return grpc::handle(context, activity, peer, request).await;
-    }
     let (arrived, body) = Arrived::new(context, &activity, peer, request);
     let found = arrived.found();
     if !matches!(&found, Found::Route(at, _) if ROUTES[*at].is_audited()) {
@@ -48,24 +45,6 @@ pub(crate) async fn handle(
     drop(found);
     let context = Arc::clone(&arrived.context);
     context.acts.begin(async move { arrived.answer(arrived.found(), body).await }).outcome().await
-}
-
-/// Answers a request of HTTP/1.1 whose head was refused; `request` stands for it.
-pub(crate) async fn refuse(
-    context: Arc<Context>,
-    activity: Arc<Activity>,
-    peer: Arc<Peer>,
-    request: Request<Inbound>,
-    error: CallError,
-) -> Response<Body> {
-    let (arrived, _) = Arrived::new(context, &activity, peer, request);
-    let Arrived { context, head, request_id, .. } = &arrived;
-    context.error_log.log(&error, request_id, &head.method, head.uri.path());
-    let status = error.status().as_u16();
-    let mut response = error.into_response();
-    response.headers_mut().insert(CONNECTION, CLOSE);
-    let target = head.uri.path();
-    arrived.finish(response, Finished { route: None, status, caller: &Caller::Nobody, target }).await
 }
 
 impl Arrived {
@@ -90,7 +69,7 @@ impl Arrived {
         });
         let mut response = match route {
             // Rare: its future is not to make that of every request larger.
-            Some(at) if context.compressor.concerns(ROUTES[at].operation) => {
+            Some(at) if concerns(&context.compressor, ROUTES[at].operation) => {
                 Box::pin(compress(context, head, response)).await
             }
             _ => response,
@@ -99,7 +78,16 @@ impl Arrived {
             Box::pin(self.leave(body, &mut response)).await;
         }
         let status = response.status().as_u16();
-        self.finish(response, Finished { route, status, caller: &caller, target: head.uri.path() }).await
+        self.finish(
+            response,
+            Finished {
+                destination: route.map(destination),
+                status,
+                caller: &caller,
+                target: head.uri.path(),
+            },
+        )
+        .await
     }
 }
 
@@ -137,8 +125,8 @@ pub(crate) fn admit(
 ) -> Result<(), CallError> {
     has_room(context, in_flight, route.map(|at| ROUTES[at].operation))?;
     well_formed::check(head)?;
-    hosts::check(context, head)?;
-    check_origin(head)
+    hosts::check(&context.options.hosts, &context.options.access, head)?;
+    origin::check(head)
 }
 
 /// Whether one more can be answered. Those who look after the server get through when it is busy.
@@ -159,26 +147,6 @@ pub(super) fn has_room(
         in_flight.share.has_room()?;
     }
     Ok(())
-}
-
-/// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.
-fn check_origin(head: &Parts) -> Result<(), CallError> {
-    let mut origins = head.headers.get_all(ORIGIN).iter();
-    let Some(origin) = origins.next() else { return Ok(()) };
-    if origins.next().is_some() {
-        return Err(well_formed::given_twice("Origin").into());
-    }
-    let origin = origin.to_str().unwrap_or_default();
-    let host = hosts::host_of(head);
-    match origin.split_once("://") {
-        Some((_, authority)) if !host.is_empty() && authority.eq_ignore_ascii_case(host) => Ok(()),
-        _ => {
-            let origin: String = origin.chars().take(128).collect();
-            let message =
-                format!("a page of {origin:?} may not call {host:?}: only pages of this server may");
-            Err(CallError::new("forbidden_origin", message).with(|o| o.text("origin", &origin)))
-        }
-    }
 }
 
 /// A request that was admitted.

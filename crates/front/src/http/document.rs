@@ -9,8 +9,8 @@ use http::request::Parts;
 use http::response::Response;
 use ring::digest::{SHA256, digest};
 
-use super::body::Body;
-use super::respond;
+use crate::net::body::Body;
+use crate::net::respond;
 
 /// An answer that stays.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use sluice_engine::limits::{LEASE_MS_MAX, PROGRESS_NOTE_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 use sluice_node::Node;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
-use super::json::{Fault, Read, Reader, Text};
 use super::settle::{Bounded, Parsed, answer, in_order, parse_receipts};
+use crate::json::{Fault, Read, Reader, Text};
+use crate::net::body::{Body, Inbound};
 
 /// Fields of extend.
 pub(crate) const EXTEND_FIELDS: &[&str] =

@@ -9,11 +9,11 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::PARENTS_MAX;
 use sluice_engine::options::DependsOn;
 
-use super::body::Body;
 use super::call::Call;
 use super::groups::write_counts;
-use super::json::{Fault, Object, Read, Reader, clip, object, push_text};
-use super::respond;
+use crate::json::{Fault, Object, Read, Reader, clip, object, push_text};
+use crate::net::body::Body;
+use crate::net::respond;
 
 /// `GET P/flows/{id}`
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {

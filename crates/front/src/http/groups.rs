@@ -10,11 +10,11 @@ use sluice_engine::command::{Group, QueueItem};
 use sluice_engine::id::MessageId;
 use sluice_engine::query::GroupView;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Object, object};
-use super::respond;
 use super::send::{Batch, allow_onward, idempotency_key};
+use crate::json::{Object, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::respond;
 
 /// `POST P/groups`
 pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {

@@ -5,10 +5,10 @@ use http::response::Response;
 use sluice_calls::CallError;
 use sluice_node::keys::{KeyStatus, KeyUse};
 
-use super::body::Body;
 use super::call::Call;
-use super::json::{Object, object};
-use super::respond;
+use crate::json::{Object, object};
+use crate::net::body::Body;
+use crate::net::respond;
 
 /// `GET /v1/admin/keys`
 pub(crate) async fn show(call: &Call<'_>) -> Result<Response<Body>, CallError> {

@@ -6,13 +6,13 @@ use sluice_calls::CallError;
 use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::context::now_ms;
-use super::json::{Fault, Object, Read, Reader, object};
 use super::messages::read_cursor;
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
+use crate::json::{Fault, Object, Read, Reader, object, push_text};
+use crate::net::body::{Body, Inbound};
+use crate::net::context::now_ms;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Fields of what a limit allows.
 pub(crate) const LIMIT_FIELDS: &[&str] = &["in_flight", "in_flight_per_key", "rate", "rate_per_key"];
@@ -150,7 +150,7 @@ fn write_limit(o: &mut Object<'_>, limit: &LimitView) {
             });
         }
     });
-    o.list("queues", &limit.queues, |out, queue| super::json::push_text(out, queue));
+    o.list("queues", &limit.queues, |out, queue| push_text(out, queue));
     o.number("in_flight", limit.in_flight);
     o.number("waiting", limit.waiting);
     write_next(o, limit.next_at_us);

@@ -10,17 +10,17 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{Attempt, AttemptEnd, Changed, Page, State};
 use sluice_node::Stored;
 
-use super::body::Body;
 use super::call::Call;
 use super::changes::version_text;
 use super::consumers::write_holder;
-use super::json::{Fault, Object, Read, more_fields, object};
-use super::options::FIELDS_BYTES;
 use super::query::integer;
 use super::receive::{write_checkpoint, write_payload, write_request, write_tags};
-use super::respond;
 use super::results::{write_content, write_progress, write_times};
 use super::settings::write_backoff;
+use crate::json::{Fault, Object, Read, more_fields, object};
+use crate::net::body::Body;
+use crate::net::options::FIELDS_BYTES;
+use crate::net::respond;
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["state", "cursor", "limit", "payload"];

@@ -7,12 +7,12 @@ use sluice_calls::access::{Right, Target};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings::Quotas;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Object, Read, Reader, object};
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
 use super::settings::{QuotaPatch, read_quotas, write_quotas};
+use crate::json::{Object, Read, Reader, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Fields of PUT.
 pub(crate) const PUT_FIELDS: &[&str] = &["quotas", "shard"];

@@ -11,12 +11,12 @@ use sluice_engine::id::NamespaceId;
 use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
 use sluice_node::api::ShardMetrics;
 
-use super::body::Body;
 use super::call::Call;
-use super::context::Context;
-use super::metrics::BUCKETS_US;
 use super::queues::totals;
-use super::respond;
+use crate::net::body::Body;
+use crate::net::context::Context;
+use crate::net::metrics::BUCKETS_US;
+use crate::net::respond;
 
 /// Consumers that one page reads.
 const CONSUMERS_MAX: usize = 10_000;

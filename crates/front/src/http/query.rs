@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::json::{Fault, Read, clip};
+use crate::json::{Fault, Read, clip};
 
 /// The parameters of a request; all of them known and none twice.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use sluice_calls::CallError;
 use sluice_calls::access::Right;
 use sluice_engine::query::DefaultsView;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Object, object};
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
 use super::settings::{read_patch, write_patch};
+use crate::json::{Object, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Parameters of the list.
 pub(super) const LIST_PARAMS: &[&str] = &["after", "limit"];

@@ -7,13 +7,13 @@ use sluice_calls::access::{Right, Target};
 use sluice_engine::query::{Counters, QueueView, State};
 use sluice_engine::settings::QueuePatch;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::context::now_ms;
-use super::json::{Object, object};
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
 use super::settings::{read_patch, write_settings};
+use crate::json::{Object, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::context::now_ms;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Parameters of the list.
 pub(crate) const LIST_PARAMS: &[&str] = &["prefix", "after", "limit"];

@@ -13,16 +13,16 @@ use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 use sluice_engine::options::SendOptions;
 use sluice_node::Delivered;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Fault, Read, Reader, object, push_text};
 use super::query::integer;
 use super::receive::with_added;
 use super::receive::{Terms, WAIT_MS_MAX, check_consumer, take};
-use super::respond;
 use super::send::{allow_onward, answer, propose};
 use super::send_options;
 use super::settings::read_backoff;
+use crate::json::{Fault, Read, Reader, object, push_text};
+use crate::net::body::{Body, Inbound};
+use crate::net::respond;
 
 /// Parameters of a raw receive.
 pub(crate) const RECEIVE_PARAMS: &[&str] = &["wait_ms", "lease_ms", "consumer"];

@@ -13,15 +13,15 @@ use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_node::api::ReceiveOptions;
 use sluice_node::{Delivered, Receiving};
 
-use super::answers::Share;
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::context::Context;
-use super::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
-use super::options::SMALL_BODY_BYTES_MAX;
 use super::permit::{Scope, Standing};
-use super::respond::Json;
 use super::results::write_content;
+use crate::json::{Fault, Kind, Object, Read, Reader, Text, key, object, push_text};
+use crate::net::body::{Body, Inbound};
+use crate::net::context::Context;
+use crate::net::memory::answers::Share;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond::Json;
 
 /// Longest wait for a first message, in milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 60_000;

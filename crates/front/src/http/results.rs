@@ -14,12 +14,12 @@ use sluice_engine::id::MessageId;
 use sluice_node::Awaited;
 use sluice_node::api::ProgressSeen;
 
-use super::body::Body;
 use super::call::Call;
-use super::json::{Object, object};
 use super::permit::{Asking, Scope, Standing};
 use super::receive::WAIT_MS_MAX;
-use super::respond;
+use crate::json::{Object, object};
+use crate::net::body::Body;
+use crate::net::respond;
 
 /// Parameters of a wait for a result.
 pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];

@@ -6,6 +6,7 @@ use http::Method;
 use sluice_calls::access::{Right, Target};
 
 use super::query::percent_decode;
+use crate::net::arrived::Destination;
 
 macro_rules! operations {
     ($($operation:ident $name:literal $method:ident $scope:ident $right:ident [$($segment:literal)/ *];)*) => {
@@ -240,6 +241,12 @@ pub(crate) enum Found<'p> {
     OtherMethods(String),
     /// No such path.
     Nothing,
+}
+
+/// The route at this place, as metrics and the audit log know it.
+pub(crate) fn destination(at: usize) -> Destination {
+    let route = &ROUTES[at];
+    Destination { row: at, name: route.name, is_audited: route.is_audited() }
 }
 
 /// Longest path that any route has, in segments, prefix included.

@@ -12,14 +12,14 @@ use sluice_engine::options::{Expires, SendOptions};
 use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule};
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Fault, Object, Read, Reader, Text, object, push_number};
 use super::receive::{write_payload, write_request, write_tags};
-use super::respond;
 use super::send::{Batch, allow_onward};
 use super::send_options::{ON_DUPLICATE, UNTIL};
 use super::settings::write_backoff;
+use crate::json::{Fault, Object, Read, Reader, Text, object, push_number};
+use crate::net::body::{Body, Inbound};
+use crate::net::respond;
 
 /// Fields of a schedule that is put.
 pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "missed", "queue", "message"];

@@ -8,7 +8,7 @@ use sluice_engine::options::{
 };
 
 use super::flows::Parents;
-use super::json::{Fault, Read, Reader, Text};
+use crate::json::{Fault, Read, Reader, Text};
 
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;

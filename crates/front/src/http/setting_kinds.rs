@@ -6,8 +6,8 @@ use sluice_engine::settings::{
     Placement,
 };
 
-use super::json::{Fault, Object, Read, Reader, push_text};
 use super::settings::BACKOFF_FIELDS;
+use crate::json::{Fault, Object, Read, Reader, push_text};
 
 /// The least and the largest value of a number; of no meaning for other types.
 pub(super) type Range = (u64, u64);

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
-use super::json::{Fault, Object, Read, Reader, object};
 use super::setting_kinds::{JsonSetting, Range};
+use crate::json::{Fault, Object, Read, Reader, object};
 
 /// Fields of a backoff.
 pub(crate) const BACKOFF_FIELDS: &[&str] = &["kind", "base_ms", "cap_ms", "jitter_percent"];
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn settings_are_read_as_they_are_written() {
         let mut out = Vec::new();
-        super::super::json::object(&mut out, |o| write_settings(o, &QueueSettings::default()));
+        object(&mut out, |o| write_settings(o, &QueueSettings::default()));
         let body = &out[br#"{"settings":"#.len()..out.len() - 1];
         let patch = read_patch(body).unwrap();
         let default = QueueSettings::default();
@@ -193,7 +193,7 @@ mod tests {
         settings.change(&read_patch(body).unwrap());
         assert_eq!((settings.fair_weights.of(b"a \""), settings.fair_weights.of(b"c")), (7, 1));
         let mut out = Vec::new();
-        super::super::json::object(&mut out, |o| write_settings(o, &settings));
+        object(&mut out, |o| write_settings(o, &settings));
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.contains(r#""fair_weights":{"a \"":7,"b":2},"ordering_retry":"step_aside","limit":"shop","retain_done_ms":0,"retain_done_count":0,"on_expire":"drop","max_messages":7,"max_bytes":8,"overflow":"dead_letter_oldest","max_age_ms":9"#),

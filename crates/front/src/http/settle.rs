@@ -9,12 +9,13 @@ use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 use sluice_node::Node;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
 use super::content::{Content, Names};
-use super::errors::results;
-use super::json::{Fault, Read, Reader, Text, object};
-use super::respond::{self, Json};
+use super::item_results::results;
+use crate::json::{Fault, Read, Reader, Text, object};
+use crate::net::body::{Body, Inbound};
+use crate::net::respond;
+use crate::net::respond::Json;
 
 /// Fields of ack.
 pub(crate) const ACK_FIELDS: &[&str] =

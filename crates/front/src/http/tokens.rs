@@ -5,15 +5,15 @@ use http::response::Response;
 use sluice_calls::CallError;
 use sluice_calls::access::{AUDIT_PAGE_MAX, NewToken, Proof, Scope, Secret, Token};
 
-use super::arrived::Made;
-use super::body::{Body, Inbound};
 use super::call::Call;
 use super::changes::{text, texts};
-use super::context::now_ms;
-use super::json::{Fault, Object, Read, Reader, object, push_text};
 use super::messages::read_cursor;
-use super::options::SMALL_BODY_BYTES_MAX;
-use super::respond;
+use crate::json::{Fault, Object, Read, Reader, object, push_text};
+use crate::net::arrived::Made;
+use crate::net::body::{Body, Inbound};
+use crate::net::context::now_ms;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+use crate::net::respond;
 
 /// Fields of a token to make.
 pub(crate) const TOKEN_FIELDS: &[&str] = &["name", "scopes", "ttl_ms", "expires_at_ms"];

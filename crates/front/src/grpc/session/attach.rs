@@ -13,9 +13,9 @@ use sluice_proto::v1::Attach;
 
 use super::calls::{Answering, Calls, Done, answering};
 use super::decode::{receipt, text};
-use crate::http::json::{Fault, Read};
 use crate::http::receive::check_consumer;
 use crate::http::settle::{Refused, in_order};
+use crate::json::{Fault, Read};
 
 /// Queues of a consumer.
 pub(super) type Queues = Arc<[Box<str>]>;

@@ -19,12 +19,12 @@ use super::attach::Attached;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
 use super::reading::PATH;
-use crate::http::context::Context;
 use crate::http::extend::Extensions;
-use crate::http::json::Fault;
 use crate::http::permit::Asking as Asks;
 use crate::http::send::{Batch, allow_onward, allow_queues, begin};
 use crate::http::settle::{Refused, Settlements, in_order};
+use crate::json::Fault;
+use crate::net::context::Context;
 
 /// The answer to a frame, or to several.
 pub(super) type Answering = Pin<Box<dyn Future<Output = Answers> + Send>>;

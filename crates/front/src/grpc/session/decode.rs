@@ -11,7 +11,7 @@ use sluice_proto::v1::{Extension, SendMany, Settlement};
 use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::write_object;
-use crate::http::json::{Fault, Read};
+use crate::json::{Fault, Read};
 
 /// A text of a frame.
 pub(super) fn text<'b>(bytes: &'b Bytes, field: &str) -> Read<&'b str> {

@@ -15,7 +15,7 @@ use sluice_engine::id::Receipt;
 use sluice_proto::framing::Framer;
 use tokio::sync::Notify;
 
-use crate::http::answers::Share;
+use crate::net::memory::answers::Share;
 
 /// Bytes that wait above which no deliveries are added.
 const DELIVERIES_MAX: usize = 256 << 10;
@@ -271,8 +271,8 @@ mod tests {
     use sluice_engine::{MessageId, NamespaceId};
 
     use super::*;
-    use crate::http::answers::Answers;
-    use crate::http::connection::Activity;
+    use crate::net::activity::Activity;
+    use crate::net::memory::answers::Answers;
 
     fn receipt(token: u64) -> Receipt {
         Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token, tag: 0 }

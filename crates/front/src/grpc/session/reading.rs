@@ -35,12 +35,12 @@ use super::plain::Plain;
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
-use crate::http::body::{Body, Inbound, allowance};
-use crate::http::context::Context;
-use crate::http::in_flight::InFlight;
-use crate::http::json::{Fault, Read};
 use crate::http::permit::Asking as Asks;
 use crate::http::routes::DEFAULT_NAMESPACE;
+use crate::json::{Fault, Read};
+use crate::net::body::{Body, Inbound, allowance};
+use crate::net::context::Context;
+use crate::net::in_flight::InFlight;
 
 /// The path of the call.
 pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use super::support::{Client, PATIENCE, start, start_until};
-use crate::http::body::Body;
+use crate::net::body::Body;
 
 /// A session as a client sees it.
 pub(super) struct Session {

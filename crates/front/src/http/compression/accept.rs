@@ -2,7 +2,7 @@
 
 use http::header::{ACCEPT_ENCODING, HeaderMap};
 
-use super::coding::Coding;
+use crate::net::compression::coding::Coding;
 
 /// Weights in thousandths, as the client gave them.
 #[derive(Debug, Default)]

@@ -11,9 +11,6 @@
 //! - Streams (backups, events): never. Each piece of them has to leave when it is there.
 
 mod accept;
-mod coding;
-
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -21,37 +18,14 @@ use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
 use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
-use self::coding::Coding;
-use super::body::Body;
-use super::context::Context;
 use super::routes::Operation;
+use crate::net::body::Body;
+use crate::net::compression::{Compression, Compressor};
+use crate::net::context::Context;
 
 /// Smallest answer that is compressed, in bytes: below, it fits into one packet either way.
 const BYTES_MIN: u64 = 1_024;
-/// Largest answer that is compressed where it is made; what is larger takes milliseconds, and would hold up other connections.
-const HERE_BYTES_MAX: usize = 16 << 10;
-
-/// Which answers may be compressed, when the client takes it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Compression {
-    /// None.
-    Off,
-    /// Those that hold no contents of messages.
-    #[default]
-    On,
-    /// Those with contents of messages, too: pages of messages, results, schedules and the audit log.
-    All,
-}
-
-/// Compresses within bounds: as many answers at once as there are processors.
-#[derive(Clone, Debug)]
-pub(crate) struct Compressor {
-    setting: Compression,
-    places: Arc<Semaphore>,
-}
 
 impl Operation {
     /// From which setting on its answers are compressed; `None`: never.
@@ -85,31 +59,12 @@ impl Operation {
     }
 }
 
-impl Compressor {
-    pub(crate) fn new(setting: Compression) -> Compressor {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Compressor { setting, places: Arc::new(Semaphore::new(processors)) }
-    }
-
-    /// Whether answers to this may be compressed at all.
-    pub(crate) fn concerns(&self, operation: Operation) -> bool {
-        operation.compressed_from().is_some_and(|from| from <= self.setting)
-    }
-
-    /// Compresses an answer to an operation that it concerns, if the client takes it and it is worth it.
-    async fn compress(&self, coding: Coding, bytes: Bytes) -> Option<Vec<u8>> {
-        // When all processors compress, sending more bytes is the faster way.
-        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        if bytes.len() <= HERE_BYTES_MAX {
-            return coding.encode(&bytes);
-        }
-        // The place is given back when the work is done, also if the client goes away meanwhile.
-        let work = move || (coding.encode(&bytes), drop(place)).0;
-        spawn_blocking(work).await.ok()?
-    }
+/// Whether answers to an operation may be compressed at all.
+pub(crate) fn concerns(compressor: &Compressor, operation: Operation) -> bool {
+    operation.compressed_from().is_some_and(|from| compressor.is_set(from))
 }
 
-/// Compresses the answer to an operation that [`Compressor::concerns`], if the client takes it and it is worth it.
+/// Compresses the answer to an operation that this [`concerns`], if the client takes it and it is worth it.
 pub(crate) async fn compress(
     context: &Context,
     head: &Parts,
@@ -150,7 +105,7 @@ mod tests {
         }
         let all = Compressor::new(Compression::All);
         for never in [Operation::TokenCreate, Operation::Backup, Operation::ResultRaw, Operation::Health] {
-            assert!(!all.concerns(never), "{never:?}");
+            assert!(!concerns(&all, never), "{never:?}");
         }
     }
 
@@ -158,23 +113,10 @@ mod tests {
     fn settings_widen() {
         let concerned = |setting| {
             let compressor = Compressor::new(setting);
-            [Operation::OpenApi, Operation::MessagePeek].map(|operation| compressor.concerns(operation))
+            [Operation::OpenApi, Operation::MessagePeek].map(|operation| concerns(&compressor, operation))
         };
         assert_eq!(concerned(Compression::Off), [false, false]);
         assert_eq!(concerned(Compression::On), [true, false]);
         assert_eq!(concerned(Compression::All), [true, true]);
-    }
-
-    #[tokio::test]
-    async fn with_all_places_taken_nothing_waits() {
-        let compressor = Compressor::new(Compression::On);
-        let bytes = Bytes::from(vec![b'a'; 100_000]);
-        assert!(compressor.compress(Coding::Gzip, bytes.clone()).await.is_some());
-        let places = compressor.places.available_permits() as u32;
-        let taken = compressor.places.clone().try_acquire_many_owned(places);
-        assert!(compressor.compress(Coding::Gzip, bytes.clone()).await.is_none());
-        drop(taken);
-        assert!(compressor.compress(Coding::Gzip, bytes).await.is_some());
-        assert_eq!(compressor.places.available_permits() as u32, places, "each place came back");
     }
 }

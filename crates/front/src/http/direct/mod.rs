@@ -24,22 +24,22 @@ use sluice_http2::adapter::{Direct, DirectResponse};
 use sluice_http2::connection::RequestHead;
 use sluice_http2::hpack::{Encoded, Field};
 
-use super::arrived::{REQUEST_ID, request_id};
-use super::body::{Body, kept};
 use super::call::is_json;
-use super::connection::Activity;
-use super::context::Context;
 use super::dispatch::has_room;
-use super::hosts::admits;
-use super::in_flight::InFlight;
 use super::permit::{Scope, Standing, decide};
 use super::receive::{RECEIVE_FIELDS, Terms};
-use super::respond::{JSON, Json, NO_STORE};
 use super::routes::{Captured, DEFAULT_NAMESPACE, Operation, ROUTES, Route, find_hot};
 use super::send::{Batch, IDEMPOTENCY_KEY};
 use super::settle::{Outcome, Settlements, in_order};
 use super::{receive, send, settle};
-use crate::http::errors::HttpError as _;
+use crate::net::activity::Activity;
+use crate::net::arrived::{REQUEST_ID, request_id};
+use crate::net::body::{Body, kept};
+use crate::net::context::Context;
+use crate::net::errors::HttpError as _;
+use crate::net::head::hosts::admits;
+use crate::net::in_flight::InFlight;
+use crate::net::respond::{JSON, Json, NO_STORE};
 
 /// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -50,10 +50,10 @@ static FIELDS: LazyLock<Encoded> = LazyLock::new(|| {
 });
 
 /// The hot calls of one connection.
-pub(super) struct HotCalls {
-    pub(super) context: Arc<Context>,
-    pub(super) activity: Arc<Activity>,
-    pub(super) peer: Arc<Peer>,
+pub(crate) struct HotCalls {
+    pub(crate) context: Arc<Context>,
+    pub(crate) activity: Arc<Activity>,
+    pub(crate) peer: Arc<Peer>,
 }
 
 /// A call that was begun.
@@ -136,7 +136,7 @@ impl<'a> Asked<'a> {
         has_room(context, &in_flight, Some(route.operation)).ok()?;
         let authority = head.authority().or_else(|| head.field(b"host")).unwrap_or_default();
         let caller = peer.standing(head.field(b"authorization")).ok()?;
-        if !admits(context, simple(authority)?, || false)
+        if !admits(&context.options.hosts, &context.options.access, simple(authority)?, || false)
             || !caller.may_ask_once_more(route.operation.relieves())
         {
             return None;

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tower_service::Service;
 
 use super::*;
-use crate::http::options::HttpOptions;
+use crate::net::options::HttpOptions;
 
 const PASSED_ON: StatusCode = StatusCode::IM_A_TEAPOT;
 
@@ -47,7 +47,7 @@ async fn connect() -> SendRequest<Full<Bytes>> {
     let peer = Arc::new(Peer::new(&options.access, slot, None));
     let (stop, stopping) = watch::channel(false);
     tokio::spawn(async move { stop.closed().await });
-    let context = Arc::new(Context::new(node(), options, stopping));
+    let context = Arc::new(Context::new(node(), options, ROUTES.iter().map(|route| route.name), stopping));
     let limits = Arc::clone(&context.http2_limits);
     let hot = HotCalls { context, activity: Arc::new(Activity::new(1 << 20)), peer };
     let adapter = Adapter::with_direct(PassedOn, hot, &limits);

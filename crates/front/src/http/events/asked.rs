@@ -5,7 +5,7 @@ use sluice_engine::event::EventKind;
 use sluice_node::{EventPosition, Told, ToldDetail};
 
 use crate::http::call::Call;
-use crate::http::json::{Fault, Read};
+use crate::json::{Fault, Read};
 
 /// Parameters of the feed of a namespace.
 pub(crate) const EVENTS_PARAMS: &[&str] = &["types", "queue", "after"];

@@ -20,11 +20,11 @@ use sluice_node::{EventPosition, Gap, Heard, Reader, Told};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::body::Body;
 use super::call::Call;
-use super::context::Context;
 use super::permit::{Scope, Standing};
-use super::respond;
+use crate::net::body::Body;
+use crate::net::context::Context;
+use crate::net::respond;
 pub(crate) use asked::Asked;
 pub(super) use asked::{EVENTS_PARAMS, QUEUE_EVENTS_PARAMS};
 use sluice_calls::CallError;

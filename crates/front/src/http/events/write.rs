@@ -5,7 +5,7 @@ use std::io::Write as _;
 use sluice_node::{EventPosition, Gap, Told, ToldDetail};
 
 use super::Form;
-use crate::http::json::{Object, object};
+use crate::json::{Object, object};
 
 /// How long a client that was cut off waits before it calls again, in milliseconds.
 const RETRY_MS: u64 = 2_000;

@@ -14,9 +14,9 @@ use sluice_engine::settings::Backoff;
 use self::steps::{Carried, StepFields};
 use super::fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, SEND_FIELDS};
 use crate::http::content::{BASE64_EXPECTED, decode_base64};
-use crate::http::json::{Fault, Read, Reader, Text};
 use crate::http::send_options::Options;
 use crate::http::settings::read_backoff;
+use crate::json::{Fault, Read, Reader, Text};
 
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;

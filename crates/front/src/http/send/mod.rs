@@ -21,11 +21,11 @@ use sluice_calls::CallError;
 use sluice_calls::access::Right;
 use sluice_calls::digest::send_digest;
 
-use super::body::{Body, Inbound};
 use super::call::Call;
-use super::json::{Fault, object, push_number};
 use super::permit::Asking;
-use super::respond::Json;
+use crate::json::{Fault, object, push_number};
+use crate::net::body::{Body, Inbound};
+use crate::net::respond::Json;
 
 /// The field with the key under which a send is done once.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -7,7 +7,7 @@ use sluice_engine::options::SendOptions;
 
 use super::super::fields::STEP_FIELDS;
 use super::{Batch, Message, Payload};
-use crate::http::json::{Fault, Read, Reader, Text};
+use crate::json::{Fault, Read, Reader, Text};
 
 /// One step, as it was read.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use http::Version;
 use http::header::{CONTENT_TYPE, HOST};
 use http::request::Parts;
 
-use super::json::{Fault, Read, clip};
+use crate::json::{Fault, Read, clip};
 
 /// Refuses a request that is not well-formed.
 ///
 /// # Errors
 /// `missing_field`, `duplicate_field` or `invalid_argument` for `Host`; `duplicate_field` for `Content-Type`.
-pub(super) fn check(head: &Parts) -> Read<()> {
+pub(crate) fn check(head: &Parts) -> Read<()> {
     if head.headers.get_all(CONTENT_TYPE).iter().nth(1).is_some() {
         return Err(given_twice("Content-Type"));
     }
@@ -58,6 +58,6 @@ fn has_sound_port(host: &[u8]) -> bool {
 
 /// A field of which a request has one at most.
 #[cold]
-pub(super) fn given_twice(name: &str) -> Box<Fault> {
+pub(crate) fn given_twice(name: &str) -> Box<Fault> {
     Fault::new("duplicate_field", "the field is given twice").inside(name)
 }

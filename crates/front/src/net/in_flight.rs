@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::answers::Share;
-use super::connection::Activity;
+use super::activity::Activity;
 use super::context::Context;
+use super::memory::answers::Share;
 
 /// Counts as one request, of the server and of its connection, until it is dropped.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ const GZIP_LEVEL: u32 = 5;
 
 /// A way to make an answer smaller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     Zstd,
     Brotli,
     Gzip,
@@ -19,10 +19,10 @@ pub(super) enum Coding {
 
 impl Coding {
     /// As we like them, best first. Of the description of the API they make a tenth, all three; zstd is made to be quick at it.
-    pub(super) const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
+    pub(crate) const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
     /// Its name in the registry of codings.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Coding::Zstd => "zstd",
             Coding::Brotli => "br",
@@ -31,7 +31,7 @@ impl Coding {
     }
 
     /// The compressed bytes; `None` when the library fails, which it has no reason to.
-    pub(super) fn encode(self, plain: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn encode(self, plain: &[u8]) -> Option<Vec<u8>> {
         match self {
             Coding::Zstd => zstd::bulk::compress(plain, ZSTD_LEVEL).ok(),
             Coding::Brotli => brotli(plain),

@@ -9,17 +9,16 @@ use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
 use sluice_calls::access::{Act, Caller, Peer};
 
+use super::activity::Activity;
 use super::body::{Body, Inbound, read_rest};
-use super::connection::Activity;
 use super::context::Context;
 use super::in_flight::InFlight;
-use super::routes::ROUTES;
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 /// What ends a connection of HTTP/1.1 after the answer.
 pub(crate) const CLOSE: HeaderValue = HeaderValue::from_static("close");
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request that has no answer yet.
 #[derive(Debug)]
@@ -32,10 +31,21 @@ pub(crate) struct Arrived {
     started: Instant,
 }
 
+/// Where a request led, as metrics and the audit log know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    /// Its row in the metrics.
+    pub(crate) row: usize,
+    pub(crate) name: &'static str,
+    /// Whether the audit log is to know of it.
+    pub(crate) is_audited: bool,
+}
+
 /// How a request went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished<'f> {
-    pub(crate) route: Option<usize>,
+    /// `None`: nowhere.
+    pub(crate) destination: Option<Destination>,
     /// As HTTP tells how it went.
     pub(crate) status: u16,
     pub(crate) caller: &'f Caller,
@@ -45,7 +55,7 @@ pub(crate) struct Finished<'f> {
 
 /// Path of what a request has made, for the audit log, where that of the request does not name it.
 #[derive(Clone, Debug)]
-pub(super) struct Made(pub(super) String);
+pub(crate) struct Made(pub(crate) String);
 
 impl Arrived {
     /// Counts a request as one in flight; its body is for who answers it.
@@ -69,14 +79,15 @@ impl Arrived {
         mut response: Response<Body>,
         finished: Finished<'_>,
     ) -> Response<Body> {
-        if self.is_audited(finished.route) {
+        if self.is_audited(finished.destination) {
             let made = response.extensions_mut().remove::<Made>();
             let target = made.as_ref().map_or(finished.target, |Made(path)| path);
             self.record(Finished { target, ..finished }).await;
         }
         self.complete(&mut response);
-        let (route, status, elapsed) = (finished.route, finished.status, self.started.elapsed());
-        self.context.metrics.count(route, status, elapsed);
+        let (row, status, elapsed) =
+            (finished.destination.map(|to| to.row), finished.status, self.started.elapsed());
+        self.context.metrics.count(row, status, elapsed);
         tracing::debug!(
             request_id = self.request_id.to_str().unwrap_or_default(),
             status,
@@ -89,15 +100,15 @@ impl Arrived {
     }
 
     /// Whether the audit log is to know of it.
-    fn is_audited(&self, route: Option<usize>) -> bool {
-        self.context.options.access.asks() && route.is_some_and(|at| ROUTES[at].is_audited())
+    fn is_audited(&self, destination: Option<Destination>) -> bool {
+        self.context.options.access.asks() && destination.is_some_and(|to| to.is_audited)
     }
 
     #[cold]
     async fn record(&self, finished: Finished<'_>) {
         let outcome = finished.status.to_string();
         let act = Act {
-            operation: finished.route.map_or("", |at| ROUTES[at].name),
+            operation: finished.destination.map_or("", |to| to.name),
             target: finished.target,
             refused: (400..500).contains(&finished.status),
             outcome: &outcome,
@@ -109,7 +120,7 @@ impl Arrived {
 
     /// Leaves a body that nobody has read to its end: its connection goes on behind it, or says that it does
     /// not.
-    pub(super) async fn leave(&self, mut body: Inbound, response: &mut Response<Body>) {
+    pub(crate) async fn leave(&self, mut body: Inbound, response: &mut Response<Body>) {
         if !read_rest(&mut body, &self.head.headers).await {
             response.headers_mut().insert(CONNECTION, CLOSE);
         }
@@ -133,7 +144,7 @@ impl Arrived {
 }
 
 /// The client's id for the request, if it is printable and short; else one of ours.
-pub(super) fn request_id(given: Option<&[u8]>, context: &Context) -> HeaderValue {
+pub(crate) fn request_id(given: Option<&[u8]>, context: &Context) -> HeaderValue {
     let is_good = |given: &&[u8]| {
         let printable = given.iter().all(|byte| (0x21..0x7f).contains(byte));
         printable && !given.is_empty() && given.len() <= REQUEST_ID_BYTES_MAX

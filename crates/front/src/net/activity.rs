@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use crate::http::answers::Budget;
-use crate::http::options::HttpOptions;
+use super::memory::budget::Budget;
+use super::options::HttpOptions;
 
 /// Never: no such moment is marked.
 const NEVER: u64 = u64::MAX;

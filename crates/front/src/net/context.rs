@@ -8,12 +8,12 @@ use sluice_node::Node;
 use tokio::sync::watch;
 
 use super::acts::Acts;
-use super::answers::Answers;
-use super::body::BodyBudget;
 use super::compression::Compressor;
-use super::connection::http2_limits;
 use super::error_log::ErrorLog;
+use super::memory::answers::Answers;
+use super::memory::bodies::BodyBudget;
 use super::metrics::HttpMetrics;
+use super::options::http2_limits;
 use super::options::{BodyLimits, HttpOptions};
 
 /// Shared by all connections of one server.
@@ -37,8 +37,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// `stopping` turns true when the server stops.
-    pub(crate) fn new(node: Node, options: HttpOptions, stopping: watch::Receiver<bool>) -> Context {
+    /// `routes`: names of what is counted; `stopping` turns true when the server stops.
+    pub(crate) fn new(
+        node: Node,
+        options: HttpOptions,
+        routes: impl Iterator<Item = &'static str>,
+        stopping: watch::Receiver<bool>,
+    ) -> Context {
         Context {
             body_limits: BodyLimits::new(node.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
@@ -47,7 +52,7 @@ impl Context {
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),
             error_log: ErrorLog::default(),
-            metrics: HttpMetrics::default(),
+            metrics: HttpMetrics::new(routes),
             started_at_ms: now_ms(),
             connections: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),

@@ -1,14 +1,15 @@
-//! What an operator may set for the HTTP front, and the bounds that follow from the engine's limits.
+//! What an operator may set for the server, and the bounds that follow from the engine's limits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_calls::access::{Access, Guard, GuardOptions};
 use sluice_engine::limits::Limits;
+use sluice_http2::Limits as Http2Limits;
 
 use super::compression::Compression;
-use super::hosts::Hosts;
-use crate::tls::Tls;
+use super::head::hosts::Hosts;
+use super::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.
 #[derive(Clone, Debug)]
@@ -129,5 +130,37 @@ impl BodyLimits {
             items: items * 512 + SMALL_BODY_BYTES_MAX,
             raw: limits.payload_bytes as usize,
         }
+    }
+}
+
+/// What a connection of HTTP/2 may take of memory and time.
+pub(crate) fn http2_limits(options: &HttpOptions) -> Http2Limits {
+    let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    Http2Limits {
+        streams: STREAMS_MAX,
+        header_list_bytes: HEAD_BYTES_MAX as u32,
+        header_block_bytes: HEAD_BYTES_MAX as u32,
+        preface_us: us(options.head_timeout),
+        frame_us: us(options.head_timeout),
+        // As good as any sign of life.
+        settings_ack_us: us(options.ping_interval),
+        // Whoever reads a body has a deadline for it, and an answer when it is over: this one is for bodies that nobody reads.
+        body_stall_us: us(options.body_timeout).saturating_mul(2),
+        read_stall_us: us(options.write_timeout),
+        keep_alive_us: us(options.ping_interval),
+        idle_us: us(options.idle_timeout),
+        ..Http2Limits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_valid_and_bound_a_connections_memory_as_the_docs_say() {
+        let limits = http2_limits(&HttpOptions::default());
+        assert_eq!(limits.validate(), Ok(()));
+        assert!(limits.connection_bytes_max() < 10 << 20, "{}", limits.connection_bytes_max());
     }
 }

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use sluice_calls::access::Turned;
 
-use super::routes::ROUTES;
-
 /// Statuses that are counted each on its own; any other counts as the last.
 pub(crate) const STATUSES: &[u16] =
     &[200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 501, 503, 507, 0];
@@ -40,8 +38,9 @@ pub(crate) struct HttpMetrics {
     pub(crate) address_banned: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RouteMetrics {
+    name: &'static str,
     statuses: [AtomicU64; STATUSES.len()],
     buckets: [AtomicU64; BUCKETS_US.len()],
     count: AtomicU64,
@@ -60,10 +59,11 @@ pub(crate) struct RouteFigures {
     pub(crate) sum_us: u64,
 }
 
-impl Default for HttpMetrics {
-    fn default() -> Self {
+impl HttpMetrics {
+    /// Of routes with these names.
+    pub(crate) fn new(routes: impl Iterator<Item = &'static str>) -> HttpMetrics {
         HttpMetrics {
-            routes: (0..=ROUTES.len()).map(|_| RouteMetrics::default()).collect(),
+            routes: routes.chain(["none"]).map(RouteMetrics::new).collect(),
             connections: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             connections_cut: AtomicU64::new(0),
@@ -79,7 +79,7 @@ impl Default for HttpMetrics {
 impl HttpMetrics {
     /// Counts a request to the route at this place of the table, or to none.
     pub(crate) fn count(&self, route: Option<usize>, status: u16, elapsed: Duration) {
-        let row = &self.routes[route.unwrap_or(NO_ROUTE).min(ROUTES.len())];
+        let row = &self.routes[route.unwrap_or(NO_ROUTE).min(self.routes.len() - 1)];
         let status = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len() - 1);
         row.statuses[status].fetch_add(1, Ordering::Relaxed);
         let us = elapsed.as_micros() as u64;
@@ -101,16 +101,23 @@ impl HttpMetrics {
 
     /// The figures of routes that were called.
     pub(crate) fn figures(&self) -> Vec<RouteFigures> {
-        let names = ROUTES.iter().map(|route| route.name).chain(["none"]);
-        let rows = self.routes.iter().zip(names);
-        rows.filter(|(row, _)| row.count.load(Ordering::Relaxed) > 0)
-            .map(|(row, name)| row.read(name))
-            .collect()
+        let called = |row: &&RouteMetrics| row.count.load(Ordering::Relaxed) > 0;
+        self.routes.iter().filter(called).map(RouteMetrics::read).collect()
     }
 }
 
 impl RouteMetrics {
-    fn read(&self, route: &'static str) -> RouteFigures {
+    fn new(name: &'static str) -> RouteMetrics {
+        RouteMetrics {
+            name,
+            statuses: Default::default(),
+            buckets: Default::default(),
+            count: AtomicU64::new(0),
+            sum_us: AtomicU64::new(0),
+        }
+    }
+
+    fn read(&self) -> RouteFigures {
         let mut sum = 0;
         let buckets = self.buckets.iter().map(|bucket| {
             sum += bucket.load(Ordering::Relaxed);
@@ -119,7 +126,7 @@ impl RouteMetrics {
         let statuses = STATUSES.iter().zip(&self.statuses);
         let statuses = statuses.map(|(status, count)| (*status, count.load(Ordering::Relaxed)));
         RouteFigures {
-            route,
+            route: self.name,
             buckets: buckets.collect(),
             statuses: statuses.filter(|(_, count)| *count > 0).collect(),
             count: self.count.load(Ordering::Relaxed),
@@ -134,7 +141,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_route_status_and_time() {
-        let metrics = HttpMetrics::default();
+        let metrics = HttpMetrics::new(["send", "receive"].into_iter());
         metrics.count(Some(0), 201, Duration::from_micros(300));
         metrics.count(Some(0), 400, Duration::from_micros(90));
         metrics.count(None, 418, Duration::from_secs(100));

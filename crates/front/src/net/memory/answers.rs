@@ -9,7 +9,8 @@ use sluice_node::api::Room;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::connection::Activity;
+use super::budget::Budget;
+use crate::net::activity::Activity;
 
 /// Wait after which a client that was refused for lack of memory may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -24,35 +25,6 @@ const MESSAGE_BYTES: usize = 1 << 10;
 
 /// After so long, who waits for room looks again by itself.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// Bytes in memory, and how many there may be.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    used: AtomicUsize,
-    max: usize,
-}
-
-impl Budget {
-    pub(crate) fn new(max: usize) -> Budget {
-        Budget { used: AtomicUsize::new(0), max }
-    }
-
-    /// Bytes in use.
-    pub(crate) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    fn free(&self) -> usize {
-        self.max.saturating_sub(self.used())
-    }
-
-    /// Takes `new` bytes and gives `old` ones back; tells whether it fits. It is done in any case.
-    fn change(&self, old: usize, new: usize) -> bool {
-        let used = self.used.fetch_add(new, Ordering::Relaxed) + new - old;
-        self.used.fetch_sub(old, Ordering::Relaxed);
-        used <= self.max || new <= old
-    }
-}
 
 /// The answers of a server in memory.
 #[derive(Debug)]

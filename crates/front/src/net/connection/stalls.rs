@@ -7,7 +7,7 @@ use sluice_http2::connection::Half;
 use sluice_http2::drive::Handler;
 use sluice_http2::{Connection, Event, StreamKey};
 
-use crate::http::metrics::HttpMetrics;
+use crate::net::metrics::HttpMetrics;
 
 /// A handler whose stalled streams are counted.
 pub(super) struct CountStalls<'m, H> {

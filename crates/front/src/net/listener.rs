@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::connection;
 use super::context::Context;
 use super::options::HttpOptions;
+use super::service::Service;
 
 /// How long administrative acts may still take when their callers are cut.
 const ACTS_GRACE: Duration = Duration::from_secs(5);
@@ -38,13 +39,8 @@ pub struct Stopped {
     pub connections_cut: usize,
 }
 
-/// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is there, else in
-/// clear text.
-///
-/// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
-/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left; administrative acts
-/// get some seconds more. The node is not shut down: that is for the caller, afterwards.
-pub async fn serve(
+/// Accepts connections until `shutdown` resolves, and has `S` answer their requests.
+pub(crate) async fn serve<S: Service>(
     listener: TcpListener,
     node: Node,
     options: HttpOptions,
@@ -52,7 +48,7 @@ pub async fn serve(
 ) -> Stopped {
     let (stop, stopping) = watch::channel(false);
     let grace = options.shutdown_grace;
-    let context = Arc::new(Context::new(node, options, stopping.clone()));
+    let context = Arc::new(Context::new(node, options, S::routes(), stopping.clone()));
     let mut connections = JoinSet::new();
     let mut refusals = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -69,7 +65,7 @@ pub async fn serve(
             Ok((stream, from)) if connections.len() < context.options.connections_max => {
                 match context.options.guard.enter(from.ip()) {
                     Ok(slot) => {
-                        connections.spawn(connection::serve(
+                        connections.spawn(connection::serve::<S>(
                             Arc::clone(&context),
                             stream,
                             slot,

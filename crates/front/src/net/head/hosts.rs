@@ -8,10 +8,9 @@ use std::net::IpAddr;
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use sluice_calls::CallError;
+use sluice_calls::access::Access;
 
-use super::context::Context;
-
-pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(crate) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest name that an error repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 128;
 
@@ -46,7 +45,7 @@ impl Hosts {
 }
 
 /// What a request calls the server, with the port; empty: nothing.
-pub(super) fn host_of(head: &Parts) -> &str {
+pub(crate) fn host_of(head: &Parts) -> &str {
     match head.uri.authority() {
         Some(authority) => authority.as_str(),
         None => head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
@@ -54,17 +53,22 @@ pub(super) fn host_of(head: &Parts) -> &str {
 }
 
 /// Whether a request may come under its name.
-pub(super) fn check(context: &Context, head: &Parts) -> Result<(), CallError> {
+pub(crate) fn check(hosts: &Hosts, access: &Access, head: &Parts) -> Result<(), CallError> {
     let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
-    match admits(context, host_of(head), is_page) {
+    match admits(hosts, access, host_of(head), is_page) {
         true => Ok(()),
         false => Err(refusal(host_of(head))),
     }
 }
 
-/// Whether a request may call the server so.
-pub(super) fn admits(context: &Context, authority: &str, is_page: impl FnOnce() -> bool) -> bool {
-    context.options.hosts.admits(authority, is_page) || context.options.access.asks()
+/// Whether a request may call the server so: where callers have to say who they are, any name will do.
+pub(crate) fn admits(
+    hosts: &Hosts,
+    access: &Access,
+    authority: &str,
+    is_page: impl FnOnce() -> bool,
+) -> bool {
+    hosts.admits(authority, is_page) || access.asks()
 }
 
 #[cold]

@@ -11,7 +11,7 @@ use http::header::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::http::in_flight::InFlight;
+use crate::net::in_flight::InFlight;
 
 /// Pieces of answers up to this size are not kept until they are written.
 const COPIED_BYTES: usize = 1 << 10;

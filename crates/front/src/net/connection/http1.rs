@@ -17,19 +17,23 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::activity::{Activity, SLOW_HEAD, Verdict, Watched};
 use super::heads::{Heads, Refusal};
 use super::{Conversation, Served};
-use crate::http::body::{Body, Inbound};
-use crate::http::dispatch::{handle, refuse};
-use crate::http::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions};
+use crate::net::activity::{Activity, SLOW_HEAD, Verdict, Watched};
+use crate::net::body::{Body, Inbound};
+use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions};
+use crate::net::refusal::refuse;
+use crate::net::service::Service;
 
 /// How long the answer to a head that is too slow may take.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 impl Served<'_> {
     /// Answers requests of HTTP/1.1 until the connection ends.
-    pub(super) async fn speak_http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    pub(super) async fn speak_http1<S: Service>(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) {
         let refusal = Arc::new(Refusal::default());
         let watched = Watched::new(stream, Arc::clone(&self.activity));
         let io = TokioIo::new(Heads::new(watched, Arc::clone(&refusal)));
@@ -40,7 +44,7 @@ impl Served<'_> {
             let (context, activity, peer) = (Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer));
             async {
                 Ok::<_, Infallible>(match refused {
-                    None => handle(context, activity, peer, request).await,
+                    None => S::answer(context, activity, peer, request).await,
                     Some(error) => Box::pin(refuse(context, activity, peer, request, error)).await,
                 })
             }

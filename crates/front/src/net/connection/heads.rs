@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::framing::Framing;
-use crate::http::json::{Fault, clip};
-use crate::http::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
-use crate::http::well_formed::given_twice;
+use crate::json::{Fault, clip};
+use crate::net::head::well_formed::given_twice;
+use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 
 /// Method of the request that stands for one whose head was refused.
 const METHOD: &str = "REFUSED";

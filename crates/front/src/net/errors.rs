@@ -5,11 +5,10 @@ use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::response::Response;
 use sluice_calls::error::{Detail, Details};
 use sluice_calls::{CallError, codes};
-use sluice_engine::Error;
 
 use super::body::Body;
-use super::json::{Object, object, push_list, push_text};
-use super::respond::{self, Json};
+use super::respond;
+use crate::json::{Object, object, push_text};
 
 /// The error of a call in HTTP.
 pub(crate) trait HttpError {
@@ -50,32 +49,8 @@ impl HttpError for CallError {
     }
 }
 
-/// Appends the result of one item: `{"ok":true}`, or with the error.
-pub(crate) fn push_result(out: &mut Vec<u8>, result: &Result<(), Error>) {
-    match result {
-        Ok(()) => out.extend_from_slice(br#"{"ok":true}"#),
-        Err(Error::AlreadySettled { .. }) => {
-            out.extend_from_slice(br#"{"ok":true,"already_settled":true}"#);
-        }
-        Err(error) => object(out, |o| {
-            o.boolean("ok", false);
-            o.object("error", |o| {
-                o.text("code", error.code());
-                o.text("message", &error.to_string());
-                o.object("details", |o| write_details(&Details::of(error), o));
-            });
-        }),
-    }
-}
-
-/// The answer to a list of items.
-pub(crate) fn results(results: &[Result<(), Error>]) -> Json {
-    let mut out = Vec::with_capacity(16 + results.len() * 12);
-    object(&mut out, |o| push_list(o.name("results"), results, push_result));
-    Json::new(StatusCode::OK, out)
-}
-
-fn write_details(details: &Details, o: &mut Object<'_>) {
+/// Appends what is known of an error beside its message.
+pub(crate) fn write_details(details: &Details, o: &mut Object<'_>) {
     for (name, value) in details.iter() {
         match value {
             Detail::Text(text) => o.text(name, text),
@@ -87,6 +62,8 @@ fn write_details(details: &Details, o: &mut Object<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use sluice_engine::Error;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,6 @@
 mod inbound;
 mod outbound;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +16,8 @@ pub(crate) use inbound::Inbound;
 pub(crate) use outbound::{Body, kept};
 use sluice_calls::CallError;
 
+use super::memory::bodies::BodyBudget;
+
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;
 /// Memory that is set aside at once for an announced body, in bytes; the rest follows as it comes.
@@ -27,38 +28,6 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
 /// How much of a body that nobody wanted is read and dropped, so that its connection can go on.
 const LEFT_BYTES_MAX: usize = 64 << 10;
 const LEFT_TIME_MAX: Duration = Duration::from_millis(100);
-
-/// The bytes of request bodies in memory, over all requests.
-#[derive(Debug)]
-pub(crate) struct BodyBudget {
-    used: AtomicUsize,
-    max: usize,
-}
-
-impl BodyBudget {
-    pub(crate) fn new(max: usize) -> BodyBudget {
-        BodyBudget { used: AtomicUsize::new(0), max }
-    }
-
-    /// Bytes in use.
-    pub(crate) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Takes so many bytes; false when there is no room, and then nothing is taken.
-    pub(crate) fn try_take(&self, bytes: usize) -> bool {
-        let fits = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.max;
-        if !fits {
-            self.give_back(bytes);
-        }
-        fits
-    }
-
-    /// Gives bytes back that were taken.
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
 
 /// A request's body in memory; gives its share of the budget back when dropped.
 #[derive(Debug)]
@@ -80,9 +49,8 @@ impl Upload<'_> {
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<(), CallError> {
-        let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.reserved += bytes;
-        if before + bytes > self.budget.max {
+        if !self.budget.take(bytes) {
             return Err(Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }.into());
         }
         Ok(())
@@ -91,7 +59,7 @@ impl Upload<'_> {
 
 impl Drop for Upload<'_> {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
+        self.budget.give_back(self.reserved);
     }
 }
 
@@ -100,7 +68,7 @@ impl Drop for Upload<'_> {
 pub(crate) struct BodyRules {
     /// Largest body, in bytes.
     pub(crate) bytes_max: usize,
-    /// See [`super::HttpOptions::body_timeout`].
+    /// See [`HttpOptions::body_timeout`](crate::net::options::HttpOptions::body_timeout).
     pub(crate) timeout: Duration,
 }
 

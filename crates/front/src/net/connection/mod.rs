@@ -8,9 +8,7 @@
 //! | `framing` | where a body of HTTP/1.1 ends |
 //! | `http2` | HTTP/2, by `sluice-http2` |
 //! | `stalls` | counts streams of HTTP/2 whose clients are slow |
-//! | `activity` | what a connection does: which are idle, which are slow |
 
-mod activity;
 mod framing;
 mod heads;
 mod http1;
@@ -24,27 +22,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use sluice_calls::access::{Peer, Slot};
 use sluice_http2::drive::{Plain, Tls as TlsWire};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_rustls::server::TlsStream;
 
-pub(crate) use activity::Activity;
-use activity::Verdict;
-pub(super) use http2::limits as http2_limits;
-use preface::{Version, version_of};
-use sluice_calls::access::{Peer, Slot};
-
+use self::preface::{Version, version_of};
+use super::activity::{Activity, Verdict};
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
-use crate::tls::{HandshakeFailure, Shown, client_certificate};
+use super::service::Service;
+use super::tls::{HandshakeFailure, Shown, client_certificate};
 
 /// How long a connection that was told to close may still stay.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves a connection until it ends. `stopping` turns true when the server stops.
-pub(super) async fn serve(
+pub(super) async fn serve<S: Service>(
     context: Arc<Context>,
     stream: TcpStream,
     slot: Slot,
@@ -58,7 +54,7 @@ pub(super) async fn serve(
     let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_BUFFER_BYTES);
     let Some(tls) = &context.options.tls else {
         let peer = Peer::new(&context.options.access, slot, None);
-        return Served::new(&context, peer, stopping).in_clear_text(stream).await;
+        return Served::new(&context, peer, stopping).in_clear_text::<S>(stream).await;
     };
     let changes = tls.changes();
     match tls.accept(stream).await {
@@ -66,7 +62,7 @@ pub(super) async fn serve(
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
             let peer = Peer::new(&context.options.access, slot, certificate);
             let shown = Shown::of(tls, changes, &stream);
-            Served { shown, ..Served::new(&context, peer, stopping) }.over_tls(stream).await;
+            Served { shown, ..Served::new(&context, peer, stopping) }.over_tls::<S>(stream).await;
         }
         Err(failure) => {
             // Who only looks whether the port is open, as balancers do, has failed nothing.
@@ -96,17 +92,17 @@ impl<'c> Served<'c> {
     }
 
     /// ALPN has chosen the version; without it, it is HTTP/1.1 (RFC 9113 §3.2).
-    async fn over_tls(self, stream: TlsStream<TcpStream>) {
+    async fn over_tls<S: Service>(self, stream: TlsStream<TcpStream>) {
         if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
-            return self.speak_http1(stream).await;
+            return self.speak_http1::<S>(stream).await;
         }
         let (stream, tls) = stream.into_inner();
         let wire = TlsWire::new(stream, tls, &self.context.http2_limits);
-        self.speak_http2(wire).await;
+        self.speak_http2::<S>(wire).await;
     }
 
     /// The first bytes tell the version (RFC 9113 §3.3).
-    async fn in_clear_text(mut self, stream: TcpStream) {
+    async fn in_clear_text<S: Service>(mut self, stream: TcpStream) {
         let options = &self.context.options;
         let begun = tokio::select! {
             biased;
@@ -114,8 +110,8 @@ impl<'c> Served<'c> {
             begun = version_of(stream, options.idle_timeout, options.head_timeout) => begun,
         };
         match begun {
-            Ok((Version::Http1, stream)) => self.speak_http1(stream).await,
-            Ok((Version::Http2, stream)) => self.speak_http2(Plain::new(stream)).await,
+            Ok((Version::Http1, stream)) => self.speak_http1::<S>(stream).await,
+            Ok((Version::Http2, stream)) => self.speak_http2::<S>(Plain::new(stream)).await,
             Err(error) => ended(self.context, Err(error)),
         }
     }

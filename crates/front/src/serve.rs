@@ -1,0 +1,63 @@
+//! The server: the network below, and the protocols that it speaks.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use sluice_calls::access::Peer;
+use sluice_node::Node;
+use tokio::net::TcpListener;
+
+use crate::grpc;
+use crate::http::HotCalls;
+use crate::http::dispatch::handle;
+use crate::http::routes::ROUTES;
+use crate::net::activity::Activity;
+use crate::net::body::{Body, Inbound};
+use crate::net::context::Context;
+use crate::net::listener::{self, Stopped};
+use crate::net::options::HttpOptions;
+use crate::net::service::Service;
+
+/// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is there, else in
+/// clear text.
+///
+/// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
+/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left; administrative acts
+/// get some seconds more. The node is not shut down: that is for the caller, afterwards.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: HttpOptions,
+    shutdown: impl Future<Output = ()>,
+) -> Stopped {
+    listener::serve::<Protocols>(listener, node, options, shutdown).await
+}
+
+/// The HTTP API and gRPC, told apart by the content type of a request.
+#[derive(Debug)]
+struct Protocols;
+
+impl Service for Protocols {
+    type Hot = HotCalls;
+
+    fn routes() -> impl Iterator<Item = &'static str> {
+        ROUTES.iter().map(|route| route.name)
+    }
+
+    fn hot(context: Arc<Context>, activity: Arc<Activity>, peer: Arc<Peer>) -> HotCalls {
+        HotCalls { context, activity, peer }
+    }
+
+    async fn answer(
+        context: Arc<Context>,
+        activity: Arc<Activity>,
+        peer: Arc<Peer>,
+        request: Request<Inbound>,
+    ) -> Response<Body> {
+        if grpc::is_call(request.headers()) {
+            return grpc::handle(context, activity, peer, request).await;
+        }
+        handle(context, activity, peer, request).await
+    }
+}
