@@ -1,0 +1,65 @@
+//! Figures for metrics, the readiness of the server, and its backup.
+
+use std::io;
+
+use bytes::Bytes;
+use sluice_engine::NamespaceId;
+use sluice_engine::query::{ConsumerView, NamespaceView, QueueView};
+use sluice_node::NodeMetrics;
+use tokio::sync::mpsc;
+
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::server::Calls;
+
+impl Calls {
+    /// Whether requests are served.
+    pub fn ready(&self) -> bool {
+        self.node().ready()
+    }
+}
+
+/// The figures of every shard.
+pub async fn metrics(permit: &Permit<'_>) -> NodeMetrics {
+    permit.node().metrics().await
+}
+
+/// Every namespace, by name.
+///
+/// # Errors
+/// Those of the node.
+pub async fn namespaces(permit: &Permit<'_>) -> Result<Vec<NamespaceView>, CallError> {
+    Ok(permit.node().namespaces().await?)
+}
+
+/// The first queues of a namespace by name, at most `most`.
+///
+/// # Errors
+/// Those of the node.
+pub async fn queues(
+    permit: &Permit<'_>,
+    namespace: NamespaceId,
+    most: usize,
+) -> Result<Vec<QueueView>, CallError> {
+    Ok(permit.node().queues(namespace, "", None, most).await?)
+}
+
+/// The first consumers of a namespace, at most `most`.
+///
+/// # Errors
+/// Those of the node.
+pub async fn consumers(
+    permit: &Permit<'_>,
+    namespace: NamespaceId,
+    most: usize,
+) -> Result<Vec<ConsumerView>, CallError> {
+    Ok(permit.node().consumers(namespace, None, most).await?)
+}
+
+/// A consistent copy of everything, piece by piece.
+///
+/// # Errors
+/// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned.
+pub async fn backup(permit: &Permit<'_>) -> Result<mpsc::Receiver<io::Result<Bytes>>, CallError> {
+    Ok(permit.node().backup().await?)
+}

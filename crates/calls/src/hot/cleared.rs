@@ -1,0 +1,251 @@
+//! The check of what a body names.
+
+use sluice_engine::chain::Chain;
+use sluice_engine::command::{Attach, Group, QueueItem, ReportItem, Send, SendItem, SettleItem};
+use sluice_engine::id::{ConsumerId, Receipt};
+use sluice_engine::{Error, MessageId};
+use sluice_node::api::ReceiveOptions;
+use sluice_node::{Consumer, Receiving, Sending, Sent, Settling};
+
+use super::receive::Receive;
+use crate::access::Right;
+use crate::digest::{group_digest, send_digest};
+use crate::error::CallError;
+use crate::operation::Subject;
+use crate::permit::Permit;
+
+/// A permit of a request whose caller may do it with all queues and messages that its body names.
+#[derive(Clone, Copy, Debug)]
+pub struct Cleared<'c>(Permit<'c>);
+
+/// A permit of a request to send, whose messages lead only to queues that the caller may send to. The messages that they
+/// wait for are still to be checked.
+#[derive(Debug)]
+pub struct Onward<'c> {
+    permit: Permit<'c>,
+    parents: Vec<MessageId>,
+}
+
+impl<'c> Permit<'c> {
+    /// Clears a request that is only about the queue that it names; `None`: it is about more.
+    pub fn cleared_by_name(self) -> Option<Cleared<'c>> {
+        (self.operation().subject() == Subject::Queue && self.operation().right() == Right::Receive)
+            .then_some(Cleared(self))
+    }
+
+    /// Clears a request of a caller who has the right in every queue of the namespace; `None`: they have not.
+    #[inline]
+    pub fn cleared_everywhere(self) -> Option<Cleared<'c>> {
+        self.may_everywhere(self.operation().right()).then_some(Cleared(self))
+    }
+
+    /// Clears a request about these queues.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub fn cleared_queues<'q>(
+        self,
+        mut queues: impl Iterator<Item = &'q str>,
+    ) -> Result<Cleared<'c>, CallError> {
+        let right = self.operation().right();
+        queues.try_for_each(|queue| self.allow_queue(right, queue))?;
+        Ok(Cleared(self))
+    }
+
+    /// Clears a request about these messages, by the queues that they are in now.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub async fn cleared_messages(
+        self,
+        ids: impl Iterator<Item = MessageId>,
+    ) -> Result<Cleared<'c>, CallError> {
+        self.allow_messages(self.operation().right(), ids).await?;
+        Ok(Cleared(self))
+    }
+
+    /// Checks the queues that messages to send lead to: for their results, and for the steps that follow.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub fn onward<'i>(
+        self,
+        items: impl IntoIterator<Item = &'i SendItem<'i>> + Clone,
+    ) -> Result<Onward<'c>, CallError> {
+        if self.may_everywhere(Right::Send) {
+            return Ok(Onward { permit: self, parents: Vec::new() });
+        }
+        self.allow_queues_of(items.clone())?;
+        let parents = |item: &SendItem<'i>| item.options.and_then(|options| options.depends_on);
+        let parents = items.into_iter().filter_map(parents).flat_map(|parents| parents.ids()).collect();
+        Ok(Onward { permit: self, parents })
+    }
+
+    fn allow_queues_of<'i>(
+        &self,
+        items: impl IntoIterator<Item = &'i SendItem<'i>>,
+    ) -> Result<(), CallError> {
+        for options in items.into_iter().filter_map(|item| item.options) {
+            if !options.reply_to.is_empty() {
+                self.allow_queue(Right::Send, options.reply_to)?;
+            }
+            if let Chain::Given(steps) = options.chain {
+                for step in steps.steps.iter().chain(steps.on_failure) {
+                    self.allow_queue(Right::Send, step.queue)?;
+                    self.allow_queues_of([&step.item])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'c> Onward<'c> {
+    /// Clears the request, if its messages wait for none whose queues would have to be looked up.
+    pub fn cleared_at_once(&self) -> Option<Cleared<'c>> {
+        self.parents.is_empty().then_some(Cleared(self.permit))
+    }
+
+    /// Clears the request if the caller may learn the end of the messages that these wait for.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub async fn cleared(self) -> Result<Cleared<'c>, CallError> {
+        self.permit.allow_messages(Right::Result, self.parents.into_iter()).await?;
+        Ok(Cleared(self.permit))
+    }
+}
+
+impl<'c> Cleared<'c> {
+    /// The permit.
+    pub fn permit(&self) -> &Permit<'c> {
+        &self.0
+    }
+
+    /// Begins to send `items` to the queue that the request names. An empty key is none; else a repeat with it gets the
+    /// outcome of the first.
+    ///
+    /// # Errors
+    /// Those of the engine's checks before the proposal; `overloaded`.
+    pub fn begin_send(&self, idempotency_key: &[u8], items: &[SendItem<'_>]) -> Result<Sending, Error> {
+        let (namespace, queue) = (self.0.namespace_id()?, self.0.name());
+        let request_digest = if idempotency_key.is_empty() { 0 } else { send_digest(queue, items) };
+        self.0.node().begin_send(&Send { namespace, queue, idempotency_key, request_digest, items })
+    }
+
+    /// Sends the members of a group, and its callback.
+    ///
+    /// # Errors
+    /// Those of the engine; `forbidden` for a queue that the caller may not send to.
+    pub async fn send_group(
+        &self,
+        idempotency_key: &[u8],
+        members: &[QueueItem<'_>],
+        callback: &QueueItem<'_>,
+    ) -> Result<Sent, CallError> {
+        let all = members.iter().chain([callback]);
+        all.clone().try_for_each(|member| self.0.allow_queue(Right::Send, member.queue))?;
+        let request_digest = if idempotency_key.is_empty() { 0 } else { group_digest(all) };
+        let namespace = self.0.namespace_id()?;
+        let group = Group { namespace, idempotency_key, request_digest, members, callback };
+        Ok(self.0.node().group_send(&group).await?)
+    }
+
+    /// Begins to take messages.
+    ///
+    /// # Errors
+    /// Those of the engine's checks before the proposal; `overloaded`.
+    pub fn begin_receive(&self, receive: Receive<'_>) -> Result<Receiving, Error> {
+        let Receive { queues, max_messages, lease_ms, wait, consumer, room } = receive;
+        let namespace = self.0.namespace_id()?;
+        self.0.node().begin_receive(&ReceiveOptions {
+            namespace,
+            queues,
+            max_messages,
+            lease_ms,
+            wait,
+            consumer,
+            room,
+        })
+    }
+
+    /// Begins to settle deliveries.
+    ///
+    /// # Errors
+    /// Those of the engine's checks before the proposal; `overloaded`.
+    pub fn begin_settle(&self, items: &[SettleItem<'_>]) -> Result<Settling, Error> {
+        self.0.node().begin_settle(self.0.namespace_id()?, items)
+    }
+
+    /// Settles deliveries; one result for each, in their order.
+    ///
+    /// # Errors
+    /// Those of the node. An item that fails does not fail the others.
+    pub async fn settle(&self, items: &[SettleItem<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        match items.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.0.node().settle(self.0.namespace_id()?, items).await,
+        }
+    }
+
+    /// Extends leases, by receipt and milliseconds from now; 0: those of the queue. One result for each, in their order.
+    ///
+    /// # Errors
+    /// Those of the node. An item that fails does not fail the others.
+    pub async fn extend(&self, items: &[(Receipt, u64)]) -> Result<Vec<Result<(), Error>>, Error> {
+        match items.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.0.node().extend(self.0.namespace_id()?, items).await,
+        }
+    }
+
+    /// Extends leases and keeps what their holders report. One result for each, in their order.
+    ///
+    /// # Errors
+    /// Those of the node. An item that fails does not fail the others.
+    pub async fn report(&self, items: &[ReportItem<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        match items.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.0.node().report(self.0.namespace_id()?, items).await,
+        }
+    }
+
+    /// Attaches a consumer. When it is lost without being detached, its messages go back after `grace_ms`.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn attach(&self, consumer: Attached<'_>, grace_ms: u64) -> Result<Consumer, Error> {
+        let Attached { name, queues, credit, lease_ms } = consumer;
+        let namespace = self.0.namespace_id()?;
+        self.0.node().attach(&Attach { namespace, name, queues, credit, lease_ms }, grace_ms).await
+    }
+
+    /// Sets the credit of a consumer, in messages.
+    ///
+    /// # Errors
+    /// `consumer_not_found`.
+    pub async fn credit(&self, consumer: ConsumerId, credit: u32) -> Result<(), Error> {
+        self.0.node().credit(self.0.namespace_id()?, consumer, credit).await
+    }
+
+    /// Detaches a consumer; what it holds goes back after `grace_ms`.
+    ///
+    /// # Errors
+    /// `consumer_not_found`.
+    pub async fn detach(&self, consumer: ConsumerId, grace_ms: u64) -> Result<(), Error> {
+        self.0.node().detach(self.0.namespace_id()?, consumer, grace_ms).await
+    }
+}
+
+/// A consumer to attach.
+#[derive(Clone, Copy, Debug)]
+pub struct Attached<'a> {
+    /// Its name, for those who look.
+    pub name: &'a str,
+    /// The queues that it takes messages from.
+    pub queues: &'a [&'a str],
+    /// How many messages it may hold at first.
+    pub credit: u32,
+    /// Its leases, in milliseconds; 0: those of each queue.
+    pub lease_ms: u64,
+}
