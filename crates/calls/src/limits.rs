@@ -8,7 +8,7 @@ use sluice_engine::query::{LimitKeyView, LimitView};
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::time::now_ms;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, cursor, page_size};
 
 // Zero is left to the engine's check, which says what would be right.
@@ -235,6 +235,7 @@ impl Unary for Show {
 
 impl Unary for Put {
     type Answer = Limit;
+    const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
         let rules = LimitRules::from(&self);

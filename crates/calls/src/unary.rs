@@ -19,6 +19,8 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
 
     /// The body that it takes.
     const BODY: Body = Body::Small;
+    /// What it can have done when it succeeds.
+    const HOW: &'static [How] = &[How::Done];
 
     /// Does what is asked for.
     fn run(self, permit: &Permit<'_>) -> impl Future<Output = Result<Done<Self::Answer>, CallError>> + Send;
@@ -42,22 +44,38 @@ pub enum Body {
 pub struct Done<T> {
     /// The answer.
     pub answer: T,
-    /// Whether the call has made what it is about.
-    pub created: bool,
+    /// What the call has done.
+    pub how: How,
     /// The name of what was made, for the audit log, where the request does not give it.
     pub made: Option<String>,
+}
+
+/// What a call that succeeded has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// What was asked for.
+    Done,
+    /// Made what it is about.
+    Created,
+    /// Begun what goes on after the answer.
+    Begun,
 }
 
 impl<T> Done<T> {
     /// The outcome of a call that has made what it is about, or changed it.
     pub fn made(answer: T, created: bool) -> Done<T> {
-        Done { answer, created, made: None }
+        Done { answer, how: if created { How::Created } else { How::Done }, made: None }
+    }
+
+    /// The outcome of a call that has made something, with the name that it got.
+    pub fn named(answer: T, how: How, name: String) -> Done<T> {
+        Done { answer, how, made: Some(name) }
     }
 }
 
 impl<T> From<T> for Done<T> {
     fn from(answer: T) -> Done<T> {
-        Done { answer, created: false, made: None }
+        Done { answer, how: How::Done, made: None }
     }
 }
 
@@ -86,6 +104,8 @@ pub struct Schemas {
     pub request: Schema,
     /// The answer.
     pub answer: Schema,
+    /// What the call can have done when it succeeds.
+    pub how: &'static [How],
 }
 
 macro_rules! unary {
@@ -115,6 +135,7 @@ macro_rules! unary {
                 $(Operation::$operation => Some(Schemas {
                     request: generator.subschema_for::<$request>(),
                     answer: generator.subschema_for::<<$request as Unary>::Answer>(),
+                    how: <$request as Unary>::HOW,
                 }),)*
                 _ => None,
             }
