@@ -10,7 +10,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod changes;
 pub mod codes;
+pub mod consumers;
+pub mod dead;
 pub mod digest;
 pub mod error;
 pub mod events;

@@ -150,6 +150,19 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    MessageCancel => crate::changes::Cancel,
+    MessageHold => crate::changes::Hold,
+    MessageApprove => crate::changes::Approve,
+    MessageDeny => crate::changes::Deny,
+    MessageRetry => crate::changes::Retry,
+    MessageMove => crate::changes::Move,
+    MessageChange => crate::changes::Change,
+    ConsumerList => crate::consumers::List,
+    ConsumerShow => crate::consumers::Show,
+    ConsumerDetach => crate::consumers::Detach,
+    DeadRedrive => crate::dead::Redrive,
+    DeadRedriveEnd => crate::dead::RedriveEnd,
+    DeadDelete => crate::dead::Delete,
     LimitList => crate::limits::List,
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,
