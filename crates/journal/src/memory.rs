@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, Records};
-use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
+use crate::log::blob::{BlobLocation, BlobRead};
+use crate::seam::Journal;
+use crate::seam::batch::{Batch, Records};
+use crate::seam::blob::BlobKey;
+use crate::seam::event::{Class, Committed, Event, Refused};
 
 /// Records in a page.
 const PAGE: u64 = 256;
@@ -100,6 +103,9 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
+    /// Never given; the disk journal's, so that one shard type may stand on either.
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.records + 1
     }

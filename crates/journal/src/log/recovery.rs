@@ -22,7 +22,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::batch::Records;
 use crate::disk::{Disk, File, LockError, OpenMode};
 use crate::keys::Keyring;
 use crate::keys::keyring::KEYRING;
@@ -45,6 +44,7 @@ use crate::log::table::{LogTable, Table};
 use crate::log::writer::{State, Writer};
 use crate::log::{Backups, Opened};
 use crate::options::{Durability, Options};
+use crate::seam::batch::Records;
 use crate::status::{OpenError, RecoveryReport};
 
 pub(crate) use tail::{Tail, follow};

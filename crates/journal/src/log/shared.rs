@@ -16,7 +16,8 @@ use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, aside};
 use crate::log::signal::Signal;
 use crate::log::space::Space;
 use crate::options::Options;
-use crate::seam::{BlobKey, Committed};
+use crate::seam::blob::BlobKey;
+use crate::seam::event::Committed;
 
 /// How often, and after which pauses, a directory is opened again that must be synced when there are no handles: 30 s.
 const HANDLE_TRIES: u32 = 3_000;

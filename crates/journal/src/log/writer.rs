@@ -19,7 +19,7 @@ use crate::log::scan::next_sector;
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
 use crate::options::Durability;
-use crate::seam::Committed;
+use crate::seam::event::Committed;
 
 /// Most bytes that are gathered for one write, unless one batch alone is larger.
 const GROUP_BYTES: usize = 8 << 20;
@@ -550,11 +550,12 @@ fn failed(action: &str, handle: &Handle, error: &io::Error) -> String {
 mod tests {
     use std::time::Duration;
 
-    use crate::batch::Batch;
     use crate::disk::FsDisk;
     use crate::log::{DiskJournal, Opened};
     use crate::options::Options;
-    use crate::seam::{Class, Event, Journal};
+    use crate::seam::Journal;
+    use crate::seam::batch::Batch;
+    use crate::seam::event::{Class, Event};
 
     use super::*;
 

@@ -12,7 +12,9 @@ use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BlobRef, Command, Engine, Error, ReceiptKey};
-use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
+use sluice_journal::{
+    Batch, BlobKey, BlobLocation, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status,
+};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
@@ -65,6 +67,8 @@ struct Disk {
 }
 
 impl Journal for Disk {
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.journal.next_index()
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use sluice_journal::{
-    Batch, BlobKey, BlobRead, Class, Committed, DiskJournal, Event, Journal, Refused, Status,
+    Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, DiskJournal, Event, Journal, Refused, Status,
 };
 use sluice_node::shard::store::Store;
 
@@ -82,6 +82,8 @@ impl Spy {
 }
 
 impl Journal for Spy {
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.journal.next_index()
     }
