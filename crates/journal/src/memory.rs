@@ -110,6 +110,15 @@ impl Journal for MemoryJournal {
         self.records + 1
     }
 
+    fn durable_index(&self) -> u64 {
+        self.records
+    }
+
+    /// There is one node: what is durable is committed.
+    fn committed_index(&self) -> u64 {
+        self.durable_index()
+    }
+
     fn propose(&mut self, batch: &mut Batch, time_us: u64, _class: Class) -> Result<u64, Refused> {
         let first_index = self.next_index();
         let (bytes, count) = batch.take();
@@ -273,6 +282,7 @@ mod tests {
         }
         drop(record);
         let index = journal.propose(&mut batch, 1, Class::Growing).unwrap();
+        assert_eq!((journal.durable_index(), journal.committed_index()), (index, index));
         assert!(matches!(journal.poll(), Some(Event::Committed(c)) if c.first_index == index));
         index
     }

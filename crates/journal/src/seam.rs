@@ -10,25 +10,41 @@ use batch::Batch;
 use blob::{BlobKey, BlobRead};
 use event::{Class, Event, Refused};
 
-/// The seam.
+/// One ordered log of records.
 ///
-/// How a Raft library (openraft) fits behind it: a proposal becomes a log entry, `Event::Committed` follows the commit
-/// index, `Refused(NotLeader)` and `Unknown` are its two other ends. Each batch on disk carries index and term; the
-/// entries above the commit index are the unsynced or unreplicated tail, and cutting them is what recovery does
-/// already: a new segment under a new term. Votes are records of the same file order. Purging is logical, because
-/// segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus every live blob.
+/// A batch that was proposed passes two points, in the order of the log:
+///
+/// - *durable*: this node holds it as its [`crate::Durability`] asks: synced with `always`, handed to the operating system
+///   with `interval` and `os`, in memory with [`crate::MemoryJournal`]. A node reports to others what is durable here.
+/// - *committed*: it is in the log for ever. It may be applied, and answered; snapshots and backups hold nothing else.
+///
+/// One node needs nobody's consent: what is durable is committed at once. With several, a batch is committed when it is
+/// durable on a majority, so that either point may come first on one of them. A proposal ends in one of three ways:
+/// [`Event::Committed`]; not in the log ([`Refused`], at once or as [`Event::Refused`]); or [`Event::Unknown`].
+///
+/// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the journal has; *durable* is
+/// what `on_persist_ready` tells, *committed* what its commit index tells. Cutting the uncommitted tail is what recovery does
+/// already: a new segment under a new term. Purging is logical, because segments with live blobs stay, and a snapshot on the
+/// wire is a backup stream: the state plus every live blob.
 pub trait Journal: Send {
     /// A place on disk that holds a blob.
     type Location;
 
-    /// The index that the next proposed record will have.
+    /// Index that the next proposed record will have; the first record of a log has 1.
     fn next_index(&self) -> u64;
+    /// Index of the last durable record; 0: none.
+    fn durable_index(&self) -> u64;
+    /// Index of the last committed record; 0: none. [`Journal::poll`] gives the batches up to it, and none beyond.
+    fn committed_index(&self) -> u64;
     /// Hands a batch over and leaves it empty, its memory reused. Returns the index of its first record.
+    ///
+    /// # Errors
+    /// Why it was not taken: the batch stays as it is.
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused>;
-    /// The next thing that has happened, without waiting.
+    /// The next event, in the order of the log; `None`: nothing has happened since. Never waits.
     fn poll(&mut self) -> Option<Event>;
     /// Finds a live blob.
     fn read(&mut self, key: BlobKey) -> BlobRead<Self::Location>;
-    /// Lets go of a blob of `len` bytes.
+    /// Marks a blob as dead: nothing will read it again.
     fn release(&mut self, key: BlobKey);
 }

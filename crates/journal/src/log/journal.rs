@@ -284,6 +284,14 @@ impl Journal for DiskJournal {
         self.next_index
     }
 
+    fn durable_index(&self) -> u64 {
+        self.shared.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.shared.committed_index()
+    }
+
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
         if let Some(what) = self.shared.failure() {
             return Err(Refused::Failed(what.clone()));

@@ -73,6 +73,14 @@ impl Journal for Disk {
         self.journal.next_index()
     }
 
+    fn durable_index(&self) -> u64 {
+        self.journal.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.journal.committed_index()
+    }
+
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
         let growing = class == Class::Growing && self.full_for_growing.load(Relaxed);
         if growing || self.full.load(Relaxed) {

@@ -88,6 +88,14 @@ impl Journal for Spy {
         self.journal.next_index()
     }
 
+    fn durable_index(&self) -> u64 {
+        self.journal.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        if self.hasty { self.journal.next_index() - 1 } else { self.journal.committed_index() }
+    }
+
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
         let mut copy = Batch::new();
         copy.append(batch);
