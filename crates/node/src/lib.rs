@@ -46,4 +46,4 @@ pub use log_limiter::LogLimiter;
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
-pub use shard::feeds::Reader;
+pub use shard::request::Reader;

@@ -18,7 +18,7 @@ use sluice_journal::{
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
-use sluice_node::shard::consumers::Attaching;
+use sluice_node::shard::request::Attaching;
 use sluice_node::shard::request::{
     Answer, Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request,
 };
