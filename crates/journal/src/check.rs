@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::batch::damaged_blobs;
 use crate::disk::Disk;
 use crate::keys::store::Keys;
 use crate::keys::{Encryption, RootKeys};
@@ -14,7 +13,8 @@ use crate::log::recovery::{follow, load_blob_table};
 use crate::log::replay::Stretch;
 use crate::log::sealing::load_table;
 use crate::log::snapshot::SnapshotReader;
-use crate::seam::BlobError;
+use crate::seam::batch::damaged_blobs;
+use crate::seam::blob::BlobError;
 use crate::status::{Cut, Damage, OpenError};
 
 /// Files that are open at once.

@@ -7,7 +7,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backup;
-pub mod batch;
 mod check;
 pub mod disk;
 pub mod keys;
@@ -18,14 +17,17 @@ pub mod seam;
 mod status;
 
 pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
-pub use batch::{Batch, Record, RecordWriter, Records};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
 pub use keys::{Encryption, KeyId, KeyStatus, KeyUse, Keyring, Random, RootKey, RootKeys, keys_needed};
 pub use log::ahead::{read_together, take_ahead};
+pub use log::blob::{BlobLocation, BlobRead};
 pub use log::{DiskJournal, Maintenance, Notice, Opened, Owner, Replay, SnapshotReader, Writer};
 pub use log::{holds_journal, journal_file, owner_of};
 pub use memory::MemoryJournal;
 pub use options::{Durability, Knows, Options};
-pub use seam::{BlobError, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused};
+pub use seam::Journal;
+pub use seam::batch::{Batch, Record, RecordWriter, Records};
+pub use seam::blob::{BlobError, BlobKey};
+pub use seam::event::{Class, Committed, Event, Refused};
 pub use status::{Cut, Damage, OpenError, RecoveryReport, Status};

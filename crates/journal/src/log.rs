@@ -20,6 +20,7 @@
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.
 
 pub(crate) mod ahead;
+pub(crate) mod blob;
 mod cache;
 pub(crate) mod codec;
 mod entry;

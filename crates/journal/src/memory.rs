@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::batch::{Batch, Records};
-use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
+use crate::log::blob::{BlobLocation, BlobRead};
+use crate::seam::Journal;
+use crate::seam::batch::{Batch, Records};
+use crate::seam::blob::BlobKey;
+use crate::seam::event::{Class, Committed, Event, Refused};
 
 /// Records in a page.
 const PAGE: u64 = 256;
@@ -100,8 +103,20 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
+    /// Never given; the disk journal's, so that one shard type may stand on either.
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.records + 1
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.records
+    }
+
+    /// There is one node: what is durable is committed.
+    fn committed_index(&self) -> u64 {
+        self.durable_index()
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, _class: Class) -> Result<u64, Refused> {
@@ -267,6 +282,7 @@ mod tests {
         }
         drop(record);
         let index = journal.propose(&mut batch, 1, Class::Growing).unwrap();
+        assert_eq!((journal.durable_index(), journal.committed_index()), (index, index));
         assert!(matches!(journal.poll(), Some(Event::Committed(c)) if c.first_index == index));
         index
     }

@@ -14,7 +14,6 @@ use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
 use sluice_journal::{Encryption, OpenError};
 
 use crate::keys::KeySource;
-pub use crate::shard::feeds::EventOptions;
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -60,6 +59,23 @@ pub struct Options {
     pub encryption: Encryption,
     /// Where a new root key comes from; `None`: the root keys stay as they are.
     pub key_source: Option<Arc<dyn KeySource>>,
+}
+
+/// How much is kept for those who read events.
+#[derive(Clone, Copy, Debug)]
+pub struct EventOptions {
+    /// Most events of a feed (default 10,000).
+    pub window: usize,
+    /// How long a feed is kept that nobody reads (default 5 minutes).
+    pub keep: Duration,
+    /// Most readers per shard (default 1,000); one namespace has three quarters of them at most.
+    pub readers: usize,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        EventOptions { window: 10_000, keep: Duration::from_secs(300), readers: 1_000 }
+    }
 }
 
 /// What came of a send.

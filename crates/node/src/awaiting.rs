@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use crate::api::{Awaited, ProgressSeen};
 use crate::blobs::{self, Unread};
 use crate::handle::Node;
-use crate::shard::awaiting::{Await, Seen};
 use crate::shard::request::Request;
+use crate::shard::request::{Await, Seen};
 
 /// Longest wait for a result.
 const RESULT_WAIT_MAX: Duration = Duration::from_secs(60);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use sluice_journal::{BlobError, BlobRead, read_together, take_ahead};
 
-use crate::seldom::Seldom;
+use crate::log_limiter::LogLimiter;
 
 /// Further tries for all blobs that are read together.
 const RETRIES: u32 = 3;
@@ -17,7 +17,7 @@ const RETRIES: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Whoever looks at a damaged message may do so again and again.
-static FAILURES: Seldom = Seldom::new();
+static FAILURES: LogLimiter = LogLimiter::new();
 
 /// Why the bytes of a blob are not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use crate::api::Delivered;
 use crate::handle::{Node, item_results};
 use crate::pulling::{give_back, give_back_later, load, take_all};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
-use crate::shard::consumers::Attaching;
+use crate::shard::request::Attaching;
 use crate::shard::request::{Given, Looking, Request};
 
 /// Messages or consumers that one look touches, so that no look delays the shard.

@@ -200,15 +200,13 @@ impl Directory {
 
     /// All shards are open.
     pub(crate) fn complete(&self) -> Result<(), StartError> {
-        match self.complete.write(&self.path) {
+        match self.complete.write(&self.path).map_err(|error| self.failed(&error)) {
             // A full disk must not keep a server from starting, for only a server can drain it.
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
-            {
+            Err(StartError::Full(_)) => {
                 tracing::warn!(dir = %self.path.display(), "no room to note this start in the file `directory`");
                 Ok(())
             }
-            written => written.map_err(|error| self.failed(&error)),
+            written => written,
         }
     }
 

@@ -22,6 +22,7 @@ use crate::keys::KeySource;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::pulling::PullGuard;
+pub(crate) use crate::shard::request::unexpected;
 use crate::shard::request::{Answer, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request};
 
 /// Wait after which a caller that found the mailbox full may come back.
@@ -413,8 +414,4 @@ fn check_receive(receive: &ReceiveOptions<'_>, limits: &Limits) -> Result<(), Er
 pub(crate) fn item_results(answer: Answer, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
     answer.result?;
     Ok(if answer.results.is_empty() { vec![Ok(()); items] } else { answer.results })
-}
-
-pub(crate) fn unexpected(reply: &Reply) -> Error {
-    Error::Internal { reason: format!("the engine answered {reply:?}") }
 }

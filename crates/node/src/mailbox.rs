@@ -1,7 +1,6 @@
 //! The way into a shard: a lock-free queue, bounded in number and in bytes, and one wake-up for as many requests as came
 //! meanwhile. When its owner ends it is closed, and whoever comes at that moment or later gets an answer, too.
 
-mod letters;
 mod room;
 
 use std::collections::VecDeque;

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::api::{Delivered, DeliveredDetails};
 use crate::blobs::{self, Unread};
 use crate::handle::Node;
-use crate::seldom::Seldom;
+use crate::log_limiter::LogLimiter;
 use crate::shard::release;
 use crate::shard::request::{Given, Request};
 
@@ -148,7 +148,7 @@ pub(crate) fn take_all<'a>(given: impl Iterator<Item = &'a mut Given>) -> bool {
     on_disk.is_empty() || take_ahead(&mut on_disk)
 }
 
-static DAMAGED: Seldom = Seldom::new();
+static DAMAGED: LogLimiter = LogLimiter::new();
 
 /// A damaged checkpoint is left out, since without it the work begins anew; and so are damaged tags.
 fn unless_damaged(

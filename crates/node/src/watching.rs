@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::handle::Node;
 use crate::shard::feed::EventPosition;
-use crate::shard::feeds::{Reader, Topic, Watch};
 use crate::shard::request::Request;
+use crate::shard::request::{Reader, Topic, Watch};
 
 impl Node {
     /// What happens to messages of a namespace, or of one queue of it: from now on, or from behind `after`.

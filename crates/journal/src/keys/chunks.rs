@@ -12,7 +12,7 @@ use super::cipher::{Aead, CHUNK, FileKey, TAG, derive, nonce};
 use crate::disk::File;
 use crate::log::files::LogFile;
 use crate::log::manifest::Kind;
-use crate::seam::BlobError;
+use crate::seam::blob::BlobError;
 
 const MAGIC: [u8; 8] = *b"SLUICEC1";
 const SALT: usize = 16;

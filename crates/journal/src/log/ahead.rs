@@ -16,14 +16,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::{Bytes, BytesMut};
 
-use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
 use crate::keys::cipher::CHUNK;
+use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::file::BlobSeal;
 use crate::log::files::is_out_of_handles;
 use crate::log::sealing;
 use crate::log::shared::lock;
-use crate::seam::{BlobError, BlobLocation, BlobRead};
+use crate::seam::batch::{BLOB_HEAD, blob_checksum};
+use crate::seam::blob::BlobError;
 
 use unreadable::Unreadable;
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::batch::BLOB_HEAD;
 use crate::keys::chunks::ChunkCipher;
 use crate::keys::cipher::BatchCipher;
+use crate::log::blob::BlobLocation;
 use crate::log::files::{Handle, Seal};
 use crate::log::header::Position;
 use crate::log::table::{Place, Table};
-use crate::seam::{BlobKey, BlobLocation};
+use crate::seam::batch::BLOB_HEAD;
+use crate::seam::blob::BlobKey;
 
 /// How a blob is encrypted.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use crate::log::ahead::Ahead;
 use crate::log::manifest::{Kind, write_whole};
 use crate::log::shared::lock;
 use crate::log::signal::Signal;
-use crate::seam::BlobError;
+use crate::seam::blob::BlobError;
 use crate::status::OpenError;
 
 /// The numbered files of a data directory.

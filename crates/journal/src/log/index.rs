@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::log::blob::BlobLocation;
 use crate::log::file::{BlobHolder, Live};
 use crate::log::files::Handle;
 use crate::log::manifest::Link;
 use crate::log::shared::Complete;
 use crate::log::table::{LogTable, Place, Table};
-use crate::seam::{BlobKey, BlobLocation};
+use crate::seam::blob::BlobKey;
 
 /// Blobs looked at in one slice of a move.
 const MOVE_SLICE: u32 = 2048;

@@ -4,15 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::Batch;
 use crate::log::ahead::budget_of;
+use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
 use crate::log::shared::{Note, Proposal, Shared, lock};
 use crate::log::snapshot::{Head, Work};
 use crate::options::Durability;
-use crate::seam::{BlobKey, BlobRead, Class, Committed, Event, Journal, Refused};
+use crate::seam::Journal;
+use crate::seam::batch::Batch;
+use crate::seam::blob::BlobKey;
+use crate::seam::event::{Class, Committed, Event, Refused};
 use crate::status::{OpenError, Status};
 
 /// Largest batch, so that offsets fit 32 bits whatever the segment already holds.
@@ -275,8 +278,18 @@ impl DiskJournal {
 }
 
 impl Journal for DiskJournal {
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.next_index
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.shared.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.shared.committed_index()
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {

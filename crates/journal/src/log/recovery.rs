@@ -22,7 +22,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::batch::Records;
 use crate::disk::{Disk, File, LockError, OpenMode};
 use crate::keys::Keyring;
 use crate::keys::keyring::KEYRING;
@@ -45,6 +44,7 @@ use crate::log::table::{LogTable, Table};
 use crate::log::writer::{State, Writer};
 use crate::log::{Backups, Opened};
 use crate::options::{Durability, Options};
+use crate::seam::batch::Records;
 use crate::status::{OpenError, RecoveryReport};
 
 pub(crate) use tail::{Tail, follow};
@@ -149,8 +149,16 @@ impl Opening {
         let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
         let snapshots = Snapshots::found(log_bytes, last_len);
         let committed = self.manifest.synced_to;
-        let shared =
-            Arc::new(Shared::new(self.disk, self.options, self.files, self.manifest, committed, self.lock));
+        let last_index = link.next_index - 1;
+        let shared = Arc::new(Shared::new(
+            self.disk,
+            self.options,
+            self.files,
+            self.manifest,
+            committed,
+            last_index,
+            self.lock,
+        ));
         take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
         let ranges = entries.iter().flat_map(Entry::index_ranges).collect();
         let index = Index::new(ranges, Current::new(moved.handle.clone(), moved.start, moved.table));

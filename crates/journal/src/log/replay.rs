@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::batch::Records;
 use crate::disk::File;
 use crate::log::files::Handle;
 use crate::log::header::{HEADER, Header, Position};
 use crate::log::manifest::Link;
 use crate::log::scan::{Found, Scanner};
-use crate::seam::Committed;
+use crate::seam::batch::Records;
+use crate::seam::event::Committed;
 use crate::status::OpenError;
 
 /// A stretch of the log in one segment, from its first batch on.

@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::batch::Records;
 use crate::disk::File;
 use crate::log::files::{Handle, Seal};
 use crate::log::header::{HEADER, Header, MAGIC, Position};
 use crate::log::manifest::Link;
 use crate::log::sealing::open_batch;
+use crate::seam::batch::Records;
 
 /// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
 /// bytes that were already synced.

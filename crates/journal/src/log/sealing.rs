@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::io;
 
-use crate::batch::seal_blobs;
 use crate::disk::File;
 use crate::keys::chunks::ChunkCipher;
 use crate::keys::cipher::{BatchCipher, CHUNK, TAG, tag_bytes};
@@ -12,7 +11,8 @@ use crate::log::header::{HEADER, Header, Position, checksum, front};
 use crate::log::manifest::{Kind, Sealed};
 use crate::log::scan::next_sector;
 use crate::log::table::Table;
-use crate::seam::BlobError;
+use crate::seam::batch::seal_blobs;
+use crate::seam::blob::BlobError;
 use crate::status::OpenError;
 
 /// Bytes read with a head, in the hope that the blob that is looked for, or at least all tags, are among them.

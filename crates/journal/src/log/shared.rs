@@ -16,7 +16,8 @@ use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, aside};
 use crate::log::signal::Signal;
 use crate::log::space::Space;
 use crate::options::Options;
-use crate::seam::{BlobKey, Committed};
+use crate::seam::blob::BlobKey;
+use crate::seam::event::Committed;
 
 /// How often, and after which pauses, a directory is opened again that must be synced when there are no handles: 30 s.
 const HANDLE_TRIES: u32 = 3_000;
@@ -104,6 +105,10 @@ pub(crate) struct Shared {
     pub(crate) files: Arc<Files>,
     /// What the shard does not need any more, to be freed by maintenance.
     pub(crate) retired: Mutex<Vec<Arc<BlobHolder>>>,
+    /// Index of the last record that is durable as the durability asks; changed with `committed_index` alone.
+    durable_index: AtomicU64,
+    /// Index of the last committed record.
+    committed_index: AtomicU64,
     /// Where the committed log ends, for backups.
     pub(crate) committed: Mutex<Position>,
     pub(crate) counters: Counters,
@@ -142,6 +147,7 @@ impl Shared {
         files: Arc<Files>,
         manifest: Manifest,
         committed: Position,
+        last_index: u64,
         lock: Box<dyn DirLock>,
     ) -> Shared {
         Shared {
@@ -156,6 +162,8 @@ impl Shared {
             manifest: Mutex::new(manifest),
             fresh: Mutex::default(),
             retired: Mutex::default(),
+            durable_index: AtomicU64::new(last_index),
+            committed_index: AtomicU64::new(last_index),
             committed: Mutex::new(committed),
             counters: Counters::default(),
             space: Space::default(),
@@ -172,6 +180,22 @@ impl Shared {
             failed: OnceLock::new(),
             _lock: lock,
         }
+    }
+
+    /// The records up to this one, which end at this position, are durable as the durability asks. One node needs
+    /// nobody's consent, so they are committed at once: this is the one place that says so.
+    pub(crate) fn set_durable(&self, last_index: u64, end: Position) {
+        self.durable_index.store(last_index, Ordering::Relaxed);
+        self.committed_index.store(last_index, Ordering::Relaxed);
+        *lock(&self.committed) = end;
+    }
+
+    pub(crate) fn durable_index(&self) -> u64 {
+        self.durable_index.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn committed_index(&self) -> u64 {
+        self.committed_index.load(Ordering::Relaxed)
     }
 
     /// Ends the journal's life: nothing is committed after this.

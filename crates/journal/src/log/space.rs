@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::disk::{File, OpenMode};
 use crate::log::shared::{Shared, is_full, lock};
-use crate::seam::{Class, Refused};
+use crate::seam::event::{Class, Refused};
 
 /// Name of the reserve.
 pub(crate) const RESERVE: &str = "reserve";

@@ -6,10 +6,10 @@
 //! follow, since a blob is read with its batch's head. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
 //! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
 
-use crate::batch::Records;
 use crate::log::codec::{Put, Reader};
 use crate::log::header::front;
-use crate::seam::BlobKey;
+use crate::seam::batch::Records;
+use crate::seam::blob::BlobKey;
 
 /// Bytes of one blob in the table of a file of copied blobs.
 pub(crate) const BLOB_ENTRY: usize = 20;
@@ -237,7 +237,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Batch;
+    use crate::seam::batch::Batch;
 
     fn key(index: u64, item: u32) -> BlobKey {
         BlobKey { index, item }

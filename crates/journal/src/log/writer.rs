@@ -19,7 +19,7 @@ use crate::log::scan::next_sector;
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
 use crate::options::Durability;
-use crate::seam::Committed;
+use crate::seam::event::Committed;
 
 /// Most bytes that are gathered for one write, unless one batch alone is larger.
 const GROUP_BYTES: usize = 8 << 20;
@@ -60,7 +60,7 @@ pub(crate) struct State {
     buffer_link: Link,
     /// What to tell when the buffer is written.
     staged: Vec<Note>,
-    /// What to tell when that is durable enough.
+    /// What to tell when that is durable as the durability asks.
     ready: Vec<Note>,
 }
 
@@ -94,6 +94,11 @@ impl State {
 
     fn idle(&self) -> bool {
         self.todo.is_empty() && self.buffer.is_empty() && self.ready.is_empty()
+    }
+
+    /// The chain after the last batch written.
+    fn written_link(&self) -> &Link {
+        if self.buffer.is_empty() { &self.link } else { &self.buffer_link }
     }
 
     fn mark_due(&self, shared: &Shared) -> bool {
@@ -511,12 +516,12 @@ impl Writer {
         Ok(())
     }
 
+    /// Tells the shard's side of what is durable as the durability asks.
     fn publish(&self, state: &mut State) {
         if state.ready.is_empty() {
             return;
         }
-        // What a backup may copy ends where what was told ends.
-        *lock(&self.shared.committed) = state.written;
+        self.shared.set_durable(state.written_link().next_index - 1, state.written);
         lock(&self.shared.notes).extend(state.ready.drain(..));
         self.shared.wake_shard();
     }
@@ -550,11 +555,12 @@ fn failed(action: &str, handle: &Handle, error: &io::Error) -> String {
 mod tests {
     use std::time::Duration;
 
-    use crate::batch::Batch;
     use crate::disk::FsDisk;
     use crate::log::{DiskJournal, Opened};
     use crate::options::Options;
-    use crate::seam::{Class, Event, Journal};
+    use crate::seam::Journal;
+    use crate::seam::batch::Batch;
+    use crate::seam::event::{Class, Event};
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sluice_journal::*;
 
@@ -32,6 +33,28 @@ fn what_was_committed_is_there_after_a_restart() {
         assert_eq!(rig.journal.next_index(), 102);
         assert!(rig.report.last_time_us > 1_000_000);
         rig.read_all();
+    }
+}
+
+#[test]
+fn what_is_written_as_the_durability_asks_is_durable_and_committed() {
+    for durability in [Durability::Always, Durability::Interval(Duration::from_secs(1)), Durability::Os] {
+        let dir = tempfile::tempdir().unwrap();
+        let opened =
+            DiskJournal::open(Arc::new(FsDisk), Options { durability, ..options(dir.path()) }).unwrap();
+        let (mut journal, writer) = (opened.journal, opened.writer);
+        let ends = |journal: &DiskJournal| (journal.durable_index(), journal.committed_index());
+        let mut batch = Batch::new();
+        batch.record(0).body(b"first");
+        batch.record(0).body(b"second");
+        journal.propose(&mut batch, 1, Class::Growing).unwrap();
+        assert_eq!(ends(&journal), (0, 0), "{durability:?}");
+        assert!(writer.step());
+        assert_eq!(ends(&journal), (2, 2), "{durability:?}");
+        assert!(matches!(journal.poll(), Some(Event::Committed(batch)) if batch.first_index == 1));
+        drop((journal, writer, opened.maintenance, opened.backups, opened.keyring, opened.replay));
+        let opened = DiskJournal::open(Arc::new(FsDisk), options(dir.path())).unwrap();
+        assert_eq!(ends(&opened.journal), (2, 2), "after a restart");
     }
 }
 

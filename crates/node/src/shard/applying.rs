@@ -65,6 +65,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn apply_batch(&mut self, committed: &Committed, items: &mut usize) -> bool {
         let mut index = committed.first_index;
         let mut records = committed.records();
+        debug_assert!(index <= self.store.committed_index(), "what is applied is committed");
         let mut over = false;
         while !over && let Some(record) = records.next() {
             self.apply(committed.time_us, index, record.body);

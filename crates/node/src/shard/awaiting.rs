@@ -8,42 +8,15 @@ use sluice_engine::id::{BlobRef, MessageId};
 use sluice_engine::outcome::Ended;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::{Engine, Error};
-use sluice_journal::BlobRead;
 use smallvec::SmallVec;
-use tokio::sync::oneshot;
 
 use super::Shard;
+use super::request::{Await, Seen};
 use super::store::{self, Store};
 use crate::clock::Clock;
 
 /// Wait after which a caller may come back that found too many waiting.
 const RETRY_AFTER_MS: u64 = 1_000;
-
-/// A caller that wants to know what became of a message.
-#[derive(Debug)]
-pub struct Await {
-    /// Names it to [`super::request::Request::Cancel`]; unique in the process.
-    pub ticket: u64,
-    /// Which message.
-    pub id: MessageId,
-    /// How long it may wait, in microseconds.
-    pub wait_us: u64,
-    /// Where the answer goes.
-    pub reply: oneshot::Sender<Result<Seen, Error>>,
-}
-
-/// What was seen of a message; its bytes may still have to be read.
-#[derive(Debug)]
-pub struct Seen {
-    /// Done, dead, or where it stands when the time is over.
-    pub state: State,
-    /// The message, if it is still there.
-    pub view: Option<MessageView>,
-    /// Its result: laid out as a payload.
-    pub result: Option<BlobRead>,
-    /// The note of its progress.
-    pub note: Option<BlobRead>,
-}
 
 /// All that wait, by ticket, message, and end of their time.
 #[derive(Debug, Default)]
@@ -171,8 +144,10 @@ fn answer(wait: Await, seen: Result<Seen, Error>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use sluice_engine::id::NamespaceId;
+    use tokio::sync::oneshot;
+
+    use super::*;
 
     #[test]
     fn waits_leave_every_table_at_once() {

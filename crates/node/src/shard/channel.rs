@@ -12,7 +12,7 @@ use sluice_engine::outcome::Delivery;
 use sluice_journal::BlobRead;
 use tokio::sync::Notify;
 
-use super::request::Given;
+use super::given::Given;
 
 /// Bytes of payloads that wait in memory for one reader.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;

@@ -7,16 +7,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use sluice_engine::Error;
-use sluice_engine::command::{Attach, Command};
+use sluice_engine::command::Command;
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::outcome::{Delivery, Reply};
-use sluice_journal::{Batch, Class};
-use tokio::sync::oneshot;
+use sluice_journal::Class;
 
 use super::channel::{Channel, DetachedBy, Handed, Unread};
-use super::pulls::read_given;
-use super::request::{Given, Looking, write_record};
+use super::request::{Attaching, unexpected};
 use super::store::Store;
 use super::{Pending, Shard, release};
 use crate::clock::Clock;
@@ -25,43 +23,6 @@ use crate::clock::Clock;
 const LATE_US_MAX: u64 = 2_000_000;
 /// Between two looks for readers that do not read.
 const LOOK_PAUSE_US: u64 = 250_000;
-
-/// A consumer that is about to be attached.
-#[derive(Debug)]
-pub struct Attaching {
-    /// The command, as a record.
-    record: Batch,
-    namespace: NamespaceId,
-    grace_ms: u64,
-    /// Where its messages go.
-    channel: Arc<Channel>,
-    /// Told when it is attached, or why not.
-    reply: oneshot::Sender<Result<ConsumerId, Error>>,
-}
-
-impl Attaching {
-    /// `grace_ms`: how long its receipts count on after the server has said that it is about to stop.
-    pub fn new(
-        attach: &Attach<'_>,
-        grace_ms: u64,
-        channel: Arc<Channel>,
-        reply: oneshot::Sender<Result<ConsumerId, Error>>,
-    ) -> Attaching {
-        let mut record = Batch::with_capacity(0);
-        write_record(&mut record, &Command::Attach(*attach));
-        Attaching { record, namespace: attach.namespace, grace_ms, channel, reply }
-    }
-
-    /// What it about takes in memory while it waits.
-    pub(crate) fn bytes(&self) -> usize {
-        self.record.bytes()
-    }
-
-    /// It will not be attached.
-    pub(crate) fn refuse(self, why: &Error) {
-        let _ = self.reply.send(Err(why.clone()));
-    }
-}
 
 /// One that is attached, and what the current step has for it.
 #[derive(Debug)]
@@ -141,7 +102,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let consumer = match (self.outcome.error.take(), self.outcome.reply) {
             (None, Reply::Consumer { consumer }) => consumer,
             (error, other) => {
-                let _ = reply.send(Err(error.unwrap_or_else(|| crate::handle::unexpected(&other))));
+                let _ = reply.send(Err(error.unwrap_or_else(|| unexpected(&other))));
                 return;
             }
         };
@@ -261,16 +222,5 @@ impl<S: Store, C: Clock> Shard<S, C> {
         for (namespace, consumer, grace_ms) in consumers {
             self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
-    }
-}
-
-impl Looking<'_> {
-    /// The bytes of a delivery that was handed over without them; `None` when its lease is over.
-    pub(crate) fn fetch(&mut self, delivery: Delivery) -> Option<Given> {
-        if !self.engine.is_held(&delivery.receipt, self.now_us) {
-            return None;
-        }
-        let queue = self.engine.queue_name(delivery.queue).unwrap_or_default().into();
-        Some(read_given(self.engine, self.journal, delivery, queue))
     }
 }

@@ -4,20 +4,18 @@
 //! misses nothing. The engine tells events for as long as there is any feed, and nothing otherwise.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use sluice_engine::Error;
 use sluice_engine::event::{Event, EventDetail};
 use sluice_engine::id::NamespaceId;
-use tokio::sync::oneshot;
 
 use super::Shard;
-use super::feed::{Cursor, EventPosition, Feed, Heard, Place, Told, ToldDetail};
-use super::request::Request;
+use super::feed::{EventPosition, Feed, Place, Told, ToldDetail};
+use super::request::{Left, Reader, Topic, Watch};
 use super::store::Store;
+use crate::api::EventOptions;
 use crate::clock::Clock;
-use crate::mailbox::Mailbox;
 
 /// Feeds of a shard.
 const FEEDS_MAX: usize = 256;
@@ -27,78 +25,6 @@ const EVENTS_MAX: usize = (32 << 20) / size_of::<Told>();
 const FRESH_MAX: usize = 1_024;
 /// Wait after which a reader may come back that found too many.
 const RETRY_AFTER_MS: u64 = 1_000;
-
-/// How much is kept for those who read events.
-#[derive(Clone, Copy, Debug)]
-pub struct EventOptions {
-    /// Most events of a feed (default 10,000).
-    pub window: usize,
-    /// How long a feed is kept that nobody reads (default 5 minutes).
-    pub keep: Duration,
-    /// Most readers per shard (default 1,000); one namespace has three quarters of them at most.
-    pub readers: usize,
-}
-
-impl Default for EventOptions {
-    fn default() -> Self {
-        EventOptions { window: 10_000, keep: Duration::from_secs(300), readers: 1_000 }
-    }
-}
-
-/// What a feed is about.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Topic {
-    /// Its namespace.
-    pub namespace: NamespaceId,
-    /// One queue of it, or all.
-    pub queue: Option<Box<str>>,
-}
-
-/// Somebody wants to read a feed.
-#[derive(Debug)]
-pub struct Watch {
-    /// Which.
-    pub topic: Topic,
-    /// From where on; `None`: from now on.
-    pub after: Option<EventPosition>,
-    /// Told when it can, or why not.
-    pub reply: oneshot::Sender<Result<Reader, Error>>,
-}
-
-/// Reads a feed; leaves it when it is dropped.
-#[derive(Debug)]
-pub struct Reader {
-    feed: Arc<Feed>,
-    cursor: Cursor,
-    topic: Topic,
-    mailbox: Mailbox<Request>,
-}
-
-impl Reader {
-    /// Where it stands: to come back with it is to go on here.
-    pub fn position(&self) -> EventPosition {
-        self.cursor.position()
-    }
-
-    /// Waits for what comes next, at most so many events. The future may be dropped: nothing is lost.
-    pub async fn next(&mut self, most: usize) -> Heard {
-        self.feed.next(&mut self.cursor, most).await
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        let left = Left { feed: Arc::clone(&self.feed), topic: self.topic.clone() };
-        self.mailbox.push_surely(Request::Unwatch(Box::new(left)));
-    }
-}
-
-/// A reader has gone.
-#[derive(Debug)]
-pub struct Left {
-    feed: Arc<Feed>,
-    topic: Topic,
-}
 
 /// A feed as the shard has it.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ pub mod channel;
 pub mod consumers;
 pub mod feed;
 pub mod feeds;
+mod given;
 pub mod recover;
 pub mod request;
 pub mod store;
@@ -32,19 +33,20 @@ use sluice_engine::{Engine, Outcome};
 use sluice_journal::{Batch, Class, Committed};
 use smallvec::SmallVec;
 
+use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
 use awaiting::Awaiting;
-use consumers::{Attaching, Consumers};
+use consumers::Consumers;
 use damage::Damaged;
-use feeds::{EventOptions, Feeds};
-use request::{Proposal, Read, ReplyTo, Request};
+use feeds::Feeds;
+use request::{Attaching, Proposal, Read, ReplyTo, Request};
 use schedules::Schedules;
 use snapshot::Snapshotting;
 use store::Store;
 use waiting::{Waiter, Waiting};
 
-pub(crate) use pulls::release;
+pub(crate) use given::release;
 
 /// Requests that one step takes from the mailbox.
 const STEP_REQUESTS: usize = 1_024;

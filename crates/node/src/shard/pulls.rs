@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use sluice_engine::command::{Command, Receive, SettleItem, Settlement};
-use sluice_engine::id::{QueueId, Receipt};
+use sluice_engine::command::{Command, Receive};
+use sluice_engine::id::QueueId;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{Engine, Error};
 use sluice_journal::Class;
 use smallvec::SmallVec;
 
-use super::request::{Given, GivenDetails, Pull};
-use super::store::{self, Store};
+use super::given::{Given, read_given, release};
+use super::request::Pull;
+use super::store::Store;
 use super::waiting::{QueueIds, Waiter};
 use super::{Claims, Pending, Shard};
 use crate::clock::Clock;
@@ -294,25 +295,4 @@ enum Resolved {
 
 fn queue_ids(engine: &Engine, pull: &Pull) -> QueueIds {
     pull.queues.iter().filter_map(|(name, _)| engine.queue_id(pull.namespace, name)).collect()
-}
-
-/// A delivery with its bytes, or with where they are.
-pub(super) fn read_given(
-    engine: &Engine,
-    store: &mut (impl Store + ?Sized),
-    delivery: Delivery,
-    queue: Arc<str>,
-) -> Given {
-    let blob = store::read(store, delivery.blob);
-    let details = if delivery.has_details { engine.delivery_details(delivery.receipt.id) } else { None };
-    let details = details.map(|known| {
-        let blobs = [known.checkpoint, known.tags].map(|blob| Some(store::read(store, blob?)));
-        Box::new(GivenDetails { known, blobs })
-    });
-    Given { delivery, queue, blob, details }
-}
-
-/// A release of one delivery.
-pub(crate) fn release(receipt: Receipt) -> SettleItem<'static> {
-    SettleItem { receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "", result: None }
 }

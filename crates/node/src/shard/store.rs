@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use sluice_engine::BlobRef;
-use sluice_journal::{BlobKey, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
+use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 
 /// The journal as a shard sees it. Nothing here blocks.
-pub trait Store: Journal {
+pub trait Store: Journal<Location = BlobLocation> {
     /// Whether the log has grown enough for a snapshot, and none is on its way.
     fn wants_snapshot(&self) -> bool;
     /// Begins one, of the state after the record with this index, which came about by the rules of this behaviour version.

@@ -12,11 +12,13 @@ use sluice_engine::id::{NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BlobRef, Command, Engine, Error, ReceiptKey};
-use sluice_journal::{Batch, BlobKey, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status};
+use sluice_journal::{
+    Batch, BlobKey, BlobLocation, BlobRead, Class, Event, Journal, MemoryJournal, Refused, Status,
+};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
-use sluice_node::shard::consumers::Attaching;
+use sluice_node::shard::request::Attaching;
 use sluice_node::shard::request::{
     Answer, Given, Looking, Proposal, Pull, PullReply, Read, ReplyTo, Request,
 };
@@ -65,8 +67,18 @@ struct Disk {
 }
 
 impl Journal for Disk {
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.journal.next_index()
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.journal.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.journal.committed_index()
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {

@@ -7,8 +7,8 @@ use sluice_engine::ReceiptKey;
 use sluice_engine::limits::Limits;
 use sluice_journal::{Durability, Encryption, Options, RootKeys};
 
+use sluice_node::api::EventOptions;
 use sluice_node::clock::term_min;
-use sluice_node::shard::feeds::EventOptions;
 use sluice_node::shard::recover::knows;
 
 use crate::clock::SimClock;

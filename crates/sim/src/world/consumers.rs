@@ -8,7 +8,7 @@ use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_journal::Batch;
 use sluice_node::shard::channel::{Channel, Handed, News};
-use sluice_node::shard::consumers::Attaching;
+use sluice_node::shard::request::Attaching;
 use sluice_node::shard::request::{Request, write_record};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use sluice_journal::{
-    Batch, BlobKey, BlobRead, Class, Committed, DiskJournal, Event, Journal, Refused, Status,
+    Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, DiskJournal, Event, Journal, Refused, Status,
 };
 use sluice_node::shard::store::Store;
 
@@ -82,8 +82,18 @@ impl Spy {
 }
 
 impl Journal for Spy {
+    type Location = BlobLocation;
+
     fn next_index(&self) -> u64 {
         self.journal.next_index()
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.journal.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        if self.hasty { self.journal.next_index() - 1 } else { self.journal.committed_index() }
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use sluice_engine::Error;
-use sluice_node::shard::feeds::{Topic, Watch};
 use sluice_node::shard::request::Request;
+use sluice_node::shard::request::{Topic, Watch};
 use sluice_node::{EventPosition, Gap, GapReason, Heard, Reader, Told};
 use tokio::sync::oneshot;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::batch::{BLOB_HEAD, blob_checksum};
 use crate::disk::File;
 use crate::keys::chunks::Appender;
 use crate::log::ahead::Ahead;
@@ -15,7 +14,8 @@ use crate::log::files::Handle;
 use crate::log::manifest::{BlobFile, Kind};
 use crate::log::shared::{Note, lock};
 use crate::log::table::{BlobTable, Place, Table};
-use crate::seam::{BlobError, BlobKey};
+use crate::seam::batch::{BLOB_HEAD, blob_checksum};
+use crate::seam::blob::{BlobError, BlobKey};
 
 /// Bytes read and written in one step.
 const STEP_BYTES: usize = 1 << 20;

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::batch::BLOB_HEAD;
 use crate::log::ahead::Ahead;
 use crate::log::shared::Note;
-use crate::seam::BlobError;
+use crate::seam::batch::BLOB_HEAD;
+use crate::seam::blob::BlobError;
 
 /// Bytes read in one step at most.
 const STEP_BYTES: u64 = 1 << 20;

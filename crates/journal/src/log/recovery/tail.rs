@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::batch::Records;
 use crate::disk::{Disk, File, OpenMode};
 use crate::log::files::{Files, Handle};
 use crate::log::header::{Header, Position};
@@ -16,6 +15,7 @@ use crate::log::sealing::write_table;
 use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
 use crate::options::Options;
+use crate::seam::batch::Records;
 use crate::status::{Cut, OpenError};
 
 /// Bytes gathered for one write.

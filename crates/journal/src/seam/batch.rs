@@ -5,7 +5,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::seam::BlobKey;
+use super::blob::BlobKey;
 
 /// Bytes of the head of an encoded record.
 pub(crate) const RECORD_HEAD: usize = 8;

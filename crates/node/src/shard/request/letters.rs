@@ -1,9 +1,9 @@
-//! What the node's mailboxes carry: requests to shards, and completions to long-lived callers.
+//! What the mailboxes of a node carry: requests to shards, and completions to long-lived callers.
 
 use sluice_engine::Error;
 
-use super::Letter;
-use crate::shard::request::{Answer, Completion, Request};
+use super::{Answer, Completion, Request};
+use crate::mailbox::Letter;
 
 /// What a request about takes beside its record.
 const REQUEST_BYTES: usize = 256;
