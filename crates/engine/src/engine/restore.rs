@@ -194,13 +194,13 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     engine.idempotency = Idempotency::read_head(reader)?;
     engine.extras.options = Slab::read_head(reader)?;
     engine.ordering.slots = Slab::read_head(reader)?;
-    engine.ordering.idle = IdleKeys::read(reader)?;
+    engine.ordering.idle = IdleKeys::read(reader, engine.ordering.slots.slots())?;
     engine.shared_blobs.slots = Slab::read_head(reader)?;
     engine.lanes.slots = Slab::read_head(reader)?;
-    engine.lanes.idle = IdleKeys::read(reader)?;
+    engine.lanes.idle = IdleKeys::read(reader, engine.lanes.slots.slots())?;
     engine.unique.wheel = Wheel::read(reader)?;
     engine.unique.slots = Slab::read_head(reader)?;
-    engine.unique.idle = IdleKeys::read(reader)?;
+    engine.unique.idle = IdleKeys::read(reader, engine.unique.slots.slots())?;
     engine.expiry.wheel = Wheel::read(reader)?;
     engine.expiry.slots = Slab::read_head(reader)?;
     engine.extras.results = Slab::read_head(reader)?;
@@ -214,7 +214,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     engine.queue_limits.slots = Slab::read_head(reader)?;
     engine.queue_limits.keys.slots = Slab::read_head(reader)?;
     engine.queue_limits.lines.slots = Slab::read_head(reader)?;
-    engine.queue_limits.lines.idle = IdleKeys::read(reader)?;
+    engine.queue_limits.lines.idle = IdleKeys::read(reader, engine.queue_limits.lines.slots.slots())?;
     engine.extras.origins = Slab::read_head(reader)?;
     engine.schedules.slots = Slab::read_head(reader)?;
     engine.schedules.last_number = reader.u64()?;

@@ -31,8 +31,6 @@ pub(crate) struct Lane {
     pub(crate) next: u32,
     /// Messages that it may still give in this turn.
     pub(crate) left: u16,
-    /// Whether it is listed as idle. Derived.
-    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -51,7 +49,6 @@ impl PlainSlot for Lane {
             prev: NIL,
             next: NIL,
             left: 0,
-            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -85,7 +82,6 @@ impl PlainSlot for Lane {
             prev: reader.u32()?,
             next: reader.u32()?,
             left: reader.u16()?,
-            listed_idle: false,
             next_vacant: None,
         })
     }
@@ -94,14 +90,6 @@ impl PlainSlot for Lane {
 impl Idle for Lane {
     fn is_idle(&self) -> bool {
         self.members == 0
-    }
-
-    fn is_listed_idle(&self) -> bool {
-        self.listed_idle
-    }
-
-    fn set_listed_idle(&mut self, listed: bool) {
-        self.listed_idle = listed;
     }
 }
 
@@ -208,7 +196,7 @@ impl Lanes {
         let lane = self.slots.get_mut(slot);
         lane.members -= 1;
         if lane.members == 0
-            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+            && let Some(oldest) = self.idle.keep(&self.slots, slot)
         {
             self.index.remove(&mut self.slots, oldest);
         }
@@ -273,6 +261,5 @@ impl Lanes {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
-        self.idle.rebuild(&mut self.slots);
     }
 }

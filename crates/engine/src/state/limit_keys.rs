@@ -146,8 +146,6 @@ pub(crate) struct KeyLine {
     /// Neighbours among the lines of the key.
     pub(crate) prev: u32,
     pub(crate) next: u32,
-    /// Whether it is listed as idle. Derived.
-    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -167,7 +165,6 @@ impl PlainSlot for KeyLine {
             waiting: List::default(),
             prev: NIL,
             next: NIL,
-            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -200,7 +197,6 @@ impl PlainSlot for KeyLine {
             waiting: List::read(reader)?,
             prev: reader.u32()?,
             next: reader.u32()?,
-            listed_idle: false,
             next_vacant: None,
         })
     }
@@ -219,14 +215,6 @@ impl Keyed for KeyLine {
 impl Idle for KeyLine {
     fn is_idle(&self) -> bool {
         self.members == 0
-    }
-
-    fn is_listed_idle(&self) -> bool {
-        self.listed_idle
-    }
-
-    fn set_listed_idle(&mut self, listed: bool) {
-        self.listed_idle = listed;
     }
 }
 
@@ -256,7 +244,7 @@ impl KeyLines {
     pub(crate) fn leave(&mut self, slot: u32) -> Option<u32> {
         let line = self.slots.get_mut(slot);
         line.members -= 1;
-        if line.members == 0 { self.idle.keep(&mut self.slots, slot) } else { None }
+        if line.members == 0 { self.idle.keep(&self.slots, slot) } else { None }
     }
 
     /// Forgets a line without members, which is no key's any more.
@@ -271,6 +259,5 @@ impl KeyLines {
 
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
-        self.idle.rebuild(&mut self.slots);
     }
 }

@@ -32,8 +32,6 @@ pub(crate) struct OrderingKey {
     returned: BTreeMap<(u32, u64), u32>,
     /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
-    /// Whether it is listed as idle. Derived.
-    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -50,7 +48,6 @@ impl PlainSlot for OrderingKey {
             waiting: List::default(),
             returned: BTreeMap::new(),
             working: false,
-            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -85,7 +82,6 @@ impl PlainSlot for OrderingKey {
             waiting: List::read(reader)?,
             returned: BTreeMap::new(),
             working: reader.bool()?,
-            listed_idle: false,
             next_vacant: None,
         };
         for _ in 0..reader.u32()? {
@@ -108,14 +104,6 @@ impl Keyed for OrderingKey {
 impl Idle for OrderingKey {
     fn is_idle(&self) -> bool {
         self.messages == 0 && !self.working
-    }
-
-    fn is_listed_idle(&self) -> bool {
-        self.listed_idle
-    }
-
-    fn set_listed_idle(&mut self, listed: bool) {
-        self.listed_idle = listed;
     }
 }
 
@@ -227,7 +215,7 @@ impl OrderingKeys {
 
     fn keep_idle(&mut self, slot: u32) {
         if self.slots.get(slot).is_idle()
-            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+            && let Some(oldest) = self.idle.keep(&self.slots, slot)
         {
             self.index.remove(&mut self.slots, oldest);
         }
@@ -248,6 +236,5 @@ impl OrderingKeys {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
-        self.idle.rebuild(&mut self.slots);
     }
 }

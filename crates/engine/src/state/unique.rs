@@ -34,8 +34,6 @@ pub(crate) struct UniqueKey {
     pub(crate) lingers: bool,
     link: Link,
     bucket: u16,
-    /// Whether it is listed as idle. Derived.
-    listed_idle: bool,
     next_vacant: Option<u32>,
 }
 
@@ -55,7 +53,6 @@ impl PlainSlot for UniqueKey {
             lingers: false,
             link: UNLINKED,
             bucket: 0,
-            listed_idle: false,
             next_vacant: Some(next),
         }
     }
@@ -92,7 +89,6 @@ impl PlainSlot for UniqueKey {
             lingers: reader.bool()?,
             link: Link { prev: reader.u32()?, next: reader.u32()? },
             bucket: reader.u16()?,
-            listed_idle: false,
             next_vacant: None,
         })
     }
@@ -135,14 +131,6 @@ impl Keyed for UniqueKey {
 impl Idle for UniqueKey {
     fn is_idle(&self) -> bool {
         self.members == 0 && !self.lingers
-    }
-
-    fn is_listed_idle(&self) -> bool {
-        self.listed_idle
-    }
-
-    fn set_listed_idle(&mut self, listed: bool) {
-        self.listed_idle = listed;
     }
 }
 
@@ -239,7 +227,7 @@ impl UniqueKeys {
 
     fn keep_idle(&mut self, slot: u32) {
         if self.slots.get(slot).is_idle()
-            && let Some(oldest) = self.idle.keep(&mut self.slots, slot)
+            && let Some(oldest) = self.idle.keep(&self.slots, slot)
         {
             self.index.remove(&mut self.slots, oldest);
         }
@@ -253,7 +241,6 @@ impl UniqueKeys {
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
-        self.idle.rebuild(&mut self.slots);
     }
 
     /// Compares index and slots.
