@@ -1,12 +1,12 @@
 //! Who refers to which blob. The journal hears of it when the last one lets go.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
 
 impl Engine {
     /// Gives a blob, which something refers to already, one more owner. Each lets go of it by [`Engine::release_blob`].
-    pub(super) fn share_blob(&mut self, blob: BlobRef) {
+    pub(crate) fn share_blob(&mut self, blob: BlobRef) {
         if blob != BlobRef::EMPTY {
             self.shared_blobs.share(blob);
         }
@@ -14,7 +14,7 @@ impl Engine {
 
     /// One owner lets go of a blob; the last one releases it.
     #[inline]
-    pub(super) fn release_blob(&mut self, blob: BlobRef, out: &mut Outcome) {
+    pub(crate) fn release_blob(&mut self, blob: BlobRef, out: &mut Outcome) {
         let last = self.shared_blobs.is_empty() || self.shared_blobs.let_go(blob);
         if last && blob != BlobRef::EMPTY {
             out.released.push(blob);
@@ -22,7 +22,7 @@ impl Engine {
     }
 
     /// Every reference to a blob: as many times as it has owners.
-    pub(super) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+    pub(crate) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let of_messages = self.messages.iter().map(|(_, message)| message.blob());
         let of_schedules = self.schedules.slots.iter().map(|(_, schedule)| schedule.blob);
         let of_chains = self.flows.chains.iter().flat_map(|(_, chain)| chain.blobs());
@@ -38,7 +38,7 @@ impl Engine {
     }
 
     /// Compares the table of shared blobs with who refers to what.
-    pub(super) fn recount_blobs(&self) -> Result<(), String> {
+    pub(crate) fn recount_blobs(&self) -> Result<(), String> {
         let mut owners = std::collections::BTreeMap::new();
         for blob in self.owned_blobs() {
             *owners.entry(blob).or_insert(0u32) += 1;

@@ -11,10 +11,10 @@
 //!   What stands for its failure is sent as a consequence, when the message has left its place.
 //! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another queue.
 
-use super::Engine;
-use super::lookup::queue_not_found;
-use super::own_sends::{Admitted, Beside, OwnSend, Room};
 use crate::chain::Chain as Given;
+use crate::engine::Engine;
+use crate::engine::lookup::queue_not_found;
+use crate::engine::own_sends::{Admitted, Beside, OwnSend, Room};
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
@@ -24,7 +24,7 @@ use crate::state::chains::Chain;
 use crate::store::NIL;
 
 /// The next step of a chain: admitted, with an id and a place, and not yet sent.
-pub(super) struct NextStep {
+pub(crate) struct NextStep {
     /// All that the acked message carried.
     chain: Chain,
     blob: BlobRef,
@@ -35,7 +35,7 @@ pub(super) struct NextStep {
 impl Engine {
     /// Refuses steps that could never be sent, before anything is done.
     #[cold]
-    pub(super) fn admit_chain(&self, namespace_slot: u32, laid: &[u8]) -> Result<(), Error> {
+    pub(crate) fn admit_chain(&self, namespace_slot: u32, laid: &[u8]) -> Result<(), Error> {
         if !chain_is_sound(laid) {
             return Err(Error::Internal { reason: "the steps of a send record cannot be read".into() });
         }
@@ -45,7 +45,7 @@ impl Engine {
             if !alone || options.chain != Given::None {
                 return Err(Error::Internal { reason: "a step that cannot belong to a chain".into() });
             }
-            crate::record::name_rule("queue", step.queue).map_err(super::internal)?;
+            crate::record::name_rule("queue", step.queue).map_err(crate::engine::internal)?;
             if !self.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
                 return Err(queue_not_found(step.queue));
             }
@@ -55,13 +55,13 @@ impl Engine {
 
     /// A message that is being sent carries the steps in its record.
     #[cold]
-    pub(super) fn enter_chain(&mut self, slot: u32, laid: &[u8]) {
+    pub(crate) fn enter_chain(&mut self, slot: u32, laid: &[u8]) {
         let chain = Chain::new(laid, self.applied_index, self.flows.next_blob);
         self.flows.next_blob += chain.blobs().count() as u32;
         self.attach_chain(slot, chain);
     }
 
-    pub(super) fn attach_chain(&mut self, slot: u32, chain: Chain) {
+    pub(crate) fn attach_chain(&mut self, slot: u32, chain: Chain) {
         if chain.is_empty() {
             return;
         }
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// A message is not sent, being the duplicate of another one; nor are its steps.
-    pub(super) fn skip_chain(&mut self, item: &SendItemRecord<'_>, out: &mut Outcome) {
+    pub(crate) fn skip_chain(&mut self, item: &SendItemRecord<'_>, out: &mut Outcome) {
         let Some(SendOptions { chain: Given::Laid(laid), .. }) = item.options.and_then(read_options) else {
             return;
         };
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Whether the result of a message would be the payload of its next step.
-    pub(super) fn hands_on_result(&self, slot: u32) -> bool {
+    pub(crate) fn hands_on_result(&self, slot: u32) -> bool {
         let chain = self.flow_of(slot).map_or(NIL, |flow| self.flows.slots.get(flow).chain);
         chain != NIL && self.flows.chains.get(chain).next().is_some_and(|(_, own, _)| own.is_none())
     }
@@ -93,7 +93,7 @@ impl Engine {
     /// # Errors
     /// Why the step is refused. The message keeps its chain, and is in no state.
     #[cold]
-    pub(super) fn take_next_step(
+    pub(crate) fn take_next_step(
         &mut self,
         slot: u32,
         stays: bool,
@@ -145,7 +145,7 @@ impl Engine {
 
     /// Sends an admitted step; the acked message has left its place before.
     #[cold]
-    pub(super) fn send_next_step(&mut self, next: NextStep, out: &mut Outcome) {
+    pub(crate) fn send_next_step(&mut self, next: NextStep, out: &mut Outcome) {
         let NextStep { chain, blob, correlation_id, admitted } = next;
         let Some((step, _, rest)) = chain.next() else { return };
         let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &correlation_id };
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// The correlation id of a message's reply and of the steps that follow it: its own, or its id as text.
-    pub(super) fn correlation_id_of(&self, slot: u32) -> Box<[u8]> {
+    pub(crate) fn correlation_id_of(&self, slot: u32) -> Box<[u8]> {
         let asked = self.extras.results(self.messages.get(slot).extras);
         match asked.map(|asked| &*asked.correlation_id) {
             None | Some([]) => self.id_of_slot(slot).to_text().into(),
@@ -163,7 +163,7 @@ impl Engine {
 
     /// Takes the steps out of a flow's chain; `None`: there is no chain, or it is not `wanted`. The message's
     /// own headers stay, for a redrive.
-    pub(super) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
+    pub(crate) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
         let slot = self.flows.slots.get(flow).chain;
         if slot == NIL || !wanted(self.flows.chains.get(slot)) {
             return None;
@@ -178,7 +178,7 @@ impl Engine {
 
     /// Gives a message back the steps that [`Engine::take_steps`] took; false, and nothing is changed, if it
     /// carries other steps by now.
-    pub(super) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
+    pub(crate) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
         let flow = self.enter_flow(slot);
         let known = self.flows.slots.get(flow).chain;
         if known == NIL {
@@ -189,14 +189,14 @@ impl Engine {
     }
 
     /// What a message carries is not sent any more. Its own headers stay.
-    pub(super) fn shed_chain(&mut self, flow: u32, out: &mut Outcome) {
+    pub(crate) fn shed_chain(&mut self, flow: u32, out: &mut Outcome) {
         if let Some(steps) = self.take_steps(flow, |_| true) {
             steps.blobs().for_each(|blob| self.release_blob(blob, out));
         }
     }
 
     /// A message is gone, and what it carries with it.
-    pub(super) fn drop_chain(&mut self, flow: u32, out: &mut Outcome) {
+    pub(crate) fn drop_chain(&mut self, flow: u32, out: &mut Outcome) {
         let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, NIL);
         if chain != NIL {
             self.flows.chains.remove(chain).blobs().for_each(|blob| self.release_blob(blob, out));
@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Headers of a message beside those in its blob.
-    pub(super) fn headers_of_step(&self, flow: u32) -> Vec<(Box<str>, Box<str>)> {
+    pub(crate) fn headers_of_step(&self, flow: u32) -> Vec<(Box<str>, Box<str>)> {
         let chain = if flow == NIL { NIL } else { self.flows.slots.get(flow).chain };
         if chain == NIL {
             return Vec::new();

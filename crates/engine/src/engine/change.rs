@@ -8,9 +8,9 @@
 //!   that waited for its turn lets others pass, and finds its place by the order of sending when it is approved.
 //! - Who and why are kept as one blob, which all messages of a record share.
 
-use super::Engine;
-use super::lookup::{namespace_not_found, queue_not_found};
 use crate::change::Verb;
+use crate::engine::Engine;
+use crate::engine::lookup::{namespace_not_found, queue_not_found};
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -33,7 +33,7 @@ enum Step {
 }
 
 impl Engine {
-    pub(super) fn change(&mut self, change: &ChangeRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn change(&mut self, change: &ChangeRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let index = self.applied_index;
         let step = match self.admit_change(change) {
             Ok(step) => step,
@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// Delayed, ready or blocked to held. What is left of its delay is kept.
-    pub(super) fn hold(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+    pub(crate) fn hold(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let timed = matches!(message.state, Some(State::Delayed | State::Blocked));
         if timed && message.time_us > self.now_us {
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// A new message, which is in no state, waits for a person first.
-    pub(super) fn begin_held(&mut self, slot: u32, due_us: u64, out: &mut Outcome) {
+    pub(crate) fn begin_held(&mut self, slot: u32, due_us: u64, out: &mut Outcome) {
         if due_us > self.now_us {
             self.changed_mut(slot).due_us = due_us;
         }
@@ -195,12 +195,12 @@ impl Engine {
     }
 
     /// Time before which a held message must not be delivered, in microseconds since the Unix epoch; 0: none.
-    pub(super) fn due_of_held(&self, slot: u32) -> u64 {
+    pub(crate) fn due_of_held(&self, slot: u32) -> u64 {
         self.extras.changed(self.messages.get(slot).extras).map_or(0, |changed| changed.due_us)
     }
 
     /// Clears what [`Engine::due_of_held`] gives: the message is held no longer, or without a delay.
-    pub(super) fn forget_due(&mut self, slot: u32) {
+    pub(crate) fn forget_due(&mut self, slot: u32) {
         if self.due_of_held(slot) > 0
             && let Some(changed) = self.extras.changed_slot(self.messages.get(slot).extras)
         {
@@ -210,13 +210,13 @@ impl Engine {
 
     /// Whether a leased message was cancelled.
     #[inline(always)]
-    pub(super) fn is_cancelled(&self, slot: u32) -> bool {
+    pub(crate) fn is_cancelled(&self, slot: u32) -> bool {
         let extras = self.messages.get(slot).extras;
         extras != NIL && self.extras.changed(extras).is_some_and(|changed| changed.cancelled)
     }
 
     /// Out of its queue for good, counted as cancelled.
-    pub(super) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
         self.tell(slot, EventKind::Cancelled, out);
         self.remove_failed(slot, Reason::Cancelled, out);
@@ -242,7 +242,7 @@ impl Engine {
     }
 
     /// Another priority or time, for a message that waits.
-    pub(super) fn set_place(
+    pub(crate) fn set_place(
         &mut self,
         slot: u32,
         priority: Option<u8>,
@@ -297,7 +297,7 @@ impl Engine {
     }
 
     /// A number that is another one after each change of what a message is and where it stands; never 0.
-    pub(super) fn version(&self, slot: u32) -> u64 {
+    pub(crate) fn version(&self, slot: u32) -> u64 {
         let message = self.messages.get(slot);
         let tags = self.extras.changed(message.extras).and_then(|changed| changed.tags);
         let tags = tags.map_or(0, |tags| mix(tags.index ^ mix(u64::from(tags.item) + 1)));

@@ -4,8 +4,8 @@
 //! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left
 //! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
-use super::Engine;
-use super::recount::agree;
+use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::event::Watched;
 use crate::id::MessageId;
 use crate::limits::SLICE_ITEMS;
@@ -15,7 +15,7 @@ use crate::state::consequences::Consequence;
 use crate::state::limit::Timed;
 
 /// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
-pub(super) const TURN: usize = 64;
+pub(crate) const TURN: usize = 64;
 /// Cost of a pending send, in messages that are merely changed.
 const SEND_COST: usize = 8;
 /// Average cost of a consequence with all that follows from it, in messages that are merely changed. A record
@@ -24,14 +24,14 @@ const COST_PER_CONSEQUENCE: usize = 2 * SEND_COST;
 
 impl Engine {
     /// Appends a consequence to those that are still to be done.
-    pub(super) fn list(&mut self, consequence: Consequence) {
+    pub(crate) fn list(&mut self, consequence: Consequence) {
         self.consequences.push_back(consequence);
     }
 
     /// Ends a record: does consequences within its budget, delivers to consumers with credit, and tells
     /// events of deliveries.
     #[inline(never)]
-    pub(super) fn follow_up(&mut self, out: &mut Outcome) {
+    pub(crate) fn follow_up(&mut self, out: &mut Outcome) {
         let new = self.consequences.len().saturating_sub(self.backlog);
         let mut budget = SLICE_ITEMS.max(COST_PER_CONSEQUENCE * new).saturating_sub(self.spent);
         self.settle_consequences(&mut budget, out);
@@ -46,7 +46,7 @@ impl Engine {
     /// Does consequences in order, with those that they list, until none is left or `budget` is used up.
     /// `budget` counts messages that are changed.
     #[inline]
-    pub(super) fn settle_consequences(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn settle_consequences(&mut self, budget: &mut usize, out: &mut Outcome) {
         if !self.consequences.is_empty() {
             self.settle_listed(budget, out);
         }
@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// Lists the end of a message that waits and may be delivered from `time_us` on, if it is over by then.
-    pub(super) fn check_end(&mut self, slot: u32, time_us: u64) {
+    pub(crate) fn check_end(&mut self, slot: u32, time_us: u64) {
         if self.is_over(slot, time_us) {
             self.list_end(slot);
         }
@@ -105,7 +105,7 @@ impl Engine {
 
     /// Lists the end of a message that is over.
     #[cold]
-    pub(super) fn list_end(&mut self, slot: u32) {
+    pub(crate) fn list_end(&mut self, slot: u32) {
         let id = self.id_of_slot(slot);
         self.list(Consequence::End(id));
     }
@@ -125,7 +125,7 @@ impl Engine {
     }
 
     /// Checks that what is marked as listed is listed once, and that nothing else is listed.
-    pub(super) fn recount_consequences(&self) -> Result<(), String> {
+    pub(crate) fn recount_consequences(&self) -> Result<(), String> {
         let listed = |consequence| self.consequences.contains(&consequence);
         let marked =
             self.flows.parents.iter().map(|(slot, parent)| (Consequence::TellChildren(slot), parent.working));

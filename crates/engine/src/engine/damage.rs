@@ -1,6 +1,6 @@
 //! From blobs back to their messages, for those who have found their bytes damaged.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::query::{MessageView, Page};
 
 impl Engine {

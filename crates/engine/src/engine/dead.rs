@@ -1,7 +1,7 @@
 //! Dead letters: redrive and delete, one by one or all.
 
-use super::Engine;
-use super::sweep::Work;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::{EventDetail, EventKind};
 use crate::id::{MessageId, NamespaceId};
@@ -14,7 +14,7 @@ use crate::state::message::BlockedBy;
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
     /// message has by then, or for which there is no room, stays dead.
-    pub(super) fn dead_redrive(
+    pub(crate) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in slices.
-    pub(super) fn dead_delete(
+    pub(crate) fn dead_delete(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -109,7 +109,7 @@ impl Engine {
     }
 
     /// Dead to ready: attempts and deliveries count from 0 again, the history stays.
-    pub(super) fn redrive(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn redrive(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts = 0;
         message.deliveries = 0;
@@ -127,20 +127,20 @@ impl Engine {
     }
 
     /// Refuses to redrive dead letters for which there is no room, or no unique key.
-    pub(super) fn admit_redrive(&self, queue_slot: u32, slots: &[u32]) -> Result<(), Error> {
+    pub(crate) fn admit_redrive(&self, queue_slot: u32, slots: &[u32]) -> Result<(), Error> {
         let bytes = slots.iter().map(|&slot| u64::from(self.messages.get(slot).blob_len)).sum();
         self.admit_room(queue_slot, slots.len() as u64, bytes)?;
         self.admit_unique_redrive(slots)
     }
 
     /// Whether a dead letter can be redriven as far as room and its unique key are concerned.
-    pub(super) fn can_redrive(&self, slot: u32) -> bool {
+    pub(crate) fn can_redrive(&self, slot: u32) -> bool {
         let message = self.messages.get(slot);
         self.has_room_for(message.queue, message) && self.rival(slot).is_none()
     }
 
     /// A dead letter that cannot be redriven goes behind all others.
-    pub(super) fn stay_dead(&mut self, slot: u32) {
+    pub(crate) fn stay_dead(&mut self, slot: u32) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         queue.redrive.left -= u64::from(queue.redrive.covers(message.generation));

@@ -1,7 +1,7 @@
 //! Telling events to those who watch. While nobody does, a message without options costs no more than one look at a flag in a
 //! send, an ack and a record; what is told is put together out of line.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::event::{Event, EventDetail, EventKind, Watched};
 use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 use crate::outcome::{Delivery, Outcome};
@@ -17,7 +17,7 @@ impl Engine {
 
     /// Something happened to a message, which is still in its slot and in its queue.
     #[inline(always)]
-    pub(super) fn tell(&self, slot: u32, kind: EventKind, out: &mut Outcome) {
+    pub(crate) fn tell(&self, slot: u32, kind: EventKind, out: &mut Outcome) {
         if self.watched.has(Watched::EVENTS) {
             self.tell_more(slot, kind, EventDetail::None, out);
         }
@@ -25,7 +25,7 @@ impl Engine {
 
     /// The same, and why.
     #[inline]
-    pub(super) fn tell_why(&self, slot: u32, kind: EventKind, why: Reason, out: &mut Outcome) {
+    pub(crate) fn tell_why(&self, slot: u32, kind: EventKind, why: Reason, out: &mut Outcome) {
         if self.watched.has(Watched::EVENTS) {
             self.tell_more(slot, kind, EventDetail::Why(why.name().unwrap_or_default()), out);
         }
@@ -33,7 +33,7 @@ impl Engine {
 
     /// The same, with what is to say beside.
     #[cold]
-    pub(super) fn tell_more(&self, slot: u32, kind: EventKind, detail: EventDetail, out: &mut Outcome) {
+    pub(crate) fn tell_more(&self, slot: u32, kind: EventKind, detail: EventDetail, out: &mut Outcome) {
         if !self.watched.has(Watched::EVENTS) {
             return;
         }
@@ -55,7 +55,7 @@ impl Engine {
 
     /// Plain messages were sent.
     #[cold]
-    pub(super) fn tell_sent(&self, queue_slot: u32, first: u64, count: u32, out: &mut Outcome) {
+    pub(crate) fn tell_sent(&self, queue_slot: u32, first: u64, count: u32, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
         out.events.extend((first..first + u64::from(count)).map(|sequence| Event {
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Messages of a queue are gone, all at once.
-    pub(super) fn tell_dropped(&self, queue_slot: u32, messages: u64, why: &'static str, out: &mut Outcome) {
+    pub(crate) fn tell_dropped(&self, queue_slot: u32, messages: u64, why: &'static str, out: &mut Outcome) {
         if !self.watched.has(Watched::EVENTS) || messages == 0 {
             return;
         }
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// At the end of a record: whatever it gave away.
-    pub(super) fn tell_deliveries(&self, out: &mut Outcome) {
+    pub(crate) fn tell_deliveries(&self, out: &mut Outcome) {
         let Outcome { deliveries, pushed, events, .. } = out;
         events.extend(deliveries.iter().map(|delivery| self.delivered(delivery, None)));
         events.extend(pushed.iter().map(|(consumer, delivery)| self.delivered(delivery, Some(*consumer))));

@@ -5,8 +5,8 @@
 //! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
 //! has fired: none is delivered after its end. Who redrives a dead letter wants it delivered: from then on it has no end.
 
-use super::Engine;
 use crate::command::Deliver;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::id::QueueId;
@@ -20,7 +20,7 @@ use crate::store::NIL;
 
 impl Engine {
     /// When a message ends that is sent now; 0: never.
-    pub(super) fn end_us(&self, expires: Expires) -> u64 {
+    pub(crate) fn end_us(&self, expires: Expires) -> u64 {
         match expires {
             Expires::Never => 0,
             Expires::AfterMs(ttl_ms) => self.now_us.saturating_add(ttl_ms.saturating_mul(1_000)),
@@ -29,14 +29,14 @@ impl Engine {
     }
 
     /// Whether a message that is sent now with this end is over on arrival.
-    pub(super) fn has_ended(&self, expires: Expires) -> bool {
+    pub(crate) fn has_ended(&self, expires: Expires) -> bool {
         let end_us = self.end_us(expires);
         end_us > 0 && end_us <= self.now_us
     }
 
     /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past already is none
     /// of these: then the message ends at once.
-    pub(super) fn admit_expiry(&self, deliver: Deliver, expires: Expires) -> Result<(), Error> {
+    pub(crate) fn admit_expiry(&self, deliver: Deliver, expires: Expires) -> Result<(), Error> {
         let end_us = self.end_us(expires);
         let field = if matches!(expires, Expires::AfterMs(_)) { "ttl_ms" } else { "expires_at_ms" };
         let refuse = |reason| Err(Error::InvalidArgument { field: field.into(), reason });
@@ -54,13 +54,13 @@ impl Engine {
 
     /// Whether `deliver` puts a message off until its end or beyond. `end_us`: microseconds since the Unix
     /// epoch; 0: no end.
-    pub(super) fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
+    pub(crate) fn comes_too_late(&self, deliver: Deliver, end_us: u64) -> bool {
         let due_us = self.due_us(deliver);
         end_us > 0 && due_us > self.now_us && end_us <= due_us
     }
 
     /// Refuses a new time of delivery for a waiting message that is at its end or beyond.
-    pub(super) fn admit_new_time(&self, slot: u32, deliver: Deliver) -> Result<(), Error> {
+    pub(crate) fn admit_new_time(&self, slot: u32, deliver: Deliver) -> Result<(), Error> {
         let end_us = self.expires_us(slot);
         if !self.comes_too_late(deliver, end_us) {
             return Ok(());
@@ -81,13 +81,13 @@ impl Engine {
 
     /// Whether a message that may be delivered from `time_us` on is over by then.
     #[inline]
-    pub(super) fn is_over(&self, slot: u32, time_us: u64) -> bool {
+    pub(crate) fn is_over(&self, slot: u32, time_us: u64) -> bool {
         self.is_past(self.expiry(slot), time_us)
     }
 
     /// The same for a message with this end, if any.
     #[inline]
-    pub(super) fn is_past(&self, expiry: u32, time_us: u64) -> bool {
+    pub(crate) fn is_past(&self, expiry: u32, time_us: u64) -> bool {
         if expiry == NIL {
             return false;
         }
@@ -96,13 +96,13 @@ impl Engine {
     }
 
     /// When a message ends if it still waits then; 0: never.
-    pub(super) fn expires_us(&self, slot: u32) -> u64 {
+    pub(crate) fn expires_us(&self, slot: u32) -> u64 {
         let expiry = self.expiry(slot);
         if expiry == NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
     }
 
     /// Ends a waiting message as its queue says: as a dead letter, or dropped.
-    pub(super) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn end_waiting(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let expiry = self.expiry.slots.get(self.expiry(slot));
         let reason = if expiry.end_us == expiry.own_us { Reason::Expired } else { Reason::MaxAge };
@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Messages whose end has come end, a slice at a time.
-    pub(super) fn fire_expiries(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn fire_expiries(&mut self, budget: &mut usize, out: &mut Outcome) {
         while self.expiry.wheel.len() > 0
             && let Some(expiry) = self.expiry.wheel.due(&mut self.expiry.slots, self.now_us, budget)
         {
@@ -137,7 +137,7 @@ impl Engine {
     }
 
     /// Like [`Engine::end_waiting`], for a message that may be ready: tells of those behind it.
-    pub(super) fn end_waiting_in_line(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn end_waiting_in_line(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue, ready) = (message.queue, message.state == Some(State::Ready));
         self.end_waiting(slot, out);
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of messages that were over.
-    pub(super) fn announce_ready(&mut self, queue_slot: u32, out: &mut Outcome) {
+    pub(crate) fn announce_ready(&mut self, queue_slot: u32, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let number = QueueId(queue.number);
         if queue.ready.occupied != 0 && out.ready.last() != Some(&number) {
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// A message that waits, or is about to, has come to its queue: from now on its age counts there.
-    pub(super) fn begin_age(&mut self, slot: u32) {
+    pub(crate) fn begin_age(&mut self, slot: u32) {
         let max_age_ms = self.queues.get(self.messages.get(slot).queue).settings.max_age_ms;
         let mut expiry = self.expiry(slot);
         if expiry == NIL {
@@ -178,7 +178,7 @@ impl Engine {
     }
 
     /// A message is dead, done or gone: its end no longer matters.
-    pub(super) fn disarm(&mut self, slot: u32) {
+    pub(crate) fn disarm(&mut self, slot: u32) {
         let expiry = self.expiry(slot);
         if expiry != NIL {
             self.expiry.disarm(expiry);
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// A dead letter that comes back has no end any more.
-    pub(super) fn forget_end(&mut self, slot: u32) {
+    pub(crate) fn forget_end(&mut self, slot: u32) {
         let expiry = self.expiry(slot);
         if expiry != NIL {
             let expiry = self.expiry.slots.get_mut(expiry);

@@ -4,7 +4,7 @@
 //! lane that gets its first message joins at the tail, so it waits one round at most, however much the others hold.
 //! Messages without a fair key share the lane of the empty key. A weight that changes holds from the lane's next turn.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::settings::FairWeights;
 use crate::state::fair::Ring;
 use crate::state::list::List;
@@ -15,7 +15,7 @@ use crate::store::NIL;
 impl Engine {
     /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a
     /// queue that knows fair keys.
-    pub(super) fn push_ready(&mut self, slot: u32) {
+    pub(crate) fn push_ready(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
         let keys = self.extras.options(message.extras);
@@ -38,7 +38,7 @@ impl Engine {
 
     /// The lane of a message's fair key; `NIL`: it has none.
     #[inline]
-    pub(super) fn fair_lane(&self, extras: u32) -> u32 {
+    pub(crate) fn fair_lane(&self, extras: u32) -> u32 {
         self.extras.options(extras).map_or(NIL, |options| options.fair)
     }
 
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// Puts a ready message before all others of its line, and its lane before all others of its priority.
-    pub(super) fn move_to_front(&mut self, slot: u32) {
+    pub(crate) fn move_to_front(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, priority, extras) = (message.queue, usize::from(message.priority), message.extras);
         if self.queues.get(queue_slot).fair.is_none() {
@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Takes a ready message off its lane, in a queue that knows fair keys.
-    pub(super) fn unlink_from_lane(&mut self, slot: u32) {
+    pub(crate) fn unlink_from_lane(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
         let lane = match self.fair_lane(message.extras) {
@@ -148,7 +148,7 @@ impl Engine {
 
     /// Takes the first in line of a priority which has messages, in a queue that knows fair keys, and counts it as given
     /// in the turn of its lane.
-    pub(super) fn take_from_lane(&mut self, queue_slot: u32, priority: usize) -> u32 {
+    pub(crate) fn take_from_lane(&mut self, queue_slot: u32, priority: usize) -> u32 {
         let Some(fair) = &self.queues.get(queue_slot).fair else { return NIL };
         let lane = fair.rings[priority].head;
         let slot = self.lanes.slots.get(lane).messages.head;
@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// The first in line of the highest priority that has messages.
-    pub(super) fn first_in_line(&self, queue_slot: u32) -> Option<u32> {
+    pub(crate) fn first_in_line(&self, queue_slot: u32) -> Option<u32> {
         let queue = self.queues.get(queue_slot);
         let priority = queue.ready.highest()?;
         Some(match &queue.fair {
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Up to `limit` messages in the order in which they would be given now.
-    pub(super) fn in_line(&self, queue_slot: u32, limit: usize) -> Vec<u32> {
+    pub(crate) fn in_line(&self, queue_slot: u32, limit: usize) -> Vec<u32> {
         let queue = self.queues.get(queue_slot);
         let mut found = Vec::new();
         for priority in (0..PRIORITIES).rev() {

@@ -1,6 +1,6 @@
 //! A look at how a message hangs together with others, in bounded time.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::flow::{FLOW_DEPTH_MAX, FLOW_ITEMS_MAX, FlowNode, FlowParent, FlowView};
 use crate::id::{MessageId, NamespaceId};

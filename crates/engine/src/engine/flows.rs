@@ -7,7 +7,7 @@
 //! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
 //! own children in turn, in the same way.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
 use crate::options::{DependsOn, OnParentFailed, SendOptions};
@@ -20,7 +20,7 @@ use crate::store::NIL;
 
 impl Engine {
     /// Refuses parents that are not here, before anything is done.
-    pub(super) fn admit_parents(
+    pub(crate) fn admit_parents(
         &self,
         at: u32,
         namespace: NamespaceId,
@@ -38,7 +38,7 @@ impl Engine {
     }
 
     /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are no sequence.
-    pub(super) fn enter_parents(&mut self, slot: u32, depends_on: &DependsOn<'_>, out: &Outcome) {
+    pub(crate) fn enter_parents(&mut self, slot: u32, depends_on: &DependsOn<'_>, out: &Outcome) {
         let flow = self.enter_flow(slot);
         let of_child = self.flows.slots.get_mut(flow);
         of_child.waiting = true;
@@ -70,13 +70,13 @@ impl Engine {
     }
 
     /// Lists the judgement of a message that has just got its parents.
-    pub(super) fn list_judgement(&mut self, slot: u32) {
+    pub(crate) fn list_judgement(&mut self, slot: u32) {
         let id = self.id_of_slot(slot);
         self.list(Consequence::Judge(id));
     }
 
     /// The flow of a message, which it gets if it has none.
-    pub(super) fn enter_flow(&mut self, slot: u32) -> u32 {
+    pub(crate) fn enter_flow(&mut self, slot: u32) -> u32 {
         if let Some(flow) = self.flow_of(slot) {
             return flow;
         }
@@ -89,13 +89,13 @@ impl Engine {
 
     /// What a message has to do with others, if anything.
     #[inline]
-    pub(super) fn flow_of(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn flow_of(&self, slot: u32) -> Option<u32> {
         let options = self.extras.options(self.messages.get(slot).extras)?;
         Some(options.flow).filter(|&flow| flow != NIL)
     }
 
     /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing follows it.
-    pub(super) fn forward_in_flows(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn forward_in_flows(&mut self, slot: u32, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         self.shed_chain(flow, out);
         self.flows.slots.get_mut(flow).waiting = false;
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// Notes how a message has ended, and lists telling its children, unless an end was noted before.
-    pub(super) fn end_in_flows(&mut self, flow: u32, end: End) {
+    pub(crate) fn end_in_flows(&mut self, flow: u32, end: End) {
         let slot = self.flows.slots.get(flow).parent;
         if slot == NIL || self.flows.parents.get(slot).end.is_some() {
             return;
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// Tells children of a parent's end; true when all know.
-    pub(super) fn tell_children(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn tell_children(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let parent = self.flows.parents.get(slot);
             let (at, end) = (parent.cursor, parent.end);
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Does what follows from the ends of a message's parents, if it still waits for them.
-    pub(super) fn judge(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn judge(&mut self, slot: u32, out: &mut Outcome) {
         let Some(at) = self.flow_of(slot) else { return };
         let flow = self.flows.slots.get_mut(at);
         let (verdict, on_parent_failed) = (flow.verdict(), flow.on_parent_failed);

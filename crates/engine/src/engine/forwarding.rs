@@ -2,8 +2,8 @@
 //!
 //! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
 
-use super::Engine;
-use super::lookup::queue_not_found;
+use crate::engine::Engine;
+use crate::engine::lookup::queue_not_found;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::state::flows::End;
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 8;
 
 impl Engine {
     /// Refuses a queue for dead letters that leads back to the one it is for, or that may not be made.
-    pub(super) fn check_dead_letter_queue(
+    pub(crate) fn check_dead_letter_queue(
         &self,
         namespace_slot: u32,
         name: &str,
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// Refuses a way of dead letters that leads back to where it begins.
-    pub(super) fn check_circle(&self, namespace_slot: u32, name: &str, target: &str) -> Result<(), Error> {
+    pub(crate) fn check_circle(&self, namespace_slot: u32, name: &str, target: &str) -> Result<(), Error> {
         let mut way = vec![name];
         let mut at = target;
         while !at.is_empty() && at != name && way.len() <= FORWARDS_MAX {
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has one that takes
     /// it. False if not.
-    pub(super) fn forward(&mut self, slot: u32, reason: Reason, out: &mut Outcome) -> bool {
+    pub(crate) fn forward(&mut self, slot: u32, reason: Reason, out: &mut Outcome) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         if queue.settings.dead_letter_queue.is_empty() {
             return false;

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
-use super::send::Place;
 use crate::chain::Chain;
+use crate::engine::Engine;
+use crate::engine::send::Place;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
 use crate::options::{DependsMode, OnParentFailed, SendOptions};
@@ -18,7 +18,7 @@ use crate::record::{GroupRecord, SendItemRecord, read_options};
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn group(&mut self, group: &GroupRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn group(&mut self, group: &GroupRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let sent = self.send_group(group, out);
         if sent != Ok(true) {
             out.released.extend(group.blobs(self.applied_index));
@@ -161,7 +161,7 @@ impl Engine {
     }
 
     /// What the callback of a group tells whoever gets it: members done, and failed.
-    pub(super) fn group_counts(&self, flow: u32) -> Option<(u32, u32)> {
+    pub(crate) fn group_counts(&self, flow: u32) -> Option<(u32, u32)> {
         let flow = (flow != NIL).then(|| self.flows.slots.get(flow))?;
         flow.group.then_some((flow.done, flow.failed))
     }

@@ -9,9 +9,9 @@
 
 use std::ops::Range;
 
-use super::Engine;
-use super::sweep::Work;
 use crate::command::Deliver;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
@@ -39,7 +39,7 @@ type Size = (u64, u64);
 impl Engine {
     /// Whether anything bounds what a send brings to a queue, which need not be there yet.
     #[inline(always)]
-    pub(super) fn is_bounded(&self, namespace_slot: u32, queue_slot: Option<u32>, name: &[u8]) -> bool {
+    pub(crate) fn is_bounded(&self, namespace_slot: u32, queue_slot: Option<u32>, name: &[u8]) -> bool {
         match queue_slot {
             Some(slot) => self.queues.get(slot).settings.is_bounded(),
             None => self.is_bounded_when_new(namespace_slot, name),
@@ -54,7 +54,7 @@ impl Engine {
 
     /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it when it may be
     /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`Engine::keep_bounds`] after the send.
-    pub(super) fn admit_to_bounded(
+    pub(crate) fn admit_to_bounded(
         &self,
         namespace_slot: u32,
         queue_slot: Option<u32>,
@@ -82,7 +82,7 @@ impl Engine {
 
     /// The same for a send.
     #[cold]
-    pub(super) fn admit_send_to_bounded(
+    pub(crate) fn admit_send_to_bounded(
         &self,
         namespace_slot: u32,
         queue_slot: Option<u32>,
@@ -96,7 +96,7 @@ impl Engine {
 
     /// The same for one message that makes no room, whatever the queue says.
     #[cold]
-    pub(super) fn admit_step_to_bounded(
+    pub(crate) fn admit_step_to_bounded(
         &self,
         namespace_slot: u32,
         queue_slot: Option<u32>,
@@ -136,7 +136,7 @@ impl Engine {
 
     /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be
     /// delivered.
-    pub(super) fn admit_age(&self, queue_slot: u32, due_us: u64) -> Result<(), Error> {
+    pub(crate) fn admit_age(&self, queue_slot: u32, due_us: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         let max_age_ms = queue.settings.max_age_ms;
         let delay_us = due_us.saturating_sub(self.now_us);
@@ -154,13 +154,13 @@ impl Engine {
 
     /// Refuses a payload of `bytes` that replaces another one and is by itself larger than all that the queue
     /// may hold.
-    pub(super) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         admit_length(&queue.name, &queue.settings, (0, 0), "count beside the new payload", (0, bytes))
     }
 
     /// Refuses what does not fit into a queue without making room.
-    pub(super) fn admit_room(&self, queue_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn admit_room(&self, queue_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         if !queue.settings.is_bounded() {
             return Ok(());
@@ -170,20 +170,20 @@ impl Engine {
     }
 
     /// Whether a queue has room for one message more.
-    pub(super) fn has_room_for(&self, queue_slot: u32, message: &Message) -> bool {
+    pub(crate) fn has_room_for(&self, queue_slot: u32, message: &Message) -> bool {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
 
     /// Begins the ages of messages that were sent to a bounded queue, and lists making room for them.
     #[cold]
-    pub(super) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
+    pub(crate) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
         let sent = sequences.end - sequences.start;
         self.begin_ages(queue_slot, sequences);
         self.list_trim(queue_slot, sent as u32);
     }
 
     /// Lists making room for `sent` messages, if the queue is too long.
-    pub(super) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
+    pub(crate) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
         if !self.makes_room(queue_slot) {
             return;
         }
@@ -198,7 +198,7 @@ impl Engine {
     /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent,
     /// so that sends never outrun it, and at `budget` more, unless that is sliced work already. What is left
     /// is listed as such.
-    pub(super) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         let queue = self.queues.get_mut(queue_slot);
         let sent = std::mem::take(&mut queue.trim.owed) as usize;
         // The queue may be gone since, or be another one.
@@ -215,7 +215,7 @@ impl Engine {
     }
 
     /// Messages have come to a bounded queue: their ages begin.
-    pub(super) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>) {
+    pub(crate) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>) {
         let namespace = self.queues.get(queue_slot).namespace;
         if self.queues.get(queue_slot).settings.max_age_ms == 0 {
             return;
@@ -240,7 +240,7 @@ impl Engine {
     }
 
     /// Makes a queue as short as it may be; true when nothing is left to do.
-    pub(super) fn trim(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn trim(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while self.makes_room(queue_slot) {
             match self.oldest_waiting(queue_slot, budget) {
                 Found::Slot(slot) => self.make_dead(slot, Reason::Overflow, out),
@@ -331,7 +331,7 @@ impl Engine {
     }
 
     /// Whether a message waits, and was not purged.
-    pub(super) fn waits_here(&self, slot: u32) -> bool {
+    pub(crate) fn waits_here(&self, slot: u32) -> bool {
         self.messages.get(slot).waits() && !self.is_stale(slot)
     }
 
@@ -348,7 +348,7 @@ impl Engine {
     }
 
     /// Whether the search for the oldest has been past where this message stands.
-    pub(super) fn is_passed(&self, message: &Message) -> bool {
+    pub(crate) fn is_passed(&self, message: &Message) -> bool {
         let trim = &self.queues.get(message.queue).trim;
         if message.is_marked(mark::ARRIVED) {
             return message.sequence < trim.arrived_from;
@@ -358,7 +358,7 @@ impl Engine {
 
     /// A message comes, or comes back, to waiting.
     #[inline]
-    pub(super) fn come_back(&mut self, slot: u32) {
+    pub(crate) fn come_back(&mut self, slot: u32) {
         if self.queues.get(self.messages.get(slot).queue).trim.has_begun() {
             self.return_passed(slot);
         }
@@ -377,7 +377,7 @@ impl Engine {
 
     /// A message leaves its queue that others lead to than its siblings.
     #[cold]
-    pub(super) fn forget_marks(&mut self, slot: u32) {
+    pub(crate) fn forget_marks(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, sequence, prev) = (message.queue, message.sequence, message.links[SIBLINGS].prev);
         if message.is_marked(mark::PASSED_LAST) {

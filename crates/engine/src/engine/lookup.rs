@@ -1,24 +1,24 @@
 //! From names, numbers and ids to slots.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::hash::hash;
 use crate::id::{MessageId, NamespaceId};
 use crate::state::message::Message;
 use crate::state::queue::Queue;
 
-pub(super) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {
+pub(crate) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {
     hash(u64::from(namespace_slot), name.as_bytes())
 }
 
-pub(super) fn namespace_hash(name: &str) -> u64 {
+pub(crate) fn namespace_hash(name: &str) -> u64 {
     hash(0, name.as_bytes())
 }
 
 impl Engine {
     /// Slot of a namespace that exists.
     #[inline(always)]
-    pub(super) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+    pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
         if let Some((last, slot)) = self.last_namespace
             && last == namespace
         {
@@ -35,13 +35,13 @@ impl Engine {
     }
 
     /// Like `live_namespace`, with the error for those who need it.
-    pub(super) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
+    pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
         self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
     }
 
     /// Like `live_namespace`, for reads.
     #[inline]
-    pub(super) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
+    pub(crate) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
         if let Some((last, slot)) = self.last_namespace
             && last == namespace
         {
@@ -53,7 +53,7 @@ impl Engine {
 
     /// Like `find_queue`, for a name as bytes, on the hot path.
     #[inline(always)]
-    pub(super) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
+    pub(crate) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
         if self.was_last_queue(namespace_slot, name) {
             return Some(self.last_queue);
         }
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// The same for reads.
-    pub(super) fn peek_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
+    pub(crate) fn peek_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
         if self.was_last_queue(namespace_slot, name.as_bytes()) {
             return Some(self.last_queue);
         }
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Slot of the queue with this name.
     #[inline]
-    pub(super) fn find_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
+    pub(crate) fn find_queue(&self, namespace_slot: u32, name: &str) -> Option<u32> {
         self.queue_names.find(queue_hash(namespace_slot, name), |slot| {
             let queue = self.queues.get(slot);
             queue.namespace == namespace_slot && *queue.name == *name
@@ -93,55 +93,55 @@ impl Engine {
     }
 
     /// Slots of namespace and queue, both existing.
-    pub(super) fn require_queue(&mut self, namespace: NamespaceId, name: &str) -> Result<u32, Error> {
+    pub(crate) fn require_queue(&mut self, namespace: NamespaceId, name: &str) -> Result<u32, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
         self.find_queue(namespace_slot, name).ok_or_else(|| queue_not_found(name))
     }
 
     /// Slot of a message that is there for those who ask.
     #[inline(always)]
-    pub(super) fn find_message(&mut self, id: MessageId) -> Option<u32> {
+    pub(crate) fn find_message(&mut self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.live_namespace(id.namespace)?;
         let slot = self.namespaces.get_mut(namespace_slot).directory.find(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Slot of a message that a consequence names, also in a deleted namespace; `None`: it is gone or stale.
-    pub(super) fn find_listed(&self, id: MessageId) -> Option<u32> {
+    pub(crate) fn find_listed(&self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.namespace_numbers.get(u64::from(id.namespace.0))?;
         let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Like `find_message`, for reads.
-    pub(super) fn message_slot(&self, id: MessageId) -> Option<u32> {
+    pub(crate) fn message_slot(&self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.namespace_slot(id.namespace)?;
         let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     #[inline(always)]
-    pub(super) fn is_stale(&self, slot: u32) -> bool {
+    pub(crate) fn is_stale(&self, slot: u32) -> bool {
         let message = self.messages.get(slot);
         self.queues.get(message.queue).is_stale(message)
     }
 
-    pub(super) fn id_of(&self, message: &Message, queue: &Queue) -> MessageId {
+    pub(crate) fn id_of(&self, message: &Message, queue: &Queue) -> MessageId {
         let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
         MessageId { namespace, sequence: message.sequence }
     }
 }
 
 #[cold]
-pub(super) fn namespace_not_found(namespace: NamespaceId) -> Error {
+pub(crate) fn namespace_not_found(namespace: NamespaceId) -> Error {
     Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
 }
 
 #[cold]
-pub(super) fn queue_closed(name: &str) -> Error {
+pub(crate) fn queue_closed(name: &str) -> Error {
     Error::QueueClosed { queue: name.to_owned() }
 }
 
-pub(super) fn queue_not_found(name: &str) -> Error {
+pub(crate) fn queue_not_found(name: &str) -> Error {
     Error::QueueNotFound { queue: name.to_owned() }
 }

@@ -64,6 +64,10 @@ mod unique_plan;
 
 use std::collections::{BTreeSet, VecDeque};
 
+pub use crate::engine::read::PAGE_ITEMS_MAX;
+use crate::engine::receive::Weighted;
+use crate::engine::snapshot::Snapshot;
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::Watched;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKey};
@@ -92,10 +96,6 @@ use crate::state::wheel::Wheel;
 use crate::state::{Messages, Namespaces, Queues};
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
-pub use read::PAGE_ITEMS_MAX;
-use receive::Weighted;
-use snapshot::Snapshot;
-use sweep::Work;
 
 /// The state machine of one shard.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! The messages of a queue are listed by id, and the list of all of them runs through the messages in that order. One that
 //! comes with an earlier id than the last of them stands beside the list, in a set by id.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::{EventDetail, EventKind};
 use crate::id::QueueId;
@@ -25,7 +25,7 @@ struct Keys {
 
 impl Engine {
     /// The message is in a state that may move.
-    pub(super) fn move_message(&mut self, slot: u32, to: u32, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn move_message(&mut self, slot: u32, to: u32, out: &mut Outcome) -> Result<(), Error> {
         let message = self.messages.get(slot);
         let (state, reason, time_us) = (message.state, message.reason, message.time_us);
         if message.queue == to {
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// Gives a message that is in no state to another queue, where it is in none, either.
-    pub(super) fn change_queue(&mut self, slot: u32, to: u32, out: &mut Outcome) {
+    pub(crate) fn change_queue(&mut self, slot: u32, to: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (from, extras) = (message.queue, message.extras);
         let unique = self.take_unique_along(slot);
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Off the list of all messages of its queue.
     #[inline(always)]
-    pub(super) fn leave_siblings(&mut self, slot: u32) {
+    pub(crate) fn leave_siblings(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (queue_slot, next) = (message.queue, message.links[SIBLINGS].next);
         if message.marks != 0 {

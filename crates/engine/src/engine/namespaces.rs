@@ -1,8 +1,8 @@
 //! Namespaces: create, set, delete.
 
-use super::lookup::namespace_hash;
-use super::sweep::Work;
-use super::{Engine, internal};
+use crate::engine::lookup::namespace_hash;
+use crate::engine::sweep::Work;
+use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::outcome::{Outcome, Reply};
@@ -12,7 +12,7 @@ use crate::state::namespace::Namespace;
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn namespace_create(
+    pub(crate) fn namespace_create(
         &mut self,
         number: Option<NamespaceId>,
         name: &str,
@@ -43,14 +43,14 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn add_namespace(&mut self, namespace: Namespace) {
+    pub(crate) fn add_namespace(&mut self, namespace: Namespace) {
         self.next_namespace = self.next_namespace.max(namespace.number + 1);
         let slot = self.namespaces.insert(namespace);
         self.index_namespace(slot);
     }
 
     /// Enters a namespace into what is derived from it.
-    pub(super) fn index_namespace(&mut self, slot: u32) {
+    pub(crate) fn index_namespace(&mut self, slot: u32) {
         let namespace = self.namespaces.get(slot);
         self.namespace_numbers.insert(u64::from(namespace.number), slot);
         if !namespace.deleted {
@@ -58,18 +58,18 @@ impl Engine {
         }
     }
 
-    pub(super) fn namespace_by_name_slot(&self, name: &str) -> Option<u32> {
+    pub(crate) fn namespace_by_name_slot(&self, name: &str) -> Option<u32> {
         self.namespace_names.find(namespace_hash(name), |slot| *self.namespaces.get(slot).name == *name)
     }
 
-    pub(super) fn namespace_set(&mut self, namespace: NamespaceId, quotas: Quotas) -> Result<(), Error> {
+    pub(crate) fn namespace_set(&mut self, namespace: NamespaceId, quotas: Quotas) -> Result<(), Error> {
         let slot = self.find_namespace(namespace)?;
         self.namespaces.get_mut(slot).quotas = quotas;
         Ok(())
     }
 
     /// The namespace and what it holds is gone at once for all who ask; its queues are swept in slices.
-    pub(super) fn namespace_delete(
+    pub(crate) fn namespace_delete(
         &mut self,
         namespace: NamespaceId,
         force: bool,

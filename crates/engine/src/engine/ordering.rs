@@ -6,7 +6,7 @@
 //! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
 //! meanwhile waits behind it. A purge voids all that wait for a key at once, by their generation.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::settings::OrderingRetry;
@@ -16,7 +16,7 @@ use crate::store::NIL;
 
 impl Engine {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
-    pub(super) fn pass_ordering(&mut self, slot: u32, key: u32, time_us: u64) -> bool {
+    pub(crate) fn pass_ordering(&mut self, slot: u32, key: u32, time_us: u64) -> bool {
         if plant::is(Plant::PassOrderingKey) && self.messages.get(slot).sequence.is_multiple_of(4) {
             return true;
         }
@@ -50,7 +50,7 @@ impl Engine {
 
     /// Makes a message that is held, or about to be, the active one of its ordering key, if that is free. One
     /// that waits for its parents does not take the key: they may need it.
-    pub(super) fn claim_ordering(&mut self, slot: u32) {
+    pub(crate) fn claim_ordering(&mut self, slot: u32) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let (key, flow) = (options.ordering, options.flow);
         let waits = flow != NIL && self.flows.slots.get(flow).waiting;
@@ -60,14 +60,14 @@ impl Engine {
     }
 
     /// Whether a message that is delayed lets the others of its ordering key go on.
-    pub(super) fn steps_aside(&self, slot: u32) -> bool {
+    pub(crate) fn steps_aside(&self, slot: u32) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         queue.settings.ordering_retry == OrderingRetry::StepAside
     }
 
     /// Frees the ordering key of a message that is gone or dead, or steps aside, if it was the active one;
     /// lists the activation of the next one.
-    pub(super) fn free_ordering(&mut self, slot: u32, key: u32) {
+    pub(crate) fn free_ordering(&mut self, slot: u32, key: u32) {
         if self.ordering.slots.get(key).active != slot {
             return;
         }
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Does [`Consequence::Activate`]; false if `budget` was used up before.
-    pub(super) fn activate_listed(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn activate_listed(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         let done = self.activate_next(key, budget, out);
         if done {
             self.ordering.end_work(key);

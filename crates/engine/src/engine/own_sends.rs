@@ -1,9 +1,9 @@
 //! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and what schedules
 //! send.
 
-use super::Engine;
-use super::send::Place;
 use crate::command::Deliver;
+use crate::engine::Engine;
+use crate::engine::send::Place;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
@@ -14,36 +14,36 @@ use crate::state::origin::Origin;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]
-pub(super) struct OwnSend<'a> {
+pub(crate) struct OwnSend<'a> {
     /// Name of the queue.
-    pub(super) queue: &'a str,
+    pub(crate) queue: &'a str,
     /// Content type, headers and payload; the message's own from then on.
-    pub(super) blob: BlobRef,
+    pub(crate) blob: BlobRef,
     /// The other fields.
-    pub(super) item: SendItemRecord<'a>,
+    pub(crate) item: SendItemRecord<'a>,
     /// Its correlation id, if the item brings none.
-    pub(super) correlation_id: &'a [u8],
+    pub(crate) correlation_id: &'a [u8],
 }
 
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnSent {
-    pub(super) id: MessageId,
+pub(crate) struct OwnSent {
+    pub(crate) id: MessageId,
     /// Whether that message was there already, with the same unique key.
-    pub(super) duplicate: bool,
+    pub(crate) duplicate: bool,
 }
 
 /// What the step of a chain has beside what a send can say.
-pub(super) struct Beside {
+pub(crate) struct Beside {
     /// The steps that it carries on.
-    pub(super) chain: Chain,
+    pub(crate) chain: Chain,
     /// Which failure it follows.
-    pub(super) origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
 }
 
 impl<'a> OwnSend<'a> {
     /// One that is ready at once, and follows its queue's settings.
-    pub(super) fn plain(queue: &'a str, blob: BlobRef, correlation_id: &'a [u8]) -> OwnSend<'a> {
+    pub(crate) fn plain(queue: &'a str, blob: BlobRef, correlation_id: &'a [u8]) -> OwnSend<'a> {
         let item = SendItemRecord {
             blob_len: blob.len,
             priority: 0,
@@ -66,7 +66,7 @@ impl<'a> OwnSend<'a> {
 
 /// One message of the engine's own that was admitted: where it belongs, and its id.
 #[derive(Clone, Copy)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     namespace_slot: u32,
     /// Slot of the queue; `None`: it is to be made.
     found: Option<u32>,
@@ -77,7 +77,7 @@ pub(super) struct Admitted {
 
 /// What happens when the queue of a message is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(crate) enum Room {
     /// What the queue's `overflow` says, as for a caller's send.
     ByQueue,
     /// It is refused: it makes no room.
@@ -86,7 +86,7 @@ pub(super) enum Room {
 
 impl Engine {
     /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
-    pub(super) fn send_of_engine(
+    pub(crate) fn send_of_engine(
         &mut self,
         namespace: NamespaceId,
         send: &OwnSend<'_>,
@@ -118,7 +118,7 @@ impl Engine {
     ///
     /// # Errors
     /// The limit, quota or queue that refuses it. Nothing is changed.
-    pub(super) fn admit_own(
+    pub(crate) fn admit_own(
         &mut self,
         namespace_slot: u32,
         send: &OwnSend<'_>,
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// Sends a message that [`Engine::admit_own`] has admitted.
-    pub(super) fn place_own(
+    pub(crate) fn place_own(
         &mut self,
         admitted: Admitted,
         send: &OwnSend<'_>,

@@ -3,8 +3,8 @@
 //!
 //! The message has ended and left its place before, so that what follows it may have that place.
 
-use super::Engine;
-use super::own_sends::{Beside, OwnSend};
+use crate::engine::Engine;
+use crate::engine::own_sends::{Beside, OwnSend};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::state::chains::Chain;
@@ -16,14 +16,14 @@ use crate::store::NIL;
 
 impl Engine {
     /// Lists a pending send; returns its slot.
-    pub(super) fn list_send(&mut self, pending: PendingSend) -> u32 {
+    pub(crate) fn list_send(&mut self, pending: PendingSend) -> u32 {
         let slot = self.pending_sends.insert(pending);
         self.list(Consequence::Send(slot));
         slot
     }
 
     /// Lists the step for the failure of a dead letter, whose flow keeps the slot.
-    pub(super) fn list_failure(&mut self, message: u32, failure: PendingSend) {
+    pub(crate) fn list_failure(&mut self, message: u32, failure: PendingSend) {
         let pending = self.list_send(failure);
         let flow = self.enter_flow(message);
         self.flows.slots.get_mut(flow).pending = pending;
@@ -32,7 +32,7 @@ impl Engine {
     /// Takes the step for a message's failure out of its chain; `None`: it has none. List it when the message
     /// has left its place.
     #[inline]
-    pub(super) fn take_failure(&mut self, slot: u32, reason: Reason) -> Option<PendingSend> {
+    pub(crate) fn take_failure(&mut self, slot: u32, reason: Reason) -> Option<PendingSend> {
         let flow = self.flow_of(slot)?;
         self.take_failure_of(slot, flow, reason)
     }
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Does [`Consequence::Send`].
-    pub(super) fn send_pending(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn send_pending(&mut self, slot: u32, out: &mut Outcome) {
         let pending = self.pending_sends.remove(slot);
         if let Some(message) = self.find_listed(pending.follows)
             && let Some(flow) = self.flow_of(message)
@@ -66,7 +66,7 @@ impl Engine {
 
     /// Sends the step for a dead letter's failure, if it is still pending. Call it before a redrive: then the
     /// chain is over, or, if the step was refused, the message carries it again.
-    pub(super) fn settle_failure(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn settle_failure(&mut self, slot: u32, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, NIL);
         if pending != NIL {

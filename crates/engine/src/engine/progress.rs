@@ -1,7 +1,7 @@
 //! Progress and checkpoints: what the holder of a lease tells of its work on the way. Nobody else writes them.
 
-use super::Engine;
-use super::lookup::namespace_not_found;
+use crate::engine::Engine;
+use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
@@ -10,7 +10,7 @@ use crate::state::results::Progress;
 
 impl Engine {
     /// Extends leases, and takes down what their holders report.
-    pub(super) fn report(&mut self, report: &ReportRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn report(&mut self, report: &ReportRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let index = self.applied_index;
         if self.live_namespace(report.namespace).is_none() {
             out.released.extend(report.blobs(index));

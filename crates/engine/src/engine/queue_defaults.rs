@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::QUEUE_DEFAULTS_MAX;
@@ -17,7 +17,7 @@ use crate::state::defaults::{Defaults, matches};
 
 impl Engine {
     /// Sets all that queues with such names begin with.
-    pub(super) fn defaults_set(
+    pub(crate) fn defaults_set(
         &mut self,
         namespace: NamespaceId,
         pattern: &str,
@@ -43,7 +43,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn defaults_delete(&mut self, namespace: NamespaceId, pattern: &str) -> Result<(), Error> {
+    pub(crate) fn defaults_delete(&mut self, namespace: NamespaceId, pattern: &str) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
         match self.namespaces.get_mut(namespace_slot).defaults.remove(pattern) {
             Some(slot) => {
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     /// A namespace that is deleted: its patterns go. False when the budget was used up before.
-    pub(super) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+    pub(crate) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
         while *budget > 0 {
             let Some((_, slot)) = self.namespaces.get_mut(namespace_slot).defaults.pop_first() else {
                 return true;
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// What a new queue with this name begins with.
-    pub(super) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
+    pub(crate) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
         let defaults = &self.namespaces.get(namespace_slot).defaults;
         let matching = defaults.iter().filter(|(pattern, _)| matches(pattern, name));

@@ -1,8 +1,8 @@
 //! Queues: create, set, purge, delete.
 
-use super::lookup::{queue_hash, queue_not_found};
-use super::sweep::Work;
-use super::{Engine, internal};
+use crate::engine::lookup::{queue_hash, queue_not_found};
+use crate::engine::sweep::Work;
+use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::outcome::{Outcome, Reply};
@@ -13,7 +13,7 @@ use crate::state::list::List;
 use crate::state::queue::{Queue, Ready};
 
 impl Engine {
-    pub(super) fn queue_set(
+    pub(crate) fn queue_set(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -52,7 +52,7 @@ impl Engine {
     }
 
     /// Refuses more queues than there may be.
-    pub(super) fn admit_queues(&self, namespace_slot: u32, count: u64) -> Result<(), Error> {
+    pub(crate) fn admit_queues(&self, namespace_slot: u32, count: u64) -> Result<(), Error> {
         let limit = u64::from(self.limits.queues);
         if u64::from(self.queues.used()) + count > limit {
             return Err(Error::LimitExceeded { what: "queues", limit });
@@ -73,7 +73,7 @@ impl Engine {
 
     /// Makes a queue that was admitted, with the settings that its namespace has for such names; returns its
     /// slot.
-    pub(super) fn make_queue(&mut self, namespace_slot: u32, name: &str) -> u32 {
+    pub(crate) fn make_queue(&mut self, namespace_slot: u32, name: &str) -> u32 {
         let number = self.next_queue;
         self.next_queue += 1;
         let mut queue = Queue::new(number, namespace_slot, name, self.now_us);
@@ -94,7 +94,7 @@ impl Engine {
     }
 
     /// Enters a queue into what is derived from it.
-    pub(super) fn index_queue(&mut self, slot: u32) {
+    pub(crate) fn index_queue(&mut self, slot: u32) {
         let queue = self.queues.get(slot);
         self.queue_numbers.insert(u64::from(queue.number), slot);
         if !queue.deleted {
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Drops what waits. It is gone at once for all who ask; the messages are freed in slices.
-    pub(super) fn queue_purge(
+    pub(crate) fn queue_purge(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -129,7 +129,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn queue_delete(
+    pub(crate) fn queue_delete(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
-    pub(super) fn delete_queue(&mut self, queue_slot: u32, out: &mut Outcome) -> u64 {
+    pub(crate) fn delete_queue(&mut self, queue_slot: u32, out: &mut Outcome) -> u64 {
         self.leave_limit(queue_slot);
         self.stop_redrive(queue_slot);
         self.leave_consumers(queue_slot);
@@ -157,7 +157,7 @@ impl Engine {
     }
 
     /// Takes all messages in some states out of the counters, as dropped. Returns how many they are.
-    pub(super) fn drop_counters(&mut self, queue_slot: u32, states: &[State]) -> u64 {
+    pub(crate) fn drop_counters(&mut self, queue_slot: u32, states: &[State]) -> u64 {
         let queue = self.queues.get_mut(queue_slot);
         let (mut messages, mut bytes) = (0, 0);
         for &state in states {

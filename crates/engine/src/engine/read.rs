@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use super::Engine;
-use super::lookup::namespace_not_found;
+use crate::engine::Engine;
+use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
@@ -185,7 +185,7 @@ impl Engine {
 
     /// Slot of a queue that exists.
     #[inline]
-    pub(super) fn queue_slot(&self, queue: QueueId) -> Option<u32> {
+    pub(crate) fn queue_slot(&self, queue: QueueId) -> Option<u32> {
         let last = self.last_queue;
         let is_last = last < self.queues.slots() && self.queues.get(last).number == queue.0;
         let slot = if is_last { last } else { self.queue_numbers.get(u64::from(queue.0))? };
@@ -261,7 +261,7 @@ impl Engine {
 
     /// Whether a delivery may carry more than the plain fields.
     #[inline]
-    pub(super) fn has_details(&self, extras: u32) -> bool {
+    pub(crate) fn has_details(&self, extras: u32) -> bool {
         let beside =
             |options: &Options| [options.results, options.changed, options.origin, options.flow] != [NIL; 4];
         self.extras.options(extras).is_some_and(beside)
@@ -385,7 +385,7 @@ impl Engine {
         first.into_iter().map(|slot| self.message_view(slot)).collect()
     }
 
-    pub(super) fn message_view(&self, slot: u32) -> MessageView {
+    pub(crate) fn message_view(&self, slot: u32) -> MessageView {
         let message = self.messages.get(slot);
         let queue = self.queues.get(message.queue);
         let id = self.id_of(message, queue);

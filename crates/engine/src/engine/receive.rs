@@ -1,7 +1,7 @@
 //! Receive: takes the first in line, queue by queue or by weight.
 
-use super::Engine;
-use super::lookup::namespace_not_found;
+use crate::engine::Engine;
+use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
 use crate::id::{MessageId, NamespaceId, QueueId};
@@ -14,7 +14,7 @@ use crate::store::NIL;
 
 /// One queue of a receive by weight: smooth weighted round robin.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weighted {
+pub(crate) struct Weighted {
     queue_slot: u32,
     weight: i64,
     /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for all.
@@ -22,7 +22,7 @@ pub(super) struct Weighted {
 }
 
 /// What one receive may still take.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     namespace: NamespaceId,
     messages: u32,
     bytes: u64,
@@ -37,7 +37,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// For giving to consumers one message at a time, of at most `most` that are looked at.
-    pub(super) fn for_consumer(namespace: NamespaceId, most: usize) -> Budget {
+    pub(crate) fn for_consumer(namespace: NamespaceId, most: usize) -> Budget {
         Budget {
             namespace,
             messages: 0,
@@ -50,12 +50,12 @@ impl Budget {
     }
 
     /// Allows one more message, under this lease.
-    pub(super) fn give_one(&mut self, lease_ms: u64) {
+    pub(crate) fn give_one(&mut self, lease_ms: u64) {
         (self.messages, self.lease_ms) = (1, lease_ms);
     }
 
     /// Whether nothing can be delivered any more.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.tokens_spent
     }
 
@@ -70,7 +70,7 @@ impl Budget {
 
 impl Engine {
     #[inline]
-    pub(super) fn receive(&mut self, receive: &ReceiveRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn receive(&mut self, receive: &ReceiveRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         if receive.lease_ms > LEASE_MS_MAX {
             let reason = format!("a receive record with a lease of {} ms", receive.lease_ms);
             return Err(Error::Internal { reason });
@@ -166,14 +166,14 @@ impl Engine {
 
     /// Whether it has something ready that may begin.
     #[inline(always)]
-    pub(super) fn has_ready(&self, queue_slot: u32) -> bool {
+    pub(crate) fn has_ready(&self, queue_slot: u32) -> bool {
         let queue = self.queues.get(queue_slot);
         queue.ready.occupied != 0 && self.has_room_to_begin(queue)
     }
 
     /// Leases the first in line; false when the budget does not allow it.
     #[inline]
-    pub(super) fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+    pub(crate) fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
         let queue = self.queues.get(queue_slot);
         let Some(priority) = queue.ready.highest() else { return false };
         let first = match &queue.fair {

@@ -8,7 +8,7 @@ mod length;
 mod limits;
 mod unique;
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::query::{Counters, State};
 use crate::state::message::{BlockedBy, Message, mark};
 use crate::state::queue::Queue;
@@ -238,6 +238,6 @@ impl Engine {
 }
 
 /// Compares a figure with what is kept of it.
-pub(super) fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
+pub(crate) fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
     if counted == kept { Ok(()) } else { Err(format!("{what}: counted {counted}, kept {kept}")) }
 }

@@ -1,6 +1,6 @@
 //! Redriving all dead letters of a queue at a certain rate: slices, each at its time, oldest first.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::SLICE_ITEMS;
@@ -11,7 +11,7 @@ use crate::store::NIL;
 
 impl Engine {
     /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven; 0: ends it.
-    pub(super) fn dead_redrive_rate(
+    pub(crate) fn dead_redrive_rate(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// What is left of a redrive at a rate stays dead.
-    pub(super) fn stop_redrive(&mut self, queue_slot: u32) {
+    pub(crate) fn stop_redrive(&mut self, queue_slot: u32) {
         let redrive = std::mem::take(&mut self.queues.get_mut(queue_slot).redrive);
         self.redrives.remove(&(redrive.next_us, queue_slot));
     }
@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Lets happen what is due.
-    pub(super) fn fire_redrives(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn fire_redrives(&mut self, budget: &mut usize, out: &mut Outcome) {
         while *budget > 0
             && let Some(&(due_us, queue_slot)) = self.redrives.first()
             && due_us <= self.now_us

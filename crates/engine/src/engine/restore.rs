@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::Engine;
-use super::snapshot::{MAGIC, each_slab, section};
-use super::sweep::Work;
+use crate::engine::Engine;
+use crate::engine::snapshot::{MAGIC, each_slab, section};
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::id::ReceiptKey;
 use crate::query::State;

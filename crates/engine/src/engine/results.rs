@@ -4,8 +4,8 @@
 //! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only those that
 //! stay for the queue's sake count.
 
-use super::Engine;
-use super::sweep::Work;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, MessageId};
@@ -23,7 +23,7 @@ const TRIM_AT_ONCE: usize = 4;
 impl Engine {
     /// Leased to done, or away if nobody wants to hear of it any more.
     #[inline]
-    pub(super) fn finish(&mut self, slot: u32, result: Option<BlobRef>, out: &mut Outcome) {
+    pub(crate) fn finish(&mut self, slot: u32, result: Option<BlobRef>, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let retained = self.queues.get(message.queue).settings.retains_done();
         if message.extras == NIL && result.is_none() && !retained {
@@ -120,7 +120,7 @@ impl Engine {
     }
 
     /// The time is over that a finished message was kept for.
-    pub(super) fn end_keeping(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn end_keeping(&mut self, slot: u32, out: &mut Outcome) {
         self.wheel.remove(&mut self.messages, slot);
         let message = self.messages.get_mut(slot);
         message.time_us = 0;
@@ -176,7 +176,7 @@ impl Engine {
 
     /// Removes the oldest finished messages that the queue does not want to keep any more; false when the budget was used
     /// up before.
-    pub(super) fn trim_done(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn trim_done(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let queue = self.queues.get(queue_slot);
             let Some(&(done_at_us, sequence)) = queue.done.first() else { return true };
@@ -200,18 +200,18 @@ impl Engine {
     }
 
     /// The slot of what a message has of results, which it gets if it has none.
-    pub(super) fn results_slot(&mut self, slot: u32) -> u32 {
+    pub(crate) fn results_slot(&mut self, slot: u32) -> u32 {
         let extras = self.extras_slot(slot);
         self.extras.enter_results(extras)
     }
 
-    pub(super) fn id_of_slot(&self, slot: u32) -> MessageId {
+    pub(crate) fn id_of_slot(&self, slot: u32) -> MessageId {
         let message = self.messages.get(slot);
         self.id_of(message, self.queues.get(message.queue))
     }
 
     /// A message is gone or dead: tells of it, if anybody watches.
-    pub(super) fn tell_end(&self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn tell_end(&self, slot: u32, out: &mut Outcome) {
         let state = self.messages.get(slot).state;
         let state = state.filter(|state| matches!(state, State::Done | State::Dead));
         out.ended.push(Ended { id: self.id_of_slot(slot), state });
@@ -223,10 +223,10 @@ impl Engine {
     }
 
     /// Refuses a reply queue that does not exist, where queues are not created by use.
-    pub(super) fn admit_reply_to(&self, namespace_slot: u32, options: &SendOptions<'_>) -> Result<(), Error> {
+    pub(crate) fn admit_reply_to(&self, namespace_slot: u32, options: &SendOptions<'_>) -> Result<(), Error> {
         let missing = !options.reply_to.is_empty()
             && !self.limits.auto_create
             && self.find_queue(namespace_slot, options.reply_to).is_none();
-        if missing { Err(super::lookup::queue_not_found(options.reply_to)) } else { Ok(()) }
+        if missing { Err(crate::engine::lookup::queue_not_found(options.reply_to)) } else { Ok(()) }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::ops::Bound;
 
-use super::lookup::queue_not_found;
-use super::own_sends::{OwnSend, OwnSent};
-use super::{Engine, PAGE_ITEMS_MAX, internal};
 use crate::command::{Deliver, ScheduleFire};
+use crate::engine::lookup::queue_not_found;
+use crate::engine::own_sends::{OwnSend, OwnSent};
+use crate::engine::{Engine, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{
@@ -23,7 +23,7 @@ use crate::state::schedule::Schedule;
 impl Engine {
     /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as before keeps
     /// its next time, so that a caller who declares it again and again does not put it off.
-    pub(super) fn schedule_put(
+    pub(crate) fn schedule_put(
         &mut self,
         put: &SchedulePutRecord<'_>,
         out: &mut Outcome,
@@ -78,7 +78,7 @@ impl Engine {
         found.ok_or_else(|| Error::ScheduleNotFound { schedule: name.to_owned() })
     }
 
-    pub(super) fn schedule_delete(
+    pub(crate) fn schedule_delete(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// A paused schedule lets its instants go by; resumed, it waits for the next one. Nothing changes when it is as wanted.
-    pub(super) fn schedule_pause(
+    pub(crate) fn schedule_pause(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// An instant has come. It counts only if it is the one that the schedule waits for: see the module.
-    pub(super) fn schedule_fire(&mut self, fire: &ScheduleFire, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn schedule_fire(&mut self, fire: &ScheduleFire, out: &mut Outcome) -> Result<(), Error> {
         let Some(slot) = self.schedules.find(fire.number) else { return Ok(()) };
         let schedule = self.schedules.slots.get(slot);
         if schedule.next_at_us != fire.instant_us || fire.instant_us == 0 {
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// Sends a schedule's message now. Its instants stay as they are.
-    pub(super) fn schedule_trigger(
+    pub(crate) fn schedule_trigger(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Drops the schedules of a deleted namespace; false when the budget was used up before.
-    pub(super) fn drop_schedules_of(
+    pub(crate) fn drop_schedules_of(
         &mut self,
         namespace_slot: u32,
         budget: &mut usize,
@@ -256,7 +256,7 @@ impl Engine {
     }
 
     /// Compares what is kept of schedules with a full count.
-    pub(super) fn recount_schedules(&self) -> Result<(), String> {
+    pub(crate) fn recount_schedules(&self) -> Result<(), String> {
         let mut named = 0;
         for (slot, namespace) in self.namespaces.iter() {
             for (name, &at) in &namespace.schedules {

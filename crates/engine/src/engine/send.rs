@@ -1,9 +1,9 @@
 //! Send: all or nothing.
 
-use super::lookup::{namespace_not_found, queue_closed, queue_not_found};
-use super::{Engine, internal};
 use crate::chain::Chain;
 use crate::command::Deliver;
+use crate::engine::lookup::{namespace_not_found, queue_closed, queue_not_found};
+use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
@@ -20,10 +20,10 @@ use crate::store::NIL;
 
 /// Where a new message belongs.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) namespace_slot: u32,
-    pub(super) queue_slot: u32,
-    pub(super) sequence: u64,
+pub(crate) struct Place {
+    pub(crate) namespace_slot: u32,
+    pub(crate) queue_slot: u32,
+    pub(crate) sequence: u64,
 }
 
 /// What the items of a send are together.
@@ -39,7 +39,7 @@ struct Admitted {
 
 impl Engine {
     #[inline]
-    pub(super) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn send(&mut self, send: &SendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let Some(namespace_slot) = self.live_namespace(send.namespace) else {
             return Err(namespace_not_found(send.namespace));
         };
@@ -113,7 +113,7 @@ impl Engine {
     /// Reserves `count` ids for a send, and makes its queue unless it is `found`; returns the first sequence
     /// number and the queue's slot.
     #[inline(always)]
-    pub(super) fn reserve(
+    pub(crate) fn reserve(
         &mut self,
         namespace_slot: u32,
         found: Option<u32>,
@@ -140,13 +140,13 @@ impl Engine {
     }
 
     /// Refuses a queue that must not be made by its first use.
-    pub(super) fn admit_new_queue(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
+    pub(crate) fn admit_new_queue(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         self.admit_use_of_new(namespace_slot, name)?;
         self.admit_queues(namespace_slot, 1)
     }
 
     /// Like [`Engine::admit_new_queue`], whatever the number of queues.
-    pub(super) fn admit_use_of_new(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
+    pub(crate) fn admit_use_of_new(&self, namespace_slot: u32, name: &str) -> Result<(), Error> {
         if !self.limits.auto_create {
             return Err(queue_not_found(name));
         }
@@ -162,14 +162,14 @@ impl Engine {
 
     /// Refuses what is sent to a closed queue; a missing one is not.
     #[inline]
-    pub(super) fn admit_to_queue(&self, queue_slot: Option<u32>) -> Result<(), Error> {
+    pub(crate) fn admit_to_queue(&self, queue_slot: Option<u32>) -> Result<(), Error> {
         let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
         if queue.settings.closed { Err(queue_closed(&queue.name)) } else { Ok(()) }
     }
 
     /// Whether an earlier send had this key; then what it gave is in `out`.
     #[inline(always)]
-    pub(super) fn repeated(
+    pub(crate) fn repeated(
         &self,
         queue_slot: u32,
         send: &SendRecord<'_>,
@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// Refuses a send of which more duplicates would have to be remembered than there is room for.
-    pub(super) fn admit_duplicates(&mut self, send: &SendRecord<'_>, count: usize) -> Result<(), Error> {
+    pub(crate) fn admit_duplicates(&mut self, send: &SendRecord<'_>, count: usize) -> Result<(), Error> {
         if send.idempotency_key.is_empty() || count == 0 {
             return Ok(());
         }
@@ -215,7 +215,7 @@ impl Engine {
 
     /// Remembers what a send gave, if it has a key.
     #[inline(always)]
-    pub(super) fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>, out: &Outcome) {
+    pub(crate) fn remember(&mut self, queue_slot: u32, first: u64, send: &SendRecord<'_>, out: &Outcome) {
         if !send.idempotency_key.is_empty() {
             self.remember_key(queue_slot, first, send, out);
         }
@@ -272,7 +272,7 @@ impl Engine {
     }
 
     /// Checks what one item is by itself; returns its options.
-    pub(super) fn admit_item<'a>(
+    pub(crate) fn admit_item<'a>(
         &self,
         namespace_slot: u32,
         item: &SendItemRecord<'a>,
@@ -314,14 +314,14 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
+    pub(crate) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
         if u64::from(self.messages.used()) + messages > self.limits.messages {
             return Err(Error::LimitExceeded { what: "messages", limit: self.limits.messages });
         }
         Ok(())
     }
 
-    pub(super) fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
+    pub(crate) fn admit_time(&self, deliver: Deliver) -> Result<(), Error> {
         let delay_ms = match deliver {
             Deliver::Now => return Ok(()),
             Deliver::AfterMs(delay_ms) => delay_ms,
@@ -335,7 +335,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn admit_to_namespace(
+    pub(crate) fn admit_to_namespace(
         &self,
         namespace_slot: u32,
         messages: u64,
@@ -355,14 +355,14 @@ impl Engine {
     }
 
     /// The sequence number that [`Engine::reserve_sequences`] gives next.
-    pub(super) fn next_sequence(&self, namespace_slot: u32) -> u64 {
+    pub(crate) fn next_sequence(&self, namespace_slot: u32) -> u64 {
         let epoch_begin = self.epoch << EPOCH_SHIFT;
         self.namespaces.get(namespace_slot).last_sequence.max(epoch_begin) + 1
     }
 
     /// Reserves `count` sequence numbers; returns the first.
     #[inline(always)]
-    pub(super) fn reserve_sequences(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
+    pub(crate) fn reserve_sequences(&mut self, namespace_slot: u32, count: u32) -> Result<u64, Error> {
         let namespace = self.namespaces.get_mut(namespace_slot);
         let last = namespace.last_sequence.max(self.epoch << EPOCH_SHIFT);
         let Some(latest) = last.checked_add(u64::from(count)) else {
@@ -434,7 +434,7 @@ impl Engine {
 
     /// A new message, which goes as far as it may. `options`: the item's.
     #[inline]
-    pub(super) fn insert_one(
+    pub(crate) fn insert_one(
         &mut self,
         place: Place,
         item: &SendItemRecord<'_>,
@@ -479,7 +479,7 @@ impl Engine {
 
     /// When a message may become ready; 0: at once.
     #[inline]
-    pub(super) fn due_us(&self, deliver: Deliver) -> u64 {
+    pub(crate) fn due_us(&self, deliver: Deliver) -> u64 {
         match deliver {
             Deliver::Now => 0,
             Deliver::AfterMs(delay_ms) => self.now_us + delay_ms * 1_000,
@@ -489,7 +489,7 @@ impl Engine {
 
     /// Puts a new message into its slot, directory and queue; it is in no state yet.
     #[inline]
-    pub(super) fn place_message(
+    pub(crate) fn place_message(
         &mut self,
         place: Place,
         blob: BlobRef,
@@ -509,7 +509,7 @@ impl Engine {
 
     /// What a message has beside the plain fields.
     #[inline(never)]
-    pub(super) fn add_extras(
+    pub(crate) fn add_extras(
         &mut self,
         slot: u32,
         backoff: Option<Backoff>,
@@ -545,7 +545,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
+    pub(crate) fn count_sent(&mut self, namespace_slot: u32, queue_slot: u32, messages: u64, bytes: u64) {
         for counters in [&mut self.queues.get_mut(queue_slot).counters, &mut self.totals] {
             counters.sent += messages;
             counters.bytes += bytes;

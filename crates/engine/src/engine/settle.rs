@@ -1,7 +1,7 @@
 //! Settle and extend: what the holder of a lease may do with it.
 
-use super::Engine;
-use super::lookup::namespace_not_found;
+use crate::engine::Engine;
+use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -18,7 +18,7 @@ use crate::command::Settlement;
 
 impl Engine {
     #[inline]
-    pub(super) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         if self.live_namespace(settle.namespace).is_none() {
             out.released.extend(settle.blobs(self.applied_index));
             return Err(namespace_not_found(settle.namespace));
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    pub(super) fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+    pub(crate) fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
         if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         self.find_namespace(extend.namespace)?;
         for (receipt, lease_ms) in extend.items() {
             let extended = self.extendable_slot(extend.namespace, &receipt);
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// The lease of a leased message ends that long from now; 0: as its queue says.
-    pub(super) fn extend_lease(&mut self, slot: u32, lease_ms: u64) {
+    pub(crate) fn extend_lease(&mut self, slot: u32, lease_ms: u64) {
         let message = self.messages.get(slot);
         let of_queue = self.queues.get(message.queue).settings.lease_ms;
         let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// The message that a receipt holds now, and may go on holding.
-    pub(super) fn extendable_slot(
+    pub(crate) fn extendable_slot(
         &mut self,
         namespace: NamespaceId,
         receipt: &Receipt,
@@ -146,7 +146,7 @@ impl Engine {
 
     /// The message that a receipt holds now.
     #[inline(always)]
-    pub(super) fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
+    pub(crate) fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
         if receipt.id.namespace != namespace {
             return None;
         }
@@ -160,7 +160,7 @@ impl Engine {
     }
 
     #[cold]
-    pub(super) fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
+    pub(crate) fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
         if receipt.id.namespace != namespace {
             return Error::InvalidArgument {
                 field: "receipt".into(),
@@ -177,13 +177,13 @@ impl Engine {
     }
 
     /// Whether an id can be one that was given: it is not above the latest.
-    pub(super) fn was_given(&self, id: MessageId) -> bool {
+    pub(crate) fn was_given(&self, id: MessageId) -> bool {
         let Some(slot) = self.namespace_slot(id.namespace) else { return false };
         id.sequence > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
     }
 
     /// Holds a message whose payload could not be read back, unless it is finished.
-    pub(super) fn hold_damaged(
+    pub(crate) fn hold_damaged(
         &mut self,
         id: MessageId,
         blob: BlobRef,
@@ -209,7 +209,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
+    pub(crate) fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
         count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
         count(&mut self.totals);
     }

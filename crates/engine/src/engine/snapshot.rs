@@ -3,8 +3,8 @@
 //! A snapshot is a row of frames (see [`crate::store::slab::frame`]), in any order but for the first and the last: the head
 //! (what lies in no slab), the blocks of all slabs, the end with the number of frames. What can be derived is left out.
 
-use super::Engine;
-use super::sweep::Work;
+use crate::engine::Engine;
+use crate::engine::sweep::Work;
 use crate::hash::{hash, mix};
 use crate::record::write_limits;
 use crate::state::consequences::write_consequences;
@@ -13,41 +13,41 @@ use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
 
 /// The first bytes of a head; the version of the format follows.
-pub(super) const MAGIC: &[u8; 7] = b"sluiceS";
+pub(crate) const MAGIC: &[u8; 7] = b"sluiceS";
 
 /// Which part of the state a frame holds.
-pub(super) mod section {
-    pub(in crate::engine) const HEAD: u8 = 0;
-    pub(in crate::engine) const MESSAGES: u8 = 1;
-    pub(in crate::engine) const EXTRAS: u8 = 2;
-    pub(in crate::engine) const ENTRIES: u8 = 3;
-    pub(in crate::engine) const QUEUES: u8 = 4;
-    pub(in crate::engine) const NAMESPACES: u8 = 5;
-    pub(in crate::engine) const TOKENS: u8 = 6;
-    pub(in crate::engine) const IDEMPOTENCY: u8 = 7;
-    pub(in crate::engine) const OPTIONS: u8 = 8;
-    pub(in crate::engine) const ORDERING: u8 = 9;
-    pub(in crate::engine) const SHARED_BLOBS: u8 = 19;
-    pub(in crate::engine) const LANES: u8 = 10;
-    pub(in crate::engine) const RESULTS: u8 = 20;
-    pub(in crate::engine) const LIMITS: u8 = 11;
-    pub(in crate::engine) const LIMIT_KEYS: u8 = 12;
-    pub(in crate::engine) const KEY_LINES: u8 = 13;
-    pub(in crate::engine) const CHANGED: u8 = 23;
-    pub(in crate::engine) const UNIQUE: u8 = 15;
-    pub(in crate::engine) const ORIGINS: u8 = 25;
-    pub(in crate::engine) const SCHEDULES: u8 = 31;
-    pub(in crate::engine) const FLOWS: u8 = 34;
-    pub(in crate::engine) const PARENTS: u8 = 35;
-    pub(in crate::engine) const EDGES: u8 = 36;
-    pub(in crate::engine) const CHAINS: u8 = 37;
-    pub(in crate::engine) const EXPIRY: u8 = 16;
-    pub(in crate::engine) const DEFAULTS: u8 = 26;
-    pub(in crate::engine) const CONSUMERS: u8 = 28;
-    pub(in crate::engine) const HOLDS: u8 = 29;
-    pub(in crate::engine) const STICKY: u8 = 30;
-    pub(in crate::engine) const PENDING_SENDS: u8 = 38;
-    pub(in crate::engine) const END: u8 = 255;
+pub(crate) mod section {
+    pub(crate) const HEAD: u8 = 0;
+    pub(crate) const MESSAGES: u8 = 1;
+    pub(crate) const EXTRAS: u8 = 2;
+    pub(crate) const ENTRIES: u8 = 3;
+    pub(crate) const QUEUES: u8 = 4;
+    pub(crate) const NAMESPACES: u8 = 5;
+    pub(crate) const TOKENS: u8 = 6;
+    pub(crate) const IDEMPOTENCY: u8 = 7;
+    pub(crate) const OPTIONS: u8 = 8;
+    pub(crate) const ORDERING: u8 = 9;
+    pub(crate) const SHARED_BLOBS: u8 = 19;
+    pub(crate) const LANES: u8 = 10;
+    pub(crate) const RESULTS: u8 = 20;
+    pub(crate) const LIMITS: u8 = 11;
+    pub(crate) const LIMIT_KEYS: u8 = 12;
+    pub(crate) const KEY_LINES: u8 = 13;
+    pub(crate) const CHANGED: u8 = 23;
+    pub(crate) const UNIQUE: u8 = 15;
+    pub(crate) const ORIGINS: u8 = 25;
+    pub(crate) const SCHEDULES: u8 = 31;
+    pub(crate) const FLOWS: u8 = 34;
+    pub(crate) const PARENTS: u8 = 35;
+    pub(crate) const EDGES: u8 = 36;
+    pub(crate) const CHAINS: u8 = 37;
+    pub(crate) const EXPIRY: u8 = 16;
+    pub(crate) const DEFAULTS: u8 = 26;
+    pub(crate) const CONSUMERS: u8 = 28;
+    pub(crate) const HOLDS: u8 = 29;
+    pub(crate) const STICKY: u8 = 30;
+    pub(crate) const PENDING_SENDS: u8 = 38;
+    pub(crate) const END: u8 = 255;
 }
 
 /// Does the same with each slab of an engine.
@@ -91,11 +91,11 @@ macro_rules! each_slab {
         $do;
     }};
 }
-pub(super) use each_slab;
+pub(crate) use each_slab;
 
 /// A snapshot that runs.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     /// The head's frame, until it is given out.
     head: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
-use super::Engine;
-use super::consequences::TURN;
+use crate::engine::Engine;
+use crate::engine::consequences::TURN;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
@@ -13,7 +13,7 @@ const FORGET_ITEMS: usize = 8;
 
 /// Something that still has work to be done, by slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     Queue(u32),
     Namespace(u32),
     /// The keys of a limit.
@@ -28,12 +28,12 @@ pub(super) enum Work {
 
 impl Engine {
     /// Lists work, unless it is listed, and does a first slice.
-    pub(super) fn begin_work(&mut self, work: Work, out: &mut Outcome) {
+    pub(crate) fn begin_work(&mut self, work: Work, out: &mut Outcome) {
         self.list_work(work);
         self.do_work(SLICE_ITEMS, out);
     }
 
-    pub(super) fn list_work(&mut self, work: Work) {
+    pub(crate) fn list_work(&mut self, work: Work) {
         if let Work::Queue(slot) = work
             && std::mem::replace(&mut self.queues.get_mut(slot).working, true)
         {
@@ -43,7 +43,7 @@ impl Engine {
     }
 
     /// Does work, and what follows from it, until `budget` messages or queues were handled, in turn.
-    pub(super) fn do_work(&mut self, mut budget: usize, out: &mut Outcome) {
+    pub(crate) fn do_work(&mut self, mut budget: usize, out: &mut Outcome) {
         while budget > 0
             && let Some(work) = self.work.pop_front()
         {

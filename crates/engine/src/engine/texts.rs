@@ -1,7 +1,7 @@
 //! Settling and extending on a full disk: what they bring along is left out, and they take effect all the
 //! same.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::id::Receipt;
 use crate::record::{Kind, RareRecord, decode, kind_of, report_without_notes, settle_without_blobs};
 

@@ -1,6 +1,6 @@
 //! Tick: what is due happens, a slice at a time.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::event::EventKind;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::state::wheel::FIRE_COST;
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;
 
 impl Engine {
-    pub(super) fn tick(&mut self, out: &mut Outcome) {
+    pub(crate) fn tick(&mut self, out: &mut Outcome) {
         let mut budget = (SLICE_ITEMS - FOR_OTHERS) * FIRE_COST;
         self.settle_within(&mut budget, out);
         while let Some(slot) = self.wheel.due(&mut self.messages, self.now_us, &mut budget) {
@@ -35,7 +35,7 @@ impl Engine {
     /// Does consequences within `budget`, the rest of the tick's budget for timers: [`FIRE_COST`] for each
     /// message that is changed.
     #[inline]
-    pub(super) fn settle_within(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn settle_within(&mut self, budget: &mut usize, out: &mut Outcome) {
         if !self.consequences.is_empty() {
             let mut left = budget.div_ceil(FIRE_COST);
             self.settle_consequences(&mut left, out);

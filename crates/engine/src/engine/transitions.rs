@@ -1,6 +1,6 @@
 //! How a message goes from one state into another. Each transition is one function; all of them keep the counters.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::event::{EventDetail, EventKind, Watched};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
@@ -13,14 +13,14 @@ use crate::store::NIL;
 
 impl Engine {
     /// Any state to ready, at the end of its priority's line, as soon as nothing else holds it up.
-    pub(super) fn make_ready(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn make_ready(&mut self, slot: u32, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.admit(slot, 0, out);
     }
 
     /// Any state to delayed until `time_us`, which is to come.
-    pub(super) fn make_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
+    pub(crate) fn make_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.admit(slot, time_us, out);
@@ -30,7 +30,7 @@ impl Engine {
     /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`Engine::leave`], when
     /// it lets it go. One that is over by then ends as a consequence.
     #[inline]
-    pub(super) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
+    pub(crate) fn admit(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         if self.messages.get(slot).extras == NIL {
             if time_us > self.now_us {
                 return self.enter_delayed(slot, time_us, out);
@@ -80,7 +80,7 @@ impl Engine {
 
     /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
     #[inline]
-    pub(super) fn give_up(&mut self, slot: u32, end: End, out: &mut Outcome) {
+    pub(crate) fn give_up(&mut self, slot: u32, end: End, out: &mut Outcome) {
         if self.watched.any() || self.messages.get(slot).extras != NIL {
             self.give_up_all(slot, end, out);
         }
@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// A message no longer stands in the way of others with its keys.
-    pub(super) fn give_up_keys(&mut self, slot: u32, end: End) {
+    pub(crate) fn give_up_keys(&mut self, slot: u32, end: End) {
         if let Some(&options) = self.extras.options(self.messages.get(slot).extras) {
             self.give_up_these_keys(slot, &options, end);
         }
@@ -119,7 +119,7 @@ impl Engine {
 
     /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own.
     #[inline(never)]
-    pub(super) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+    pub(crate) fn make_dead(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
         self.tell_why(slot, EventKind::Died, reason, out);
@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// Like [`Engine::remove`], for a message that has failed: lists the step for its failure.
-    pub(super) fn remove_failed(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+    pub(crate) fn remove_failed(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         let failure = self.take_failure(slot, reason);
         self.remove(slot, End::Failed, out);
         if let Some(failure) = failure {
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Like [`Engine::enter_ready`], into the dead ones, among which it is since `since_us`.
-    pub(super) fn enter_dead(&mut self, slot: u32, reason: Reason, since_us: u64) {
+    pub(crate) fn enter_dead(&mut self, slot: u32, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Dead);
@@ -157,7 +157,7 @@ impl Engine {
     }
 
     /// Any state to held.
-    pub(super) fn make_held(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+    pub(crate) fn make_held(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.enter_held(slot, reason, self.now_us);
@@ -165,7 +165,7 @@ impl Engine {
     }
 
     /// Like [`Engine::enter_ready`], into the held ones, among which it is since `since_us`.
-    pub(super) fn enter_held(&mut self, slot: u32, reason: Reason, since_us: u64) {
+    pub(crate) fn enter_held(&mut self, slot: u32, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Held);
@@ -179,7 +179,7 @@ impl Engine {
 
     /// Ready to leased: takes the first in line of a queue whose highest priority is `priority`.
     #[inline]
-    pub(super) fn lease_first(&mut self, queue_slot: u32, priority: usize, lease_ms: u64, token: u64) -> u32 {
+    pub(crate) fn lease_first(&mut self, queue_slot: u32, priority: usize, lease_ms: u64, token: u64) -> u32 {
         let mut queue = self.queues.get_mut(queue_slot);
         let slot = if queue.fair.is_none() {
             let list = &mut queue.ready.lists[priority];
@@ -221,7 +221,7 @@ impl Engine {
 
     /// Out of the queue for good: counters, slot, directory and blobs.
     #[inline]
-    pub(super) fn remove(&mut self, slot: u32, end: End, out: &mut Outcome) {
+    pub(crate) fn remove(&mut self, slot: u32, end: End, out: &mut Outcome) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let (queue_slot, len) = (message.queue, u64::from(message.blob_len));
@@ -240,7 +240,7 @@ impl Engine {
     }
 
     /// Frees a stale message, which no counter counts any more.
-    pub(super) fn sweep_message(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn sweep_message(&mut self, slot: u32, out: &mut Outcome) {
         self.detach(slot);
         self.give_up(slot, End::Failed, out);
         self.free(slot, out);
@@ -282,7 +282,7 @@ impl Engine {
     }
 
     /// One message fewer has these keys.
-    pub(super) fn leave_keys(&mut self, options: &Options) {
+    pub(crate) fn leave_keys(&mut self, options: &Options) {
         if options.ordering != NIL {
             self.ordering.leave(options.ordering);
         }
@@ -299,7 +299,7 @@ impl Engine {
 
     /// Enters a message that was just put into its slot, or has left its state, into the ready ones.
     #[inline]
-    pub(super) fn enter_ready(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn enter_ready(&mut self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         let priority = usize::from(message.priority);
@@ -321,7 +321,7 @@ impl Engine {
     }
 
     /// Like [`Engine::enter_ready`], into the delayed ones.
-    pub(super) fn enter_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
+    pub(crate) fn enter_delayed(&mut self, slot: u32, time_us: u64, out: &mut Outcome) {
         self.put_delayed(slot, time_us);
         if self.watched.has(Watched::EVENTS) {
             self.tell_more(slot, EventKind::Delayed, EventDetail::Until(time_us), out);
@@ -339,7 +339,7 @@ impl Engine {
 
     /// Like [`Engine::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.
     /// It may not be delivered before `time_us` when it is let go.
-    pub(super) fn enter_blocked(&mut self, slot: u32, by: BlockedBy, time_us: u64) {
+    pub(crate) fn enter_blocked(&mut self, slot: u32, by: BlockedBy, time_us: u64) {
         let message = self.messages.get_mut(slot);
         message.time_us = time_us;
         message.state = Some(State::Blocked);
@@ -351,7 +351,7 @@ impl Engine {
     }
 
     /// Takes a message off the list of its state and out of that state's counters.
-    pub(super) fn leave(&mut self, slot: u32) {
+    pub(crate) fn leave(&mut self, slot: u32) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let queue_slot = message.queue;
@@ -361,7 +361,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn count_in(&mut self, slot: u32) {
+    pub(crate) fn count_in(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let Some(state) = message.state else { return };
         let queue = self.queues.get_mut(message.queue);
@@ -458,7 +458,7 @@ impl Engine {
     }
 
     /// The slot of a message's optional fields, which it gets if it has none.
-    pub(super) fn extras_slot(&mut self, slot: u32) -> u32 {
+    pub(crate) fn extras_slot(&mut self, slot: u32) -> u32 {
         let message = self.messages.get_mut(slot);
         if message.extras == NIL {
             message.extras = self.extras.add(None);
@@ -468,7 +468,7 @@ impl Engine {
 
     /// Writes the end of the running attempt into the history.
     #[inline(never)]
-    pub(super) fn record_attempt(
+    pub(crate) fn record_attempt(
         &mut self,
         slot: u32,
         end: AttemptEnd,
@@ -490,7 +490,7 @@ impl Engine {
     }
 
     /// The failed attempts of a message are used up.
-    pub(super) fn is_spent(&self, message: &Message) -> bool {
+    pub(crate) fn is_spent(&self, message: &Message) -> bool {
         message.attempts >= self.queues.get(message.queue).max_attempts(message)
     }
 }

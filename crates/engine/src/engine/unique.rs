@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Engine;
 use crate::command::Deliver;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::id::{BlobRef, MessageId};
@@ -24,21 +24,21 @@ use crate::store::NIL;
 
 /// Who has a unique key.
 #[derive(Clone, Copy)]
-pub(super) struct Holder {
-    pub(super) sequence: u64,
+pub(crate) struct Holder {
+    pub(crate) sequence: u64,
     /// Slot of the message; `NIL`: it is gone while the window goes on, or comes with the same batch.
-    pub(super) slot: u32,
+    pub(crate) slot: u32,
     /// How it ended, if it is gone.
-    pub(super) end: Option<End>,
+    pub(crate) end: Option<End>,
     /// What frees the key.
-    pub(super) until: UniqueUntil,
+    pub(crate) until: UniqueUntil,
     /// When it ends, in microseconds since the Unix epoch, if it waits; 0: never.
-    pub(super) ends_us: u64,
+    pub(crate) ends_us: u64,
 }
 
 impl Engine {
     /// A send in which some messages are unique.
-    pub(super) fn send_unique<'a>(
+    pub(crate) fn send_unique<'a>(
         &mut self,
         namespace_slot: u32,
         found: Option<u32>,
@@ -71,7 +71,7 @@ impl Engine {
                 duplicates += 1;
                 self.meet_duplicate(namespace_slot, sequence, &item, blob, out);
             } else {
-                let place = super::send::Place { namespace_slot, queue_slot, sequence };
+                let place = crate::engine::send::Place { namespace_slot, queue_slot, sequence };
                 self.insert_one(place, &item, options.get(n, &item, &mut None), blob, out);
             }
         }
@@ -90,12 +90,12 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn holder_of_name(&self, queue_slot: u32, key: &[u8]) -> Option<Holder> {
+    pub(crate) fn holder_of_name(&self, queue_slot: u32, key: &[u8]) -> Option<Holder> {
         self.holder_of(self.unique.find(self.queues.get(queue_slot).number, key)?)
     }
 
     /// Who has a key now; `None`: it is free.
-    pub(super) fn holder_of(&self, key: u32) -> Option<Holder> {
+    pub(crate) fn holder_of(&self, key: u32) -> Option<Holder> {
         let known = self.unique.slots.get(key);
         if known.ends_us <= self.now_us {
             return None;
@@ -118,7 +118,7 @@ impl Engine {
     /// Enters the unique key of a new message, which takes it; returns the key's slot, and the end of its
     /// window in microseconds since the Unix epoch. A message that is over on arrival takes the key only when
     /// it is redriven.
-    pub(super) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
+    pub(crate) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>) -> (u32, u64) {
         let Some(unique) = &options.unique else { return (NIL, 0) };
         let message = self.messages.get(slot);
         let (sequence, ends_us) =
@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// A message is gone, dead or finished: its key is given back if it has it still.
-    pub(super) fn give_back_unique(&mut self, slot: u32, key: u32, end: End) {
+    pub(crate) fn give_back_unique(&mut self, slot: u32, key: u32, end: End) {
         if self.unique.slots.get(key).holder == slot {
             self.unique.give_back(key, end, self.now_us, UNIQUE_KEYS_LINGERING_MAX);
         }
@@ -139,7 +139,7 @@ impl Engine {
 
     /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes what it is to
     /// take over from the new one; returns its sequence.
-    pub(super) fn meet_unique(
+    pub(crate) fn meet_unique(
         &mut self,
         queue_slot: u32,
         unique: &Unique<'_>,
@@ -220,7 +220,7 @@ impl Engine {
     }
 
     /// The message that has the unique key which a dead one would need again; `None`: nothing is in its way.
-    pub(super) fn rival(&self, slot: u32) -> Option<u64> {
+    pub(crate) fn rival(&self, slot: u32) -> Option<u64> {
         let key = self.needed_key(slot)?;
         let holder = self.holder_of(key)?;
         (holder.sequence != self.messages.get(slot).sequence).then_some(holder.sequence)
@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Refuses to redrive dead letters of which one's unique key is another's, or would be.
-    pub(super) fn admit_unique_redrive(&self, slots: &[u32]) -> Result<(), Error> {
+    pub(crate) fn admit_unique_redrive(&self, slots: &[u32]) -> Result<(), Error> {
         let mut taken = BTreeMap::new();
         for &slot in slots {
             let Some(key) = self.needed_key(slot) else { continue };
@@ -264,7 +264,7 @@ impl Engine {
     }
 
     /// Refuses to move a message to a queue where another one has its unique key.
-    pub(super) fn admit_unique_move(&self, slot: u32, to: u32) -> Result<(), Error> {
+    pub(crate) fn admit_unique_move(&self, slot: u32, to: u32) -> Result<(), Error> {
         let Some(key) = self.needed_key(slot).filter(|_| self.holds_unique(slot)) else { return Ok(()) };
         match self.holder_of_name(to, self.unique.key(key)) {
             Some(rival) => Err(self.unique_key_taken(slot, key, rival.sequence)),
@@ -273,7 +273,7 @@ impl Engine {
     }
 
     /// The unique key that a message which moves takes along, and whether it has it.
-    pub(super) fn take_unique_along(&mut self, slot: u32) -> Option<(Box<[u8]>, bool)> {
+    pub(crate) fn take_unique_along(&mut self, slot: u32) -> Option<(Box<[u8]>, bool)> {
         let key = self.extras.options(self.messages.get(slot).extras)?.unique;
         if key == NIL {
             return None;
@@ -286,7 +286,7 @@ impl Engine {
     }
 
     /// Enters the unique key of a message that has moved; returns its slot.
-    pub(super) fn enter_unique(&mut self, slot: u32, key: &[u8], holds: bool) -> u32 {
+    pub(crate) fn enter_unique(&mut self, slot: u32, key: &[u8], holds: bool) -> u32 {
         let message = self.messages.get(slot);
         let (sequence, extras) = (message.sequence, message.extras);
         let entered = self.unique.enter(self.queues.get(message.queue).number, key);
@@ -300,7 +300,7 @@ impl Engine {
     }
 
     /// A dead letter that comes back takes its unique key again.
-    pub(super) fn retake_unique(&mut self, slot: u32) {
+    pub(crate) fn retake_unique(&mut self, slot: u32) {
         let Some(key) = self.needed_key(slot) else { return };
         let message = self.messages.get(slot);
         let Some(options) = self.extras.options(message.extras) else { return };

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
-use super::unique::Holder;
+use crate::engine::Engine;
+use crate::engine::unique::Holder;
 use crate::error::Error;
 use crate::id::MessageId;
 use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
@@ -20,18 +20,18 @@ use crate::store::NIL;
 
 /// What a planned send needs.
 #[derive(Default)]
-pub(super) struct Needs {
-    pub(super) messages: u64,
+pub(crate) struct Needs {
+    pub(crate) messages: u64,
     /// Bytes of new messages, and bytes by which payloads are larger than those that they replace.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes of new messages alone.
-    pub(super) sent_bytes: u64,
+    pub(crate) sent_bytes: u64,
     /// Bytes of the largest payload that replaces another one; 0: none does.
     replacement: u64,
     /// Slot of the unique key that was found last.
-    pub(super) key: u32,
+    pub(crate) key: u32,
     /// How messages ended that are gone and have duplicates in the send, by sequence number.
-    pub(super) gone: BTreeMap<u64, End>,
+    pub(crate) gone: BTreeMap<u64, End>,
 }
 
 /// The plan of the items so far.
@@ -46,7 +46,7 @@ struct Plan<'a> {
 impl Engine {
     /// Plans a send to a queue (`found`, if it is there) whose new messages have the sequence numbers from
     /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
-    pub(super) fn plan_unique<'a>(
+    pub(crate) fn plan_unique<'a>(
         &self,
         found: Option<u32>,
         first: u64,
@@ -100,7 +100,7 @@ impl Engine {
 
     /// Bytes of the payload that a duplicate of this message replaces, 0 if the message comes with the same
     /// batch; `None`: it does not wait, and keeps its payload.
-    pub(super) fn replaced_bytes(&self, holder: &Holder) -> Option<u64> {
+    pub(crate) fn replaced_bytes(&self, holder: &Holder) -> Option<u64> {
         if holder.slot == NIL {
             return holder.end.is_none().then_some(0);
         }
@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// Refuses payloads that replace others and would be too large for their queue by themselves.
-    pub(super) fn admit_replacements(&self, found: Option<u32>, needs: &Needs) -> Result<(), Error> {
+    pub(crate) fn admit_replacements(&self, found: Option<u32>, needs: &Needs) -> Result<(), Error> {
         match found {
             Some(queue) if needs.replacement > 0 => self.admit_replacement(queue, needs.replacement),
             _ => Ok(()),

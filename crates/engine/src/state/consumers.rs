@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::list::{Link, Linked, List, UNLINKED};
-use super::message::PLACE;
-use super::sticky::StickyKeys;
 use crate::hash::hash;
 use crate::plant::{self, Plant};
 use crate::query::ConsumerTotals;
+use crate::state::list::{Link, Linked, List, UNLINKED};
+use crate::state::message::PLACE;
+use crate::state::sticky::StickyKeys;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainSlot, Slab, Slot};

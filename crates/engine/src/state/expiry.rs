@@ -1,8 +1,8 @@
 //! When messages end that still wait: a second timer for those that have such a time.
 
-use super::list::{Link, Linked, UNLINKED};
-use super::message::PLACE;
-use super::wheel::{Timed, Wheel};
+use crate::state::list::{Link, Linked, UNLINKED};
+use crate::state::message::PLACE;
+use crate::state::wheel::{Timed, Wheel};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

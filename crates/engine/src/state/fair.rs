@@ -2,10 +2,10 @@
 //!
 //! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
 
-use super::key::Key;
-use super::list::List;
-use super::message::PLACE;
-use super::queue::PRIORITIES;
+use crate::state::key::Key;
+use crate::state::list::List;
+use crate::state::message::PLACE;
+use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::chains::AllChains;
 use crate::options::{DependsMode, OnParentFailed};
 use crate::plant::{self, Plant};
+use crate::state::chains::AllChains;
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

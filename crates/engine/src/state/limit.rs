@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::limit_keys::{KeyLines, LimitKeys};
 use crate::limit::{LimitRules, Pace};
+use crate::state::limit_keys::{KeyLines, LimitKeys};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

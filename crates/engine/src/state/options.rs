@@ -8,27 +8,27 @@ use crate::wire::{Put, Reader};
 /// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Among [`super::ordering::OrderingKeys`].
+    /// Among [`crate::state::ordering::OrderingKeys`].
     pub(crate) ordering: u32,
-    /// Among [`super::fair::Lanes`].
+    /// Among [`crate::state::fair::Lanes`].
     pub(crate) fair: u32,
-    /// Among [`super::results::AllResults`].
+    /// Among [`crate::state::results::AllResults`].
     pub(crate) results: u32,
-    /// Among [`super::limit_keys::KeyLines`].
+    /// Among [`crate::state::limit_keys::KeyLines`].
     pub(crate) limit: u32,
-    /// Among [`super::changed::AllChanged`].
+    /// Among [`crate::state::changed::AllChanged`].
     pub(crate) changed: u32,
-    /// Among [`super::expiry::Expiries`].
+    /// Among [`crate::state::expiry::Expiries`].
     pub(crate) expiry: u32,
-    /// Among [`super::unique::UniqueKeys`].
+    /// Among [`crate::state::unique::UniqueKeys`].
     pub(crate) unique: u32,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
     pub(crate) unique_ends_us: u64,
     /// What frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
-    /// Among [`super::origin::AllOrigins`].
+    /// Among [`crate::state::origin::AllOrigins`].
     pub(crate) origin: u32,
-    /// Among [`super::flows::Flows`].
+    /// Among [`crate::state::flows::Flows`].
     pub(crate) flow: u32,
     next_vacant: Option<u32>,
 }

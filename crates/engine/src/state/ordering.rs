@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Messages;
-use super::key::Key;
-use super::list::List;
-use super::message::PLACE;
+use crate::state::Messages;
+use crate::state::key::Key;
+use crate::state::list::List;
+use crate::state::message::PLACE;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};

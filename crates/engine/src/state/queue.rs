@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::consumers::Turn;
-use super::fair::Fair;
-use super::list::List;
-use super::message::{BlockedBy, Message, PLACE, SIBLINGS};
-use super::redrive::Redrive;
-use super::trim::Trim;
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
 use crate::settings::{QueuePatch, QueueSettings};
+use crate::state::consumers::Turn;
+use crate::state::fair::Fair;
+use crate::state::list::List;
+use crate::state::message::{BlockedBy, Message, PLACE, SIBLINGS};
+use crate::state::redrive::Redrive;
+use crate::state::trim::Trim;
 use crate::store::NIL;
 use crate::store::slab::PlainSlot;
 use crate::wire::{Put, Reader};

@@ -1,11 +1,11 @@
 //! Unique keys: which message of a queue has a key, or had it in a window that goes on.
 
-use super::flows::End;
-use super::key::Key;
-use super::list::{Link, Linked, UNLINKED};
-use super::message::PLACE;
-use super::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
+use crate::state::flows::End;
+use crate::state::key::Key;
+use crate::state::list::{Link, Linked, UNLINKED};
+use crate::state::message::PLACE;
+use crate::state::wheel::{Timed, Wheel};
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key_index::{KeyIndex, Keyed};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::slab::{Slab, Slot};
+use crate::store::slab::{Slab, Slot};
 use crate::wire::{Put, Reader};
 
 /// Slots of one kind that are listed as idle at most.

@@ -13,7 +13,7 @@ impl Engine {
     /// Delivers what is ready to consumers with credit, at most a slice in one record, and does the
     /// consequences of that within `budget`, in messages that are changed.
     #[cold]
-    pub(in crate::engine) fn deliver_all(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn deliver_all(&mut self, budget: &mut usize, out: &mut Outcome) {
         let mut deliveries = SLICE_ITEMS.saturating_sub(out.pushed.len());
         let mut ready = 0;
         loop {
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn deliver_or_list(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
         if !self.work_on_deliveries(queue_slot, budget, out) {
             let queue = self.queues.get_mut(queue_slot);
             if !std::mem::replace(&mut queue.delivering, true) {
@@ -101,12 +101,7 @@ impl Engine {
     }
 
     /// The same for a queue whose deliveries are listed.
-    pub(in crate::engine) fn end_deliveries(
-        &mut self,
-        queue_slot: u32,
-        budget: &mut usize,
-        out: &mut Outcome,
-    ) -> bool {
+    pub(crate) fn end_deliveries(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         let done = self.work_on_deliveries(queue_slot, budget, out);
         if done {
             self.queues.get_mut(queue_slot).delivering = false;

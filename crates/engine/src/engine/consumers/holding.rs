@@ -10,7 +10,7 @@ use crate::state::consumers::{Consumer, Standing};
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn hold_by(&mut self, consumer: u32, message: u32) {
+    pub(crate) fn hold_by(&mut self, consumer: u32, message: u32) {
         let hold = self.consumers.hold(consumer, message);
         self.messages.get_mut(message).generation = hold;
         let known = self.consumers.slots.get(consumer);
@@ -19,7 +19,7 @@ impl Engine {
 
     /// A leased message is no longer: its holder has one fewer.
     #[inline(never)]
-    pub(in crate::engine) fn end_hold(&mut self, hold: u32) {
+    pub(crate) fn end_hold(&mut self, hold: u32) {
         let slot = self.consumers.let_go(hold);
         let consumer = self.consumers.slots.get(slot);
         self.set_load(slot, consumer.in_flight - 1, consumer.credit);
@@ -28,7 +28,7 @@ impl Engine {
 
     /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
     #[inline(never)]
-    pub(in crate::engine) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
+    pub(crate) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
         if out.deliveries.is_empty() {
             return;
         }
@@ -51,11 +51,7 @@ impl Engine {
     }
 
     /// A consumer goes on with what others hold, or held before it.
-    pub(in crate::engine) fn resume(
-        &mut self,
-        resume: &ResumeRecord<'_>,
-        out: &mut Outcome,
-    ) -> Result<(), Error> {
+    pub(crate) fn resume(&mut self, resume: &ResumeRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let consumer = self.attached_slot(resume.namespace, resume.consumer)?;
         let lease_ms = self.consumers.slots.get(consumer).lease_ms;
         for receipt in resume.receipts() {
@@ -74,7 +70,7 @@ impl Engine {
     }
 
     /// A leased message was cancelled: a consumer that is attached hears of it.
-    pub(in crate::engine) fn tell_holder(&self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn tell_holder(&self, slot: u32, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if message.generation == NIL {
             return;
@@ -87,7 +83,7 @@ impl Engine {
     }
 
     /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far as that counts.
-    pub(in crate::engine) fn is_given_back(&self, slot: u32) -> bool {
+    pub(crate) fn is_given_back(&self, slot: u32) -> bool {
         let message = self.messages.get(slot);
         message.generation != NIL && {
             let consumer = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);

@@ -16,10 +16,10 @@ mod holding;
 mod sticky;
 mod view;
 
-use super::Engine;
-use super::lookup::queue_not_found;
-use super::sweep::Work;
 use crate::command::DETACH_GRACE_MS;
+use crate::engine::Engine;
+use crate::engine::lookup::queue_not_found;
+use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
@@ -30,7 +30,7 @@ use crate::state::consumers::{Consumer, Member, Standing, Turn};
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn attach(&mut self, attach: &AttachRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn attach(&mut self, attach: &AttachRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(attach.namespace)?;
         if self.consumers.slots.used() >= CONSUMERS_MAX {
             return Err(Error::LimitExceeded { what: "consumers", limit: u64::from(CONSUMERS_MAX) });
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// The new total of a consumer's credit; what it holds beyond stays its own.
-    pub(super) fn credit(
+    pub(crate) fn credit(
         &mut self,
         namespace: NamespaceId,
         consumer: ConsumerId,
@@ -78,7 +78,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn detach_consumer(
+    pub(crate) fn detach_consumer(
         &mut self,
         namespace: NamespaceId,
         consumer: ConsumerId,
@@ -125,7 +125,7 @@ impl Engine {
     }
 
     /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
-    pub(super) fn detach_all(&mut self, namespace: Option<NamespaceId>, out: &mut Outcome) {
+    pub(crate) fn detach_all(&mut self, namespace: Option<NamespaceId>, out: &mut Outcome) {
         let all: Vec<u32> = match namespace {
             Some(of) => self.consumers.numbers.range((of.0, 0)..=(of.0, u64::MAX)).map(|(_, s)| *s).collect(),
             None => self.consumers.numbers.values().copied().collect(),
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// Goes on with what a consumer may be given, or gives back. True when nothing is left to do.
-    pub(super) fn work_on_consumer(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn work_on_consumer(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         if self.consumers.slots.get(slot).standing == Standing::Attached {
             return self.end_parked(slot, budget, out);
         }
@@ -206,7 +206,7 @@ impl Engine {
     }
 
     /// The turns of a queue whose placement has changed.
-    pub(super) fn reorder_turns(&mut self, queue_slot: u32) {
+    pub(crate) fn reorder_turns(&mut self, queue_slot: u32) {
         let queue = self.queues.get_mut(queue_slot);
         let by_load = queue.settings.placement == Placement::LeastLoaded;
         let turns = std::mem::take(&mut queue.turns).into_iter().map(|turn| {
@@ -217,7 +217,7 @@ impl Engine {
     }
 
     /// A queue is deleted: its consumers wait for another of its name.
-    pub(super) fn leave_consumers(&mut self, queue_slot: u32) {
+    pub(crate) fn leave_consumers(&mut self, queue_slot: u32) {
         let queue = self.queues.get_mut(queue_slot);
         queue.turns.clear();
         for (slot, at) in std::mem::take(&mut queue.consumers) {
@@ -229,7 +229,7 @@ impl Engine {
     }
 
     /// A queue is new: those that wait for one of its name are its consumers.
-    pub(super) fn adopt_consumers(&mut self, queue_slot: u32) {
+    pub(crate) fn adopt_consumers(&mut self, queue_slot: u32) {
         let queue = self.queues.get(queue_slot);
         let namespace = self.namespaces.get(queue.namespace).number;
         let from = (namespace, queue.name.clone(), 0, 0);
@@ -253,7 +253,7 @@ impl Engine {
     }
 
     /// Derives what queues know of consumers.
-    pub(super) fn derive_consumers(&mut self) {
+    pub(crate) fn derive_consumers(&mut self) {
         self.consumers.rebuild();
         let attached: Vec<u32> = self
             .consumers

@@ -20,7 +20,7 @@ impl Engine {
     /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of `turn`; `None`: it was
     /// parked.
     #[cold]
-    pub(super) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn) -> Option<Turn> {
+    pub(crate) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn) -> Option<Turn> {
         let first = self.first_in_line(queue_slot)?;
         let Some((queue, hash)) = self.sticky_key(first) else { return Some(turn) };
         let Some(owner) = self.owner_of_key(queue_slot, queue, hash) else {
@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// A consumer goes on with a message: its key comes along.
-    pub(super) fn take_key(&mut self, slot: u32, consumer: u32) {
+    pub(crate) fn take_key(&mut self, slot: u32, consumer: u32) {
         let queue = self.messages.get(slot).queue;
         if self.queues.get(queue).settings.placement == Placement::Sticky
             && let Some((queue, hash)) = self.sticky_key(slot)
@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Takes a parked message off the list that it waits on.
-    pub(in crate::engine) fn leave_parked(&mut self, slot: u32) {
+    pub(crate) fn leave_parked(&mut self, slot: u32) {
         let message = self.messages.get(slot);
         let (consumer, before) = (message.token as u32, message.links[PLACE].prev);
         let consumer = self.consumers.slots.get_mut(consumer);
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// Gives a consumer that has credit what is parked with it. True when nothing is left to do.
-    pub(super) fn deliver_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn deliver_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let known = self.consumers.slots.get(consumer);
             let slot = known.parked.head;
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Lets what is parked in a queue go on after its placement was set, unless it is still sticky. What is
     /// more than a slice is listed as work.
-    pub(in crate::engine) fn unpark_queue(&mut self, queue_slot: u32, out: &mut Outcome) {
+    pub(crate) fn unpark_queue(&mut self, queue_slot: u32, out: &mut Outcome) {
         if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
             return;
         }
@@ -163,7 +163,7 @@ impl Engine {
 
     /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
     /// stands first. True when nothing is left.
-    pub(super) fn unpark_all(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn unpark_all(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let slot = self.consumers.slots.get(consumer).parked.tail;
             if slot == NIL {
@@ -176,14 +176,14 @@ impl Engine {
     }
 
     /// What is parked with a consumer that has credit again is to be given to it.
-    pub(super) fn wake_parked(&mut self, consumer: u32) {
+    pub(crate) fn wake_parked(&mut self, consumer: u32) {
         if !self.consumers.slots.get(consumer).parked.is_empty() {
             self.consumers.credited.push(consumer);
         }
     }
 
     /// Goes on giving what is parked, as sliced work. True when nothing is left to do.
-    pub(super) fn end_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn end_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         let done = self.unpark_moved(consumer, budget, out) && self.deliver_parked(consumer, budget, out);
         if done {
             self.consumers.slots.get_mut(consumer).working = false;

@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// In whose hands a leased message is, as far as that has a name or a number.
-    pub(in crate::engine) fn holder(&self, slot: u32) -> Option<Holder> {
+    pub(crate) fn holder(&self, slot: u32) -> Option<Holder> {
         let message = self.messages.get(slot);
         let leased = message.state == Some(State::Leased);
         let hold = if leased { message.generation } else { NIL };

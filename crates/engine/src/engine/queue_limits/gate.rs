@@ -10,7 +10,7 @@ use crate::store::NIL;
 impl Engine {
     /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline]
-    pub(in crate::engine) fn room_to_begin(&self, queue: &Queue) -> u64 {
+    pub(crate) fn room_to_begin(&self, queue: &Queue) -> u64 {
         if queue.settings.paused {
             0
         } else if queue.limit == NIL {
@@ -22,19 +22,19 @@ impl Engine {
 
     /// Whether any message of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline(always)]
-    pub(in crate::engine) fn has_room_to_begin(&self, queue: &Queue) -> bool {
+    pub(crate) fn has_room_to_begin(&self, queue: &Queue) -> bool {
         let open = !queue.settings.paused;
         open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(self.now_us))
     }
 
     /// The line of a message's limit key; `NIL`: it has none.
     #[inline]
-    pub(in crate::engine) fn key_line(&self, extras: u32) -> u32 {
+    pub(crate) fn key_line(&self, extras: u32) -> u32 {
         self.extras.options(extras).map_or(NIL, |options| options.limit)
     }
 
     /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
-    pub(in crate::engine) fn pass_limit(&mut self, slot: u32, line: u32) -> bool {
+    pub(crate) fn pass_limit(&mut self, slot: u32, line: u32) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
         if known.waiting.is_empty() && self.key_has_room(known.of, known.ready) {
@@ -46,7 +46,7 @@ impl Engine {
 
     /// Whether one more message of a key may begin now, after so many others.
     #[inline]
-    pub(in crate::engine) fn key_has_room(&self, key: u32, others: u32) -> bool {
+    pub(crate) fn key_has_room(&self, key: u32, others: u32) -> bool {
         if key == NIL {
             return true;
         }
@@ -60,7 +60,7 @@ impl Engine {
 
     /// The theoretical arrival time of a key's next delivery, under the rules in force.
     #[inline]
-    pub(super) fn key_arrival(&self, key: u32) -> u64 {
+    pub(crate) fn key_arrival(&self, key: u32) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
         match limit.pace_per_key {
@@ -73,7 +73,7 @@ impl Engine {
 
     /// Whether a ready message with this line may begin as far as its limit key is concerned.
     #[inline]
-    pub(in crate::engine) fn may_begin(&mut self, line: u32) -> bool {
+    pub(crate) fn may_begin(&mut self, line: u32) -> bool {
         if line == NIL {
             return true;
         }
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Sends a ready message that may not begin after all to the front of its line.
-    pub(in crate::engine) fn bounce(&mut self, slot: u32) {
+    pub(crate) fn bounce(&mut self, slot: u32) {
         let line = self.key_line(self.messages.get(slot).extras);
         self.leave(slot);
         self.block_by_limit(slot, line, true);
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// A message that waits in its line leaves it. The lines of stale messages are void.
-    pub(in crate::engine) fn leave_line(&mut self, slot: u32) {
+    pub(crate) fn leave_line(&mut self, slot: u32) {
         if self.is_stale(slot) {
             return;
         }
@@ -116,7 +116,7 @@ impl Engine {
 
     /// A message with this line, if any, becomes ready.
     #[inline]
-    pub(in crate::engine) fn limit_ready(&mut self, queue_slot: u32, line: u32) {
+    pub(crate) fn limit_ready(&mut self, queue_slot: u32, line: u32) {
         let limit = self.queues.get(queue_slot).limit;
         if limit != NIL && self.queue_limits.slots.get(limit).pace.is_some() {
             self.touch_used_up(limit);
@@ -128,7 +128,7 @@ impl Engine {
     }
 
     /// A message that was ready, and is not stale, is no longer.
-    pub(in crate::engine) fn limit_unready(&mut self, extras: u32) {
+    pub(crate) fn limit_unready(&mut self, extras: u32) {
         let line = self.key_line(extras);
         if line == NIL {
             return;
@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// A ready message has become leased.
-    pub(in crate::engine) fn begin_flight(&mut self, queue_slot: u32, extras: u32) {
+    pub(crate) fn begin_flight(&mut self, queue_slot: u32, extras: u32) {
         let slot = self.queues.get(queue_slot).limit;
         let now_us = self.now_us;
         if slot != NIL {
@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// A leased message of a queue that is not deleted is no longer.
-    pub(in crate::engine) fn end_flight(&mut self, queue_slot: u32) {
+    pub(crate) fn end_flight(&mut self, queue_slot: u32) {
         let slot = self.queues.get(queue_slot).limit;
         if slot != NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
@@ -210,7 +210,7 @@ impl Engine {
     }
 
     /// A leased message, of a deleted queue too, is no longer, as far as its limit key is concerned.
-    pub(in crate::engine) fn end_flight_of_key(&mut self, extras: u32) {
+    pub(crate) fn end_flight_of_key(&mut self, extras: u32) {
         let line = self.key_line(extras);
         if line == NIL {
             return;

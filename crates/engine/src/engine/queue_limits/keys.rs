@@ -10,7 +10,7 @@ use crate::store::NIL;
 impl Engine {
     /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
     #[inline]
-    pub(super) fn freshen_line(&mut self, line: u32) {
+    pub(crate) fn freshen_line(&mut self, line: u32) {
         if !self.is_fresh(line) {
             self.freshen_stale_line(line);
         }
@@ -18,7 +18,7 @@ impl Engine {
 
     /// Whether a line is of its queue's generation, and belongs to its limit.
     #[inline]
-    pub(super) fn is_fresh(&self, line: u32) -> bool {
+    pub(crate) fn is_fresh(&self, line: u32) -> bool {
         let known = self.queue_limits.lines.slots.get(line);
         let queue = self.queues.get(known.queue);
         let current = known.generation == queue.waiting_generation && !queue.deleted;
@@ -96,14 +96,14 @@ impl Engine {
 
     /// A message with a limit key is gone: without messages the line is idle.
     #[inline]
-    pub(in crate::engine) fn leave_key_line(&mut self, line: u32) {
+    pub(crate) fn leave_key_line(&mut self, line: u32) {
         if let Some(oldest) = self.queue_limits.lines.leave(line) {
             self.forget_line(oldest);
         }
     }
 
     /// Forgets the lines of a queue that is gone.
-    pub(in crate::engine) fn forget_lines_of(&mut self, queue_slot: u32) {
+    pub(crate) fn forget_lines_of(&mut self, queue_slot: u32) {
         let lines = &mut self.queue_limits.lines;
         for line in lines.idle.take(&lines.slots, |line| line.queue == queue_slot) {
             self.forget_line(line);
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// Lets go on what may of a key, and sets its time. False when the budget was used up before.
-    pub(super) fn look_at_key(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn look_at_key(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         if self.queue_limits.keys.slots.get(key).lines == NIL {
             self.keep_or_forget_key(key);
             return true;
@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// Lets messages of a line go on as long as there is room. False when the budget was used up before.
-    pub(super) fn admit_from_line(&mut self, line: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn admit_from_line(&mut self, line: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         loop {
             let known = self.queue_limits.lines.slots.get(line);
             let head = known.waiting.head;

@@ -23,7 +23,7 @@ fn limit_of(namespace: &Namespace, name: &str) -> Result<u32, Error> {
 impl Engine {
     /// Sets the rules of a limit, which is made if it is missing. Rules that are the same change nothing: a
     /// look through all keys is not begun anew.
-    pub(in crate::engine) fn limit_set(
+    pub(crate) fn limit_set(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    pub(in crate::engine) fn limit_delete(
+    pub(crate) fn limit_delete(
         &mut self,
         namespace: NamespaceId,
         name: &str,
@@ -91,7 +91,7 @@ impl Engine {
     }
 
     /// A limit that no queue names is gone for all who ask; its keys are yet to be forgotten.
-    pub(in crate::engine) fn drop_limit(&mut self, slot: u32) {
+    pub(crate) fn drop_limit(&mut self, slot: u32) {
         self.queue_limits.set_timer(Timed::Limit(slot), 0);
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.deleted = true;
@@ -100,7 +100,7 @@ impl Engine {
     }
 
     /// A namespace that is deleted, without queues: its limits go.
-    pub(in crate::engine) fn drop_limits_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+    pub(crate) fn drop_limits_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
         while *budget > 0 {
             let Some((_, &slot)) = self.namespaces.get(namespace_slot).limits.first_key_value() else {
                 return true;
@@ -116,7 +116,7 @@ impl Engine {
 
     /// Refuses a patch whose limit is missing, or has as many queues as it may. `queue_slot`: the queue,
     /// which may have the limit already; `None`: it is not there yet.
-    pub(in crate::engine) fn check_limit(
+    pub(crate) fn check_limit(
         &self,
         namespace_slot: u32,
         queue_slot: Option<u32>,
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Lets a queue follow the limit that its settings name.
-    pub(in crate::engine) fn follow_limit(&mut self, queue_slot: u32, out: &mut Outcome) {
+    pub(crate) fn follow_limit(&mut self, queue_slot: u32, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let named = self.namespaces.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
         let wanted = named.unwrap_or(NIL);
@@ -155,7 +155,7 @@ impl Engine {
     }
 
     /// A queue that follows no limit follows this one, with what is in flight.
-    pub(in crate::engine) fn join_limit(&mut self, queue_slot: u32, slot: u32) {
+    pub(crate) fn join_limit(&mut self, queue_slot: u32, slot: u32) {
         let queue = self.queues.get_mut(queue_slot);
         queue.limit = slot;
         let limit = self.queue_limits.slots.get_mut(slot);
@@ -166,7 +166,7 @@ impl Engine {
     }
 
     /// A queue leaves its limit with what is in flight.
-    pub(in crate::engine) fn leave_limit(&mut self, queue_slot: u32) {
+    pub(crate) fn leave_limit(&mut self, queue_slot: u32) {
         let queue = self.queues.get_mut(queue_slot);
         let slot = std::mem::replace(&mut queue.limit, NIL);
         if slot == NIL {

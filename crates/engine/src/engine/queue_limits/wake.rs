@@ -11,7 +11,7 @@ use crate::store::slab::Slot as _;
 impl Engine {
     /// Lists a look at a limit; `freed`: there may be room again.
     #[inline]
-    pub(in crate::engine) fn touch_limit(&mut self, slot: u32, freed: bool) {
+    pub(crate) fn touch_limit(&mut self, slot: u32, freed: bool) {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.freed |= freed;
         if !std::mem::replace(&mut limit.touched, true) {
@@ -21,7 +21,7 @@ impl Engine {
 
     /// Lists a look at a limit key.
     #[inline]
-    pub(in crate::engine) fn touch_limit_key(&mut self, key: u32) {
+    pub(crate) fn touch_limit_key(&mut self, key: u32) {
         let known = self.queue_limits.keys.slots.get_mut(key);
         if !std::mem::replace(&mut known.touched, true) {
             self.list(Consequence::LimitKey(key));
@@ -30,7 +30,7 @@ impl Engine {
 
     /// Lets what may go on of a limit or limit key, and sets its time. A key for which `budget` was used up
     /// is listed again.
-    pub(in crate::engine) fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn look_at_timed(&mut self, timed: Timed, budget: &mut usize, out: &mut Outcome) {
         match timed {
             Timed::Limit(slot) => {
                 *budget = budget.saturating_sub(1);
@@ -73,12 +73,12 @@ impl Engine {
     }
 
     /// When the first limit or key has its time.
-    pub(in crate::engine) fn next_limit_us(&self) -> Option<u64> {
+    pub(crate) fn next_limit_us(&self) -> Option<u64> {
         self.queue_limits.timers.first().map(|(time_us, _)| *time_us)
     }
 
     /// Lets happen what is due.
-    pub(in crate::engine) fn fire_limits(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn fire_limits(&mut self, budget: &mut usize, out: &mut Outcome) {
         while *budget > 0
             && let Some(&(time_us, timed)) = self.queue_limits.timers.first()
             && time_us <= self.now_us
@@ -93,12 +93,7 @@ impl Engine {
     }
 
     /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left to do.
-    pub(in crate::engine) fn work_on_limit(
-        &mut self,
-        slot: u32,
-        budget: &mut usize,
-        out: &mut Outcome,
-    ) -> bool {
+    pub(crate) fn work_on_limit(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
             *budget -= 1;
             let cursor = self.queue_limits.slots.get(slot).cursor;
@@ -118,12 +113,7 @@ impl Engine {
     }
 
     /// A queue has another limit: its lines follow. True when nothing is left to do.
-    pub(in crate::engine) fn work_on_lines(
-        &mut self,
-        queue_slot: u32,
-        budget: &mut usize,
-        out: &mut Outcome,
-    ) -> bool {
+    pub(crate) fn work_on_lines(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
             *budget -= 1;
             let cursor = self.queues.get(queue_slot).lines_cursor;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::engine::sweep::Work;
 use crate::query::{ConsumerTotals, State};
 use crate::settings::Placement;
@@ -12,7 +12,7 @@ use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn recount_consumers(&self) -> Result<(), String> {
+    pub(crate) fn recount_consumers(&self) -> Result<(), String> {
         let (mut held, mut known, mut waiting) = (0, 0, 0);
         let mut totals = ConsumerTotals::default();
         for (slot, consumer) in self.consumers.slots.iter() {

@@ -1,13 +1,13 @@
 //! Ends of messages.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::query::State;
 use crate::store::NIL;
 
 impl Engine {
     /// Each end belongs to the message that names it, and its timer is set as long as that message may end.
-    pub(super) fn recount_expiry(&self) -> Result<(), String> {
+    pub(crate) fn recount_expiry(&self) -> Result<(), String> {
         self.expiry.recount()?;
         let mut ends = 0;
         for (slot, message) in self.messages.iter() {

@@ -1,13 +1,13 @@
 //! Lanes and rings.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::state::queue::Queue;
 use crate::store::NIL;
 
 impl Engine {
     /// The messages of all lanes in a ring.
-    pub(super) fn recount_ring(&self, queue: &Queue, priority: usize) -> Result<Vec<u32>, String> {
+    pub(crate) fn recount_ring(&self, queue: &Queue, priority: usize) -> Result<Vec<u32>, String> {
         let Some(fair) = &queue.fair else { return Ok(Vec::new()) };
         if !queue.ready.lists[priority].is_empty() {
             return Err("messages stand beside the lanes".into());
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     /// Each lane has as many members as there are messages that name it.
-    pub(super) fn recount_lanes(&self) -> Result<(), String> {
+    pub(crate) fn recount_lanes(&self) -> Result<(), String> {
         let mut members = vec![0; self.lanes.slots.slots() as usize];
         let plain = self.queues.iter().flat_map(|(_, queue)| &queue.fair).flat_map(|fair| fair.plain);
         let keyed = self.messages.iter().map(|(_, message)| self.fair_lane(message.extras));

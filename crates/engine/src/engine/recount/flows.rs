@@ -1,13 +1,13 @@
 //! Parents, their children, and the edges between them.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::state::flows::End;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn recount_flows(&self) -> Result<(), String> {
+    pub(crate) fn recount_flows(&self) -> Result<(), String> {
         let flows = &self.flows;
         let (mut slots, mut edges, mut chains) = (0, 0, 0);
         for (slot, message) in self.messages.iter() {

@@ -1,14 +1,14 @@
 //! What was passed in search of the oldest messages of queues that were too long.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::state::message::mark;
 use crate::state::queue::Queue;
 use crate::store::NIL;
 
 impl Engine {
     /// Whatever waits has not been passed, or has come back since.
-    pub(super) fn recount_trim(&self, slot: u32, queue: &Queue) -> Result<(), String> {
+    pub(crate) fn recount_trim(&self, slot: u32, queue: &Queue) -> Result<(), String> {
         let trim = &queue.trim;
         let (mut returned, mut last) = (0, 0);
         for at in self.all_of(queue) {

@@ -1,14 +1,14 @@
 //! Limits, their keys, and the lines of these.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::query::State;
 use crate::state::limit::Timed;
 use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {
-    pub(super) fn recount_limits(&self) -> Result<(), String> {
+    pub(crate) fn recount_limits(&self) -> Result<(), String> {
         for (slot, limit) in self.queue_limits.slots.iter() {
             let what = |field: &str| format!("limit {:?}: {field}", limit.name);
             let queues = || self.queues.iter().filter(move |(_, queue)| queue.limit == slot);

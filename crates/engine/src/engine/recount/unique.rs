@@ -1,13 +1,13 @@
 //! Unique keys.
 
-use super::agree;
 use crate::engine::Engine;
+use crate::engine::recount::agree;
 use crate::query::State;
 use crate::store::NIL;
 
 impl Engine {
     /// Each key has as many members as there are messages that name it, and is held by one of them at most.
-    pub(super) fn recount_unique(&self) -> Result<(), String> {
+    pub(crate) fn recount_unique(&self) -> Result<(), String> {
         self.unique.recount()?;
         let mut members = vec![0; self.unique.slots.slots() as usize];
         let key_of = |extras| self.extras.options(extras).map_or(NIL, |options| options.unique);
