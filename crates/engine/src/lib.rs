@@ -19,6 +19,7 @@ pub mod blob;
 pub mod chain;
 pub mod change;
 pub mod command;
+mod core;
 mod engine;
 pub mod error;
 pub mod event;

@@ -7,10 +7,10 @@
 use crate::engine::Engine;
 use crate::settings::FairWeights;
 use crate::state::fair::Ring;
-use crate::state::list::List;
 use crate::state::message::PLACE;
 use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
+use crate::store::list::List;
 
 impl Engine {
     /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a

@@ -64,6 +64,10 @@ mod unique_plan;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::core::namespace::Namespace;
+use crate::core::shared_blobs::SharedBlobs;
+use crate::core::tokens::Tokens;
+use crate::core::wheel::Wheel;
 pub use crate::engine::read::PAGE_ITEMS_MAX;
 use crate::engine::receive::Weighted;
 use crate::engine::snapshot::Snapshot;
@@ -85,14 +89,10 @@ use crate::state::fair::Lanes;
 use crate::state::flows::Flows;
 use crate::state::idempotency::Idempotency;
 use crate::state::limit::AllLimits;
-use crate::state::namespace::Namespace;
 use crate::state::ordering::OrderingKeys;
 use crate::state::pending_sends::PendingSends;
 use crate::state::schedule::Schedules;
-use crate::state::shared_blobs::SharedBlobs;
-use crate::state::tokens::Tokens;
 use crate::state::unique::UniqueKeys;
-use crate::state::wheel::Wheel;
 use crate::state::{Messages, Namespaces, Queues};
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;

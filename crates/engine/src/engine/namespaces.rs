@@ -1,5 +1,6 @@
 //! Namespaces: create, set, delete.
 
+use crate::core::namespace::Namespace;
 use crate::engine::lookup::namespace_hash;
 use crate::engine::sweep::Work;
 use crate::engine::{Engine, internal};
@@ -8,7 +9,6 @@ use crate::id::NamespaceId;
 use crate::outcome::{Outcome, Reply};
 use crate::record::name_rule;
 use crate::settings::Quotas;
-use crate::state::namespace::Namespace;
 use crate::store::NIL;
 
 impl Engine {

@@ -9,8 +9,8 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::record::name_rule;
 use crate::settings::QueuePatch;
-use crate::state::list::List;
 use crate::state::queue::{Queue, Ready};
+use crate::store::list::List;
 
 impl Engine {
     pub(crate) fn queue_set(

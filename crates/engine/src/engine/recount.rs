@@ -134,7 +134,7 @@ impl Engine {
             }
         }
         agree("listed ready", ready, queue.counters.states[State::Ready as usize])?;
-        let listed = |list: &crate::state::list::List<0>, state| {
+        let listed = |list: &crate::store::list::List<0>, state| {
             let fresh = |at: &u32| {
                 let message = self.messages.get(*at);
                 message.state == Some(state) && !queue.is_stale(message)

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use crate::core::tokens::Tokens;
+use crate::core::wheel::Wheel;
 use crate::engine::Engine;
 use crate::engine::snapshot::{MAGIC, each_slab, section};
 use crate::engine::sweep::Work;
@@ -12,13 +14,11 @@ use crate::query::State;
 use crate::record::read_limits;
 use crate::state::consequences::read_consequences;
 use crate::state::idempotency::Idempotency;
-use crate::state::list::List;
 use crate::state::message::mark;
 use crate::state::queue::read_counters;
-use crate::state::tokens::Tokens;
-use crate::state::wheel::Wheel;
 use crate::store::NIL;
 use crate::store::idle::IdleKeys;
+use crate::store::list::List;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
 use crate::wire::{FORMAT, Reader};
 

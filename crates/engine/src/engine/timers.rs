@@ -1,5 +1,6 @@
 //! Tick: what is due happens, a slice at a time.
 
+use crate::core::wheel::FIRE_COST;
 use crate::engine::Engine;
 use crate::event::EventKind;
 use crate::limits::SLICE_ITEMS;
@@ -7,7 +8,6 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::state::message::Reason;
-use crate::state::wheel::FIRE_COST;
 
 /// Part of a tick's slice that limits, redrives and work have, however many timers are due.
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;

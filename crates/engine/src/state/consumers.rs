@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::hash::hash;
 use crate::plant::{self, Plant};
 use crate::query::ConsumerTotals;
-use crate::state::list::{Link, Linked, List, UNLINKED};
 use crate::state::message::PLACE;
 use crate::state::sticky::StickyKeys;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
+use crate::store::list::{Link, Linked, List, UNLINKED};
 use crate::store::slab::{PlainSlot, Slab, Slot};
 use crate::wire::{Put, Reader};
 

@@ -1,9 +1,9 @@
 //! When messages end that still wait: a second timer for those that have such a time.
 
-use crate::state::list::{Link, Linked, UNLINKED};
+use crate::core::wheel::{Timed, Wheel};
 use crate::state::message::PLACE;
-use crate::state::wheel::{Timed, Wheel};
 use crate::store::NIL;
+use crate::store::list::{Link, Linked, UNLINKED};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

@@ -2,13 +2,13 @@
 //!
 //! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
 
-use crate::state::key::Key;
-use crate::state::list::List;
 use crate::state::message::PLACE;
 use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
+use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
+use crate::store::list::List;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

@@ -1,11 +1,11 @@
 //! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
 
-use crate::state::key::Key;
-use crate::state::list::List;
 use crate::state::message::PLACE;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
+use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
+use crate::store::list::List;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

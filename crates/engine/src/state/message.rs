@@ -1,11 +1,11 @@
 //! One message: a slot of 96 bytes that holds all that a plain message has.
 
+use crate::core::wheel::Timed;
 use crate::id::BlobRef;
 use crate::query::State;
-use crate::state::list::Linked;
-pub(crate) use crate::state::list::{Link, UNLINKED};
-use crate::state::wheel::Timed;
 use crate::store::NIL;
+use crate::store::list::Linked;
+pub(crate) use crate::store::list::{Link, UNLINKED};
 use crate::store::slab::Slot;
 use crate::wire::{Put, Reader};
 

@@ -10,12 +10,9 @@ pub(crate) mod extras;
 pub(crate) mod fair;
 pub(crate) mod flows;
 pub(crate) mod idempotency;
-pub(crate) mod key;
 pub(crate) mod limit;
 pub(crate) mod limit_keys;
-pub(crate) mod list;
 pub(crate) mod message;
-pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod ordering;
 pub(crate) mod origin;
@@ -24,18 +21,15 @@ pub(crate) mod queue;
 pub(crate) mod redrive;
 pub(crate) mod results;
 pub(crate) mod schedule;
-pub(crate) mod shared_blobs;
 pub(crate) mod sticky;
-pub(crate) mod tokens;
 pub(crate) mod trim;
 pub(crate) mod unique;
-pub(crate) mod wheel;
 
 use crate::store::slab::Slab;
 
 /// All messages.
-pub(crate) type Messages = Slab<message::Message, 4096>;
+pub(crate) type Messages = Slab<crate::state::message::Message, 4096>;
 /// All queues.
-pub(crate) type Queues = Slab<queue::Queue, 64>;
+pub(crate) type Queues = Slab<crate::state::queue::Queue, 64>;
 /// All namespaces.
-pub(crate) type Namespaces = Slab<namespace::Namespace, 64>;
+pub(crate) type Namespaces = Slab<crate::core::namespace::Namespace, 64>;

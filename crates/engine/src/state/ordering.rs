@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::state::Messages;
-use crate::state::key::Key;
-use crate::state::list::List;
 use crate::state::message::PLACE;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
+use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
+use crate::store::list::List;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

@@ -7,11 +7,11 @@ use crate::query::{Counters, State};
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::state::consumers::Turn;
 use crate::state::fair::Fair;
-use crate::state::list::List;
 use crate::state::message::{BlockedBy, Message, PLACE, SIBLINGS};
 use crate::state::redrive::Redrive;
 use crate::state::trim::Trim;
 use crate::store::NIL;
+use crate::store::list::List;
 use crate::store::slab::PlainSlot;
 use crate::wire::{Put, Reader};
 

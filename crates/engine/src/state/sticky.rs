@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::hash::hash;
 use crate::limits::STICKY_KEYS_MAX;
-use crate::state::list::{Link, Linked, List, UNLINKED};
 use crate::state::message::PLACE;
 use crate::store::NIL;
+use crate::store::list::{Link, Linked, List, UNLINKED};
 use crate::store::slab::{Slab, Slot};
 use crate::wire::{Put, Reader};
 

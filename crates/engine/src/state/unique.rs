@@ -1,14 +1,14 @@
 //! Unique keys: which message of a queue has a key, or had it in a window that goes on.
 
+use crate::core::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
 use crate::state::flows::End;
-use crate::state::key::Key;
-use crate::state::list::{Link, Linked, UNLINKED};
 use crate::state::message::PLACE;
-use crate::state::wheel::{Timed, Wheel};
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
+use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
+use crate::store::list::{Link, Linked, UNLINKED};
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

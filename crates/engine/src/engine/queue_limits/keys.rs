@@ -4,8 +4,8 @@ use crate::engine::Engine;
 use crate::limit::IDLE_LIMIT_KEYS_MAX;
 use crate::outcome::Outcome;
 use crate::state::limit::Timed;
-use crate::state::list::List;
 use crate::store::NIL;
+use crate::store::list::List;
 
 impl Engine {
     /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.

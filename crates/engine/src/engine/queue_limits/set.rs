@@ -1,5 +1,6 @@
 //! Limits come, change and go; queues take and leave them.
 
+use crate::core::namespace::Namespace;
 use crate::engine::Engine;
 use crate::engine::sweep::Work;
 use crate::error::Error;
@@ -9,7 +10,6 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::settings::QueuePatch;
 use crate::state::limit::{Limit, Timed};
-use crate::state::namespace::Namespace;
 use crate::store::NIL;
 
 /// Queues that an error names.

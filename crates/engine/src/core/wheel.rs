@@ -4,8 +4,8 @@
 //! the highest digit (base 64) in which its tick differs from the wheel's; so the first non-empty level always holds
 //! what comes next. Taking from a bucket of level 0 fires, taking from a higher one moves the entry down.
 
-use crate::state::list::{Linked, List};
 use crate::state::message::PLACE;
+use crate::store::list::{Linked, List};
 use crate::store::slab::Slab;
 use crate::wire::{Put, Reader};
 

@@ -1,0 +1,6 @@
+//! What every module of the engine stands on: time, namespaces, fencing tokens, blobs, the timer wheel.
+
+pub(crate) mod namespace;
+pub(crate) mod shared_blobs;
+pub(crate) mod tokens;
+pub(crate) mod wheel;
