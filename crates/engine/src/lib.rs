@@ -35,6 +35,7 @@ pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
 pub mod query;
+mod queue;
 mod record;
 pub mod settings;
 mod state;

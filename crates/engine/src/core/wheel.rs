@@ -4,7 +4,7 @@
 //! the highest digit (base 64) in which its tick differs from the wheel's; so the first non-empty level always holds
 //! what comes next. Taking from a bucket of level 0 fires, taking from a higher one moves the entry down.
 
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::store::list::{Linked, List};
 use crate::store::slab::Slab;
 use crate::wire::{Put, Reader};
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use crate::hash::mix;
     use crate::query::State;
+    use crate::queue::message::state::Message;
     use crate::state::Messages;
-    use crate::state::message::Message;
     use crate::store::slab::Slot;
 
     fn timer(messages: &mut Messages, time_us: u64) -> u32 {

@@ -10,7 +10,6 @@
 
 use crate::change::Verb;
 use crate::engine::Engine;
-use crate::engine::lookup::{namespace_not_found, queue_not_found};
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -18,9 +17,10 @@ use crate::id::{BlobRef, MessageId};
 use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::message::lookup::{namespace_not_found, queue_not_found};
+use crate::queue::message::state::{BlockedBy, Message, Reason};
 use crate::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::state::changed::{Changed, Entry};
-use crate::state::message::{BlockedBy, Message, Reason};
 use crate::store::NIL;
 
 /// What one record does to each of its messages.

@@ -7,9 +7,9 @@ use crate::event::{EventDetail, EventKind};
 use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::message::state::BlockedBy;
 use crate::record::Ids;
 use crate::state::flows::End;
-use crate::state::message::BlockedBy;
 
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another

@@ -6,7 +6,7 @@ use crate::event::{Event, EventDetail, EventKind, Watched};
 use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 use crate::outcome::{Delivery, Outcome};
 use crate::query::State;
-use crate::state::message::Reason;
+use crate::queue::message::state::Reason;
 use crate::store::NIL;
 
 impl Engine {

@@ -14,8 +14,8 @@ use crate::limits::DELAY_MS_MAX;
 use crate::options::Expires;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::message::state::Reason;
 use crate::settings::OnExpire;
-use crate::state::message::Reason;
 use crate::store::NIL;
 
 impl Engine {

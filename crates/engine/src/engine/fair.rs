@@ -5,9 +5,9 @@
 //! Messages without a fair key share the lane of the empty key. A weight that changes holds from the lane's next turn.
 
 use crate::engine::Engine;
+use crate::queue::message::state::PLACE;
 use crate::settings::FairWeights;
 use crate::state::fair::Ring;
-use crate::state::message::PLACE;
 use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::list::List;

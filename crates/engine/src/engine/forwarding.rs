@@ -3,12 +3,12 @@
 //! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
 
 use crate::engine::Engine;
-use crate::engine::lookup::queue_not_found;
 use crate::error::Error;
 use crate::outcome::Outcome;
+use crate::queue::message::lookup::queue_not_found;
+use crate::queue::message::origin::Origin;
+use crate::queue::message::state::Reason;
 use crate::state::flows::End;
-use crate::state::message::Reason;
-use crate::state::origin::Origin;
 
 /// Queues on the way from one to the last that a dead letter may come to.
 const FORWARDS_MAX: usize = 100;

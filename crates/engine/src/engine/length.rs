@@ -15,10 +15,10 @@ use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
 use crate::record::SendRecord;
 use crate::settings::{Overflow, QueueSettings};
 use crate::state::consequences::Consequence;
-use crate::state::message::{Message, Reason, SIBLINGS, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
 

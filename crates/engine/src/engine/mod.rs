@@ -20,47 +20,43 @@
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
-mod blobs;
-mod chains;
-mod change;
-mod consequences;
-mod consumers;
-mod damage;
-mod dead;
-mod events;
-mod expiry;
-mod fair;
-mod flow_view;
-mod flows;
-mod forwarding;
-mod groups;
-mod length;
-mod lookup;
-mod moving;
-mod namespaces;
-mod ordering;
-mod own_sends;
-mod pending_sends;
-mod progress;
-mod queue_defaults;
-mod queue_limits;
-mod queues;
-mod read;
-mod receive;
-mod recount;
-mod redriving;
-mod restore;
-mod results;
-mod schedules;
-mod send;
-mod settle;
-mod snapshot;
-mod sweep;
-mod texts;
-mod timers;
-mod transitions;
-mod unique;
-mod unique_plan;
+pub(crate) mod chains;
+pub(crate) mod change;
+pub(crate) mod consequences;
+pub(crate) mod consumers;
+pub(crate) mod dead;
+pub(crate) mod events;
+pub(crate) mod expiry;
+pub(crate) mod fair;
+pub(crate) mod flow_view;
+pub(crate) mod flows;
+pub(crate) mod forwarding;
+pub(crate) mod groups;
+pub(crate) mod length;
+pub(crate) mod moving;
+pub(crate) mod namespaces;
+pub(crate) mod ordering;
+pub(crate) mod own_sends;
+pub(crate) mod pending_sends;
+pub(crate) mod progress;
+pub(crate) mod queue_defaults;
+pub(crate) mod queue_limits;
+pub(crate) mod queues;
+pub(crate) mod read;
+pub(crate) mod receive;
+pub(crate) mod recount;
+pub(crate) mod redriving;
+pub(crate) mod restore;
+pub(crate) mod results;
+pub(crate) mod schedules;
+pub(crate) mod send;
+pub(crate) mod settle;
+pub(crate) mod snapshot;
+pub(crate) mod sweep;
+pub(crate) mod texts;
+pub(crate) mod timers;
+pub(crate) mod unique;
+pub(crate) mod unique_plan;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -78,13 +74,13 @@ use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKe
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
+use crate::queue::message::extras::AllExtras;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::consequences::Consequences;
 use crate::state::consumers::AllConsumers;
 use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
-use crate::state::extras::AllExtras;
 use crate::state::fair::Lanes;
 use crate::state::flows::Flows;
 use crate::state::idempotency::Idempotency;
@@ -100,59 +96,59 @@ use crate::store::hash_index::HashIndex;
 /// The state machine of one shard.
 #[derive(Debug, Default)]
 pub struct Engine {
-    applied_index: u64,
-    now_us: u64,
-    epoch: u64,
-    receipt_key: ReceiptKey,
-    limits: Limits,
-    totals: Counters,
-    messages: Messages,
-    extras: AllExtras,
-    ordering: OrderingKeys,
-    shared_blobs: SharedBlobs,
-    lanes: Lanes,
-    queue_limits: AllLimits,
-    unique: UniqueKeys,
-    schedules: Schedules,
-    flows: Flows,
-    expiry: Expiries,
-    consumers: AllConsumers,
-    queues: Queues,
-    namespaces: Namespaces,
-    wheel: Wheel,
-    tokens: Tokens,
-    idempotency: Idempotency,
+    pub(crate) applied_index: u64,
+    pub(crate) now_us: u64,
+    pub(crate) epoch: u64,
+    pub(crate) receipt_key: ReceiptKey,
+    pub(crate) limits: Limits,
+    pub(crate) totals: Counters,
+    pub(crate) messages: Messages,
+    pub(crate) extras: AllExtras,
+    pub(crate) ordering: OrderingKeys,
+    pub(crate) shared_blobs: SharedBlobs,
+    pub(crate) lanes: Lanes,
+    pub(crate) queue_limits: AllLimits,
+    pub(crate) unique: UniqueKeys,
+    pub(crate) schedules: Schedules,
+    pub(crate) flows: Flows,
+    pub(crate) expiry: Expiries,
+    pub(crate) consumers: AllConsumers,
+    pub(crate) queues: Queues,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) wheel: Wheel,
+    pub(crate) tokens: Tokens,
+    pub(crate) idempotency: Idempotency,
     /// Consequences of the records so far that are still to be done, in order.
-    consequences: Consequences,
+    pub(crate) consequences: Consequences,
     /// How many consequences were left when the record being applied began.
-    backlog: usize,
+    pub(crate) backlog: usize,
     /// Budget for consequences that the record being applied has used, in messages that are changed.
-    spent: usize,
-    pending_sends: PendingSends,
+    pub(crate) spent: usize,
+    pub(crate) pending_sends: PendingSends,
     /// Work that is done in slices.
-    work: VecDeque<Work>,
-    next_queue: u32,
-    next_namespace: u32,
+    pub(crate) work: VecDeque<Work>,
+    pub(crate) next_queue: u32,
+    pub(crate) next_namespace: u32,
     /// Queues by namespace and name. Derived.
-    queue_names: HashIndex,
+    pub(crate) queue_names: HashIndex,
     /// Queues by number. Derived.
-    queue_numbers: Directory,
+    pub(crate) queue_numbers: Directory,
     /// Namespaces by number. Derived.
-    namespace_numbers: Directory,
+    pub(crate) namespace_numbers: Directory,
     /// Namespaces by name. Derived.
-    namespace_names: HashIndex,
+    pub(crate) namespace_names: HashIndex,
     /// Number and slot of the namespace that was found last, as a first guess; not a deleted one.
-    last_namespace: Option<(NamespaceId, u32)>,
+    pub(crate) last_namespace: Option<(NamespaceId, u32)>,
     /// The queue that was found last by name, as a first guess.
-    last_queue: u32,
-    queue_defaults: AllDefaults,
+    pub(crate) last_queue: u32,
+    pub(crate) queue_defaults: AllDefaults,
     /// Queues whose dead letters are redriven at a rate, by the time of the next slice. Derived.
-    redrives: BTreeSet<(u64, u32)>,
+    pub(crate) redrives: BTreeSet<(u64, u32)>,
     /// What somebody wants to hear of; no part of the state.
-    watched: Watched,
-    snapshot: Option<Snapshot>,
+    pub(crate) watched: Watched,
+    pub(crate) snapshot: Option<Snapshot>,
     /// Reused by each receive over several queues.
-    weighted: Vec<Weighted>,
+    pub(crate) weighted: Vec<Weighted>,
 }
 
 impl Engine {
@@ -359,6 +355,6 @@ impl Engine {
 }
 
 /// What a check before the proposal should have refused.
-fn internal(error: Error) -> Error {
+pub(crate) fn internal(error: Error) -> Error {
     Error::Internal { reason: format!("a record that should not have been proposed: {error}") }
 }

@@ -9,9 +9,9 @@
 use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
+use crate::queue::message::state::BlockedBy;
 use crate::settings::OrderingRetry;
 use crate::state::consequences::Consequence;
-use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {

@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::queue::message::origin::Origin;
 use crate::record::{SendItemRecord, read_options};
 use crate::state::chains::Chain;
-use crate::state::origin::Origin;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]

@@ -7,10 +7,10 @@ use crate::engine::Engine;
 use crate::engine::own_sends::{Beside, OwnSend};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
+use crate::queue::message::origin::Origin;
+use crate::queue::message::state::Reason;
 use crate::state::chains::Chain;
 use crate::state::consequences::Consequence;
-use crate::state::message::Reason;
-use crate::state::origin::Origin;
 use crate::state::pending_sends::{PendingKind, PendingSend};
 use crate::store::NIL;
 

@@ -1,12 +1,12 @@
 //! Progress and checkpoints: what the holder of a lease tells of its work on the way. Nobody else writes them.
 
 use crate::engine::Engine;
-use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
+use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::message::results::Progress;
 use crate::record::{ReportItemRecord, ReportRecord};
-use crate::state::results::Progress;
 
 impl Engine {
     /// Extends leases, and takes down what their holders report.

@@ -1,12 +1,12 @@
 //! Queues: create, set, purge, delete.
 
-use crate::engine::lookup::{queue_hash, queue_not_found};
 use crate::engine::sweep::Work;
 use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::message::lookup::{queue_hash, queue_not_found};
 use crate::record::name_rule;
 use crate::settings::QueuePatch;
 use crate::state::queue::{Queue, Ready};

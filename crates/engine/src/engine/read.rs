@@ -3,16 +3,16 @@
 use std::ops::Bound;
 
 use crate::engine::Engine;
-use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
     State,
 };
+use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::message::options::Options;
+use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
 use crate::state::changed::Entry;
-use crate::state::message::{BlockedBy, PLACE, SIBLINGS, mark};
-use crate::state::options::Options;
 use crate::state::queue::Ready;
 use crate::store::NIL;
 

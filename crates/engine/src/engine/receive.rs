@@ -1,15 +1,15 @@
 //! Receive: takes the first in line, queue by queue or by weight.
 
 use crate::engine::Engine;
-use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
+use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::message::options::Options;
 use crate::record::ReceiveRecord;
-use crate::state::options::Options;
 use crate::store::NIL;
 
 /// One queue of a receive by weight: smooth weighted round robin.

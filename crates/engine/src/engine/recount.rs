@@ -10,7 +10,7 @@ mod unique;
 
 use crate::engine::Engine;
 use crate::query::{Counters, State};
-use crate::state::message::{BlockedBy, Message, mark};
+use crate::queue::message::state::{BlockedBy, Message, mark};
 use crate::state::queue::Queue;
 use crate::store::NIL;
 use crate::store::idle::Idle as _;

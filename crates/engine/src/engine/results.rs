@@ -12,8 +12,8 @@ use crate::id::{BlobRef, MessageId};
 use crate::options::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
+use crate::queue::message::state::Reason;
 use crate::state::flows::End;
-use crate::state::message::Reason;
 use crate::state::pending_sends::{PendingKind, PendingSend};
 use crate::store::NIL;
 
@@ -227,6 +227,6 @@ impl Engine {
         let missing = !options.reply_to.is_empty()
             && !self.limits.auto_create
             && self.find_queue(namespace_slot, options.reply_to).is_none();
-        if missing { Err(crate::engine::lookup::queue_not_found(options.reply_to)) } else { Ok(()) }
+        if missing { Err(crate::queue::message::lookup::queue_not_found(options.reply_to)) } else { Ok(()) }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::chain::Chain;
 use crate::command::Deliver;
-use crate::engine::lookup::{namespace_not_found, queue_closed, queue_not_found};
 use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
@@ -11,11 +10,12 @@ use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIO
 use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::message::lookup::{namespace_not_found, queue_closed, queue_not_found};
+use crate::queue::message::options::Options;
+use crate::queue::message::state::Message;
 use crate::record::{ItemOptions, SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
 use crate::settings::Backoff;
 use crate::state::idempotency::Sent;
-use crate::state::message::Message;
-use crate::state::options::Options;
 use crate::store::NIL;
 
 /// Where a new message belongs.

@@ -1,7 +1,6 @@
 //! Settle and extend: what the holder of a lease may do with it.
 
 use crate::engine::Engine;
-use crate::engine::lookup::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -10,9 +9,10 @@ use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
+use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::message::state::Reason;
 use crate::record::{ExtendRecord, SettleRecord};
 use crate::settings::{Backoff, BackoffKind};
-use crate::state::message::Reason;
 
 use crate::command::Settlement;
 

@@ -5,7 +5,7 @@ use crate::engine::consequences::TURN;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
-use crate::state::message::SIBLINGS;
+use crate::queue::message::state::SIBLINGS;
 use crate::store::NIL;
 
 /// Items of a slice that forgetting a queue counts as: its idle keys are looked for among all that are kept.

@@ -7,7 +7,7 @@ use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
-use crate::state::message::Reason;
+use crate::queue::message::state::Reason;
 
 /// Part of a tick's slice that limits, redrives and work have, however many timers are due.
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;

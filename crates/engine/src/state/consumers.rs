@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::hash::hash;
 use crate::plant::{self, Plant};
 use crate::query::ConsumerTotals;
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::state::sticky::StickyKeys;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;

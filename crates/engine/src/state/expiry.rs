@@ -1,7 +1,7 @@
 //! When messages end that still wait: a second timer for those that have such a time.
 
 use crate::core::wheel::{Timed, Wheel};
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::store::NIL;
 use crate::store::list::{Link, Linked, UNLINKED};
 use crate::store::slab::{PlainSlot, Slab};

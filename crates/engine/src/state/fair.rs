@@ -2,7 +2,7 @@
 //!
 //! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
 
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};

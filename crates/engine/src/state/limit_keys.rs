@@ -1,6 +1,6 @@
 //! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
 
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;

@@ -6,20 +6,15 @@ pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
-pub(crate) mod extras;
 pub(crate) mod fair;
 pub(crate) mod flows;
 pub(crate) mod idempotency;
 pub(crate) mod limit;
 pub(crate) mod limit_keys;
-pub(crate) mod message;
-pub(crate) mod options;
 pub(crate) mod ordering;
-pub(crate) mod origin;
 pub(crate) mod pending_sends;
 pub(crate) mod queue;
 pub(crate) mod redrive;
-pub(crate) mod results;
 pub(crate) mod schedule;
 pub(crate) mod sticky;
 pub(crate) mod trim;
@@ -28,7 +23,7 @@ pub(crate) mod unique;
 use crate::store::slab::Slab;
 
 /// All messages.
-pub(crate) type Messages = Slab<crate::state::message::Message, 4096>;
+pub(crate) type Messages = Slab<crate::queue::message::state::Message, 4096>;
 /// All queues.
 pub(crate) type Queues = Slab<crate::state::queue::Queue, 64>;
 /// All namespaces.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::hash::hash;
 use crate::limits::STICKY_KEYS_MAX;
-use crate::state::message::PLACE;
+use crate::queue::message::state::PLACE;
 use crate::store::NIL;
 use crate::store::list::{Link, Linked, List, UNLINKED};
 use crate::store::slab::{Slab, Slot};

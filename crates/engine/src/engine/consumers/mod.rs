@@ -18,12 +18,12 @@ mod view;
 
 use crate::command::DETACH_GRACE_MS;
 use crate::engine::Engine;
-use crate::engine::lookup::queue_not_found;
 use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
+use crate::queue::message::lookup::queue_not_found;
 use crate::record::AttachRecord;
 use crate::settings::Placement;
 use crate::state::consumers::{Consumer, Member, Standing, Turn};

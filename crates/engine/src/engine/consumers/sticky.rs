@@ -10,9 +10,9 @@ use crate::engine::sweep::Work;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::message::state::{BlockedBy, PLACE};
 use crate::settings::Placement;
 use crate::state::consumers::{Standing, Turn};
-use crate::state::message::{BlockedBy, PLACE};
 use crate::state::sticky::sticky_hash;
 use crate::store::NIL;
 

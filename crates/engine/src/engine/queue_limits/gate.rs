@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::limit::Pace;
 use crate::plant::{self, Plant};
-use crate::state::message::BlockedBy;
+use crate::queue::message::state::BlockedBy;
 use crate::state::queue::Queue;
 use crate::store::NIL;
 

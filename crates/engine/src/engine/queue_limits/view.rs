@@ -5,7 +5,7 @@ use std::ops::Bound;
 use crate::engine::{Engine, PAGE_ITEMS_MAX};
 use crate::id::NamespaceId;
 use crate::query::{LimitKeyView, LimitView, Page, State};
-use crate::state::message::BlockedBy;
+use crate::queue::message::state::BlockedBy;
 use crate::store::NIL;
 
 /// Keys, of whichever limit, that one page looks at.

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::engine::recount::agree;
+use crate::queue::message::state::BlockedBy;
 use crate::state::flows::End;
-use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {

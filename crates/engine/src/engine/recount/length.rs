@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::engine::recount::agree;
-use crate::state::message::mark;
+use crate::queue::message::state::mark;
 use crate::state::queue::Queue;
 use crate::store::NIL;
 

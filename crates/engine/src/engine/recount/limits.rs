@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use crate::engine::recount::agree;
 use crate::query::State;
+use crate::queue::message::state::BlockedBy;
 use crate::state::limit::Timed;
-use crate::state::message::BlockedBy;
 use crate::store::NIL;
 
 impl Engine {

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::hash::hash;
 use crate::id::{MessageId, NamespaceId};
-use crate::state::message::Message;
+use crate::queue::message::state::Message;
 use crate::state::queue::Queue;
 
 pub(crate) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {

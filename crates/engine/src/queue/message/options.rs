@@ -12,7 +12,7 @@ pub(crate) struct Options {
     pub(crate) ordering: u32,
     /// Among [`crate::state::fair::Lanes`].
     pub(crate) fair: u32,
-    /// Among [`crate::state::results::AllResults`].
+    /// Among [`crate::queue::message::results::AllResults`].
     pub(crate) results: u32,
     /// Among [`crate::state::limit_keys::KeyLines`].
     pub(crate) limit: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) unique_ends_us: u64,
     /// What frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
-    /// Among [`crate::state::origin::AllOrigins`].
+    /// Among [`crate::queue::message::origin::AllOrigins`].
     pub(crate) origin: u32,
     /// Among [`crate::state::flows::Flows`].
     pub(crate) flow: u32,

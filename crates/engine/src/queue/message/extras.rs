@@ -3,12 +3,12 @@
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
+use crate::queue::message::options::{AllOptions, Options};
+use crate::queue::message::origin::{AllOrigins, Origin};
+use crate::queue::message::results::{AllResults, Results};
 use crate::record::{read_backoff, write_backoff};
 use crate::settings::Backoff;
 use crate::state::changed::{AllChanged, Changed};
-use crate::state::options::{AllOptions, Options};
-use crate::state::origin::{AllOrigins, Origin};
-use crate::state::results::{AllResults, Results};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
@@ -20,7 +20,7 @@ pub(crate) struct Extras {
     /// Oldest and newest entry of the history.
     head: u32,
     tail: u32,
-    /// Slot among [`crate::state::options::AllOptions`].
+    /// Slot among [`crate::queue::message::options::AllOptions`].
     options: u32,
     entries: u16,
     next_vacant: Option<u32>,

@@ -1,6 +1,6 @@
 //! Where a message comes from that died in another queue.
 
-use crate::state::message::Reason;
+use crate::queue::message::state::Reason;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

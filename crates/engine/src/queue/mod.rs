@@ -1,0 +1,3 @@
+//! The module of queues: messages, and all that may happen to them.
+
+pub(crate) mod message;
