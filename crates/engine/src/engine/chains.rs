@@ -13,12 +13,12 @@
 
 use crate::chain::Chain as Given;
 use crate::engine::Engine;
-use crate::engine::own_sends::{Admitted, Beside, OwnSend, Room};
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
 use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, read_steps};
 use crate::state::chains::Chain;
 use crate::store::NIL;

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chain::Chain;
 use crate::engine::Engine;
-use crate::engine::send::Place;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
 use crate::options::{DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
+use crate::queue::send::Place;
 use crate::record::{GroupRecord, SendItemRecord, read_options};
 use crate::store::NIL;
 

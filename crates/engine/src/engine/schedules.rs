@@ -6,7 +6,6 @@
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
-use crate::engine::own_sends::{OwnSend, OwnSent};
 use crate::engine::{Engine, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -17,6 +16,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::send::own::{OwnSend, OwnSent};
 use crate::record::{SchedulePutRecord, backoff_rule, name_rule, read_options, read_template};
 use crate::state::schedule::Schedule;
 

@@ -71,7 +71,7 @@ impl Engine {
                 duplicates += 1;
                 self.meet_duplicate(namespace_slot, sequence, &item, blob, out);
             } else {
-                let place = crate::engine::send::Place { namespace_slot, queue_slot, sequence };
+                let place = crate::queue::send::Place { namespace_slot, queue_slot, sequence };
                 self.insert_one(place, &item, options.get(n, &item, &mut None), blob, out);
             }
         }

@@ -1,3 +1,4 @@
 //! The module of queues: messages, and all that may happen to them.
 
 pub(crate) mod message;
+pub(crate) mod send;

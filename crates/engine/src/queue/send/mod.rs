@@ -1,5 +1,10 @@
 //! Send: all or nothing.
 
+pub(crate) mod idempotency;
+pub(crate) mod own;
+pub(crate) mod pending;
+pub(crate) mod pending_state;
+
 use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::engine::{Engine, internal};
@@ -13,9 +18,9 @@ use crate::query::State;
 use crate::queue::message::lookup::{namespace_not_found, queue_closed, queue_not_found};
 use crate::queue::message::options::Options;
 use crate::queue::message::state::Message;
+use crate::queue::send::idempotency::Sent;
 use crate::record::{ItemOptions, SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
 use crate::settings::Backoff;
-use crate::state::idempotency::Sent;
 use crate::store::NIL;
 
 /// Where a new message belongs.

@@ -4,14 +4,14 @@
 //! The message has ended and left its place before, so that what follows it may have that place.
 
 use crate::engine::Engine;
-use crate::engine::own_sends::{Beside, OwnSend};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::queue::message::origin::Origin;
 use crate::queue::message::state::Reason;
+use crate::queue::send::own::{Beside, OwnSend};
+use crate::queue::send::pending_state::{PendingKind, PendingSend};
 use crate::state::chains::Chain;
 use crate::state::consequences::Consequence;
-use crate::state::pending_sends::{PendingKind, PendingSend};
 use crate::store::NIL;
 
 impl Engine {

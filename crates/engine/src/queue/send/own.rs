@@ -3,12 +3,12 @@
 
 use crate::command::Deliver;
 use crate::engine::Engine;
-use crate::engine::send::Place;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::message::origin::Origin;
+use crate::queue::send::Place;
 use crate::record::{SendItemRecord, read_options};
 use crate::state::chains::Chain;
 
