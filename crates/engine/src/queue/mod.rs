@@ -1,4 +1,5 @@
 //! The module of queues: messages, and all that may happen to them.
 
+pub(crate) mod delivery;
 pub(crate) mod message;
 pub(crate) mod send;

@@ -1,11 +1,11 @@
 //! Giving what is ready to those that have credit.
 
 use crate::engine::Engine;
-use crate::engine::receive::Budget;
 use crate::engine::sweep::Work;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
+use crate::queue::delivery::receive::Budget;
 use crate::settings::Placement;
 use crate::state::consumers::Turn;
 

@@ -1,0 +1,6 @@
+//! Deliveries: receive, settle, extend and report, and what becomes of a result.
+
+pub(crate) mod progress;
+pub(crate) mod receive;
+pub(crate) mod results;
+pub(crate) mod settle;
