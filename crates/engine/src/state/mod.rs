@@ -12,7 +12,6 @@ pub(crate) mod limit;
 pub(crate) mod limit_keys;
 pub(crate) mod ordering;
 pub(crate) mod queue;
-pub(crate) mod redrive;
 pub(crate) mod schedule;
 pub(crate) mod sticky;
 pub(crate) mod trim;

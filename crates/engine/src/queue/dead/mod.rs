@@ -1,5 +1,9 @@
 //! Dead letters: redrive and delete, one by one or all.
 
+pub(crate) mod forwarding;
+pub(crate) mod redriving;
+pub(crate) mod state;
+
 use crate::engine::Engine;
 use crate::engine::sweep::Work;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use crate::id::NamespaceId;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
-use crate::state::redrive::Redrive;
+use crate::queue::dead::state::Redrive;
 use crate::store::NIL;
 
 impl Engine {
