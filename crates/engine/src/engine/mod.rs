@@ -21,7 +21,6 @@
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 pub(crate) mod chains;
-pub(crate) mod change;
 pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod events;
@@ -31,7 +30,6 @@ pub(crate) mod flow_view;
 pub(crate) mod flows;
 pub(crate) mod groups;
 pub(crate) mod length;
-pub(crate) mod moving;
 pub(crate) mod namespaces;
 pub(crate) mod ordering;
 pub(crate) mod queue_defaults;

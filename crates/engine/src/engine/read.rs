@@ -9,10 +9,10 @@ use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
     State,
 };
+use crate::queue::change::state::Entry;
 use crate::queue::message::lookup::namespace_not_found;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
-use crate::state::changed::Entry;
 use crate::state::queue::Ready;
 use crate::store::NIL;
 

@@ -1,5 +1,6 @@
 //! The module of queues: messages, and all that may happen to them.
 
+pub(crate) mod change;
 pub(crate) mod dead;
 pub(crate) mod delivery;
 pub(crate) mod message;

@@ -1,7 +1,6 @@
 //! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
 
 pub(crate) mod chains;
-pub(crate) mod changed;
 pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod defaults;

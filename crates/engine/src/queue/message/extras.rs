@@ -3,12 +3,12 @@
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
+use crate::queue::change::state::{AllChanged, Changed};
 use crate::queue::message::options::{AllOptions, Options};
 use crate::queue::message::origin::{AllOrigins, Origin};
 use crate::queue::message::results::{AllResults, Results};
 use crate::record::{read_backoff, write_backoff};
 use crate::settings::Backoff;
-use crate::state::changed::{AllChanged, Changed};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

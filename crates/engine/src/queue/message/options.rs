@@ -16,7 +16,7 @@ pub(crate) struct Options {
     pub(crate) results: u32,
     /// Among [`crate::state::limit_keys::KeyLines`].
     pub(crate) limit: u32,
-    /// Among [`crate::state::changed::AllChanged`].
+    /// Among [`crate::queue::change::state::AllChanged`].
     pub(crate) changed: u32,
     /// Among [`crate::state::expiry::Expiries`].
     pub(crate) expiry: u32,

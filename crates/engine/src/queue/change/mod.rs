@@ -8,6 +8,9 @@
 //!   that waited for its turn lets others pass, and finds its place by the order of sending when it is approved.
 //! - Who and why are kept as one blob, which all messages of a record share.
 
+pub(crate) mod moving;
+pub(crate) mod state;
+
 use crate::change::Verb;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -17,10 +20,10 @@ use crate::id::{BlobRef, MessageId};
 use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::change::state::{Changed, Entry};
 use crate::queue::message::lookup::{namespace_not_found, queue_not_found};
 use crate::queue::message::state::{BlockedBy, Message, Reason};
 use crate::record::{ChangeRecord, ChangeStep, SetFields};
-use crate::state::changed::{Changed, Entry};
 use crate::store::NIL;
 
 /// What one record does to each of its messages.
