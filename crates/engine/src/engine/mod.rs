@@ -20,15 +20,11 @@
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
-pub(crate) mod chains;
 pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod fair;
-pub(crate) mod flow_view;
-pub(crate) mod flows;
-pub(crate) mod groups;
 pub(crate) mod length;
 pub(crate) mod namespaces;
 pub(crate) mod ordering;
@@ -62,6 +58,7 @@ use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
 use crate::queue::delivery::receive::Weighted;
+use crate::queue::flow::state::Flows;
 use crate::queue::message::extras::AllExtras;
 use crate::queue::send::idempotency::Idempotency;
 use crate::queue::send::pending_state::PendingSends;
@@ -72,7 +69,6 @@ use crate::state::consumers::AllConsumers;
 use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
 use crate::state::fair::Lanes;
-use crate::state::flows::Flows;
 use crate::state::limit::AllLimits;
 use crate::state::ordering::OrderingKeys;
 use crate::state::schedule::Schedules;

@@ -3,7 +3,6 @@
 mod consumers;
 mod expiry;
 mod fair;
-mod flows;
 mod length;
 mod limits;
 mod unique;

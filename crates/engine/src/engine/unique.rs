@@ -17,9 +17,9 @@ use crate::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
 use crate::record::{ItemOptions, SendItemRecord, SendRecord, unique_of};
-use crate::state::flows::End;
 use crate::store::NIL;
 
 /// Who has a unique key.

@@ -14,8 +14,8 @@ use crate::id::MessageId;
 use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::flow::state::End;
 use crate::record::{ItemOptions, SendRecord};
-use crate::state::flows::End;
 use crate::store::NIL;
 
 /// What a planned send needs.

@@ -3,5 +3,6 @@
 pub(crate) mod change;
 pub(crate) mod dead;
 pub(crate) mod delivery;
+pub(crate) mod flow;
 pub(crate) mod message;
 pub(crate) mod send;

@@ -1,12 +1,10 @@
 //! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
 
-pub(crate) mod chains;
 pub(crate) mod consequences;
 pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
 pub(crate) mod fair;
-pub(crate) mod flows;
 pub(crate) mod limit;
 pub(crate) mod limit_keys;
 pub(crate) mod ordering;

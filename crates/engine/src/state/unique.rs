@@ -2,8 +2,8 @@
 
 use crate::core::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::PLACE;
-use crate::state::flows::End;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;

@@ -10,8 +10,8 @@ use crate::event::{EventDetail, EventKind};
 use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::{Reason, SIBLINGS, mark};
-use crate::state::flows::End;
 use crate::store::NIL;
 
 /// The keys of a message, as bytes.

@@ -5,10 +5,10 @@
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::outcome::Outcome;
+use crate::queue::flow::state::End;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::origin::Origin;
 use crate::queue::message::state::Reason;
-use crate::state::flows::End;
 
 /// Queues on the way from one to the last that a dead letter may come to.
 const FORWARDS_MAX: usize = 100;

@@ -11,9 +11,9 @@ use crate::event::{EventDetail, EventKind};
 use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
 use crate::record::Ids;
-use crate::state::flows::End;
 
 impl Engine {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another

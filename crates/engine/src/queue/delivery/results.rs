@@ -12,9 +12,9 @@ use crate::id::{BlobRef, MessageId};
 use crate::options::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::Reason;
 use crate::queue::send::pending_state::{PendingKind, PendingSend};
-use crate::state::flows::End;
 use crate::store::NIL;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.

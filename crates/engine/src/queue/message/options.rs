@@ -28,7 +28,7 @@ pub(crate) struct Options {
     pub(crate) unique_until: UniqueUntil,
     /// Among [`crate::queue::message::origin::AllOrigins`].
     pub(crate) origin: u32,
-    /// Among [`crate::state::flows::Flows`].
+    /// Among [`crate::queue::flow::state::Flows`].
     pub(crate) flow: u32,
     next_vacant: Option<u32>,
 }

@@ -5,9 +5,9 @@ use crate::event::{EventDetail, EventKind, Watched};
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, Counters, State};
+use crate::queue::flow::state::End;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, Message, Reason};
-use crate::state::flows::End;
 use crate::state::queue::Queue;
 use crate::store::NIL;
 

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
 use crate::record::{SendItemRecord, read_options};
-use crate::state::chains::Chain;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]

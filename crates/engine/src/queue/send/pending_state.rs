@@ -1,8 +1,8 @@
 //! Messages that follow from the end of another one, and are yet to be sent.
 
 use crate::id::{BlobRef, MessageId, NamespaceId};
+use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
-use crate::state::chains::Chain;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::options::{DependsMode, OnParentFailed};
 use crate::plant::{self, Plant};
-use crate::state::chains::AllChains;
+use crate::queue::flow::chain_state::AllChains;
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::engine::recount::agree;
+use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
-use crate::state::flows::End;
 use crate::store::NIL;
 
 impl Engine {

@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
 use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, read_steps};
-use crate::state::chains::Chain;
 use crate::store::NIL;
 
 /// The next step of a chain: admitted, with an id and a place, and not yet sent.

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::flow::{FLOW_DEPTH_MAX, FLOW_ITEMS_MAX, FlowNode, FlowParent, FlowView};
 use crate::id::{MessageId, NamespaceId};
 use crate::query::{GroupView, State};
+use crate::queue::flow::state::End;
 use crate::record::read_steps;
-use crate::state::flows::End;
 use crate::store::NIL;
 
 /// How much more a view may name.
