@@ -4,7 +4,6 @@ mod consumers;
 mod expiry;
 mod fair;
 mod length;
-mod limits;
 mod unique;
 
 use crate::engine::Engine;

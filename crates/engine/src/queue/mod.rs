@@ -4,5 +4,6 @@ pub(crate) mod change;
 pub(crate) mod dead;
 pub(crate) mod delivery;
 pub(crate) mod flow;
+pub(crate) mod limit;
 pub(crate) mod message;
 pub(crate) mod send;

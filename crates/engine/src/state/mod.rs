@@ -5,8 +5,6 @@ pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
 pub(crate) mod fair;
-pub(crate) mod limit;
-pub(crate) mod limit_keys;
 pub(crate) mod ordering;
 pub(crate) mod queue;
 pub(crate) mod schedule;

@@ -14,7 +14,7 @@ pub(crate) struct Options {
     pub(crate) fair: u32,
     /// Among [`crate::queue::message::results::AllResults`].
     pub(crate) results: u32,
-    /// Among [`crate::state::limit_keys::KeyLines`].
+    /// Among [`crate::queue::limit::key_state::KeyLines`].
     pub(crate) limit: u32,
     /// Among [`crate::queue::change::state::AllChanged`].
     pub(crate) changed: u32,

@@ -19,8 +19,11 @@
 //!
 //! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the others in slices.
 
-mod gate;
-mod keys;
-mod set;
-mod view;
-mod wake;
+pub(crate) mod gate;
+pub(crate) mod key_state;
+pub(crate) mod lines;
+pub(crate) mod recount;
+pub(crate) mod set;
+pub(crate) mod state;
+pub(crate) mod view;
+pub(crate) mod wake;

@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use crate::engine::recount::agree;
 use crate::query::State;
+use crate::queue::limit::state::Timed;
 use crate::queue::message::state::BlockedBy;
-use crate::state::limit::Timed;
 use crate::store::NIL;
 
 impl Engine {

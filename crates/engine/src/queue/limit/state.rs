@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::limit::{LimitRules, Pace};
-use crate::state::limit_keys::{KeyLines, LimitKeys};
+use crate::queue::limit::key_state::{KeyLines, LimitKeys};
 use crate::store::NIL;
 use crate::store::slab::{PlainSlot, Slab};
 use crate::wire::{Put, Reader};

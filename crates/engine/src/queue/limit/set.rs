@@ -8,8 +8,8 @@ use crate::id::{NamespaceId, QueueId};
 use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::limit::state::{Limit, Timed};
 use crate::settings::QueuePatch;
-use crate::state::limit::{Limit, Timed};
 use crate::store::NIL;
 
 /// Queues that an error names.

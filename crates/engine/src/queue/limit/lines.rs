@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::limit::IDLE_LIMIT_KEYS_MAX;
 use crate::outcome::Outcome;
-use crate::state::limit::Timed;
+use crate::queue::limit::state::Timed;
 use crate::store::NIL;
 use crate::store::list::List;
 
