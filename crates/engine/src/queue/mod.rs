@@ -6,4 +6,5 @@ pub(crate) mod delivery;
 pub(crate) mod flow;
 pub(crate) mod limit;
 pub(crate) mod message;
+pub(crate) mod schedule;
 pub(crate) mod send;

@@ -7,7 +7,6 @@ pub(crate) mod expiry;
 pub(crate) mod fair;
 pub(crate) mod ordering;
 pub(crate) mod queue;
-pub(crate) mod schedule;
 pub(crate) mod sticky;
 pub(crate) mod trim;
 pub(crate) mod unique;

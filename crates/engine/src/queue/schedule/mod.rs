@@ -3,6 +3,8 @@
 //! once, however often it is proposed. An instant that is not after the last one that fired sends nothing: a
 //! schedule that is resumed late may wait for such.
 
+pub(crate) mod state;
+
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
@@ -16,9 +18,9 @@ use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::schedule::state::Schedule;
 use crate::queue::send::own::{OwnSend, OwnSent};
 use crate::record::{SchedulePutRecord, backoff_rule, name_rule, read_options, read_template};
-use crate::state::schedule::Schedule;
 
 impl Engine {
     /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as before keeps
