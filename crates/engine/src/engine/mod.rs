@@ -21,7 +21,6 @@
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 pub(crate) mod consequences;
-pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod fair;
@@ -55,6 +54,7 @@ use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKe
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
+use crate::queue::consumer::state::AllConsumers;
 use crate::queue::delivery::receive::Weighted;
 use crate::queue::flow::state::Flows;
 use crate::queue::limit::state::AllLimits;
@@ -65,7 +65,6 @@ use crate::queue::send::pending_state::PendingSends;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::consequences::Consequences;
-use crate::state::consumers::AllConsumers;
 use crate::state::defaults::AllDefaults;
 use crate::state::expiry::Expiries;
 use crate::state::fair::Lanes;

@@ -1,6 +1,5 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
-mod consumers;
 mod expiry;
 mod fair;
 mod length;

@@ -1,6 +1,7 @@
 //! The module of queues: messages, and all that may happen to them.
 
 pub(crate) mod change;
+pub(crate) mod consumer;
 pub(crate) mod dead;
 pub(crate) mod delivery;
 pub(crate) mod flow;

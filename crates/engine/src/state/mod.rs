@@ -1,13 +1,11 @@
 //! What the state is made of: messages, queues, namespaces and what hangs on them. Each kind lies in a slab.
 
 pub(crate) mod consequences;
-pub(crate) mod consumers;
 pub(crate) mod defaults;
 pub(crate) mod expiry;
 pub(crate) mod fair;
 pub(crate) mod ordering;
 pub(crate) mod queue;
-pub(crate) mod sticky;
 pub(crate) mod trim;
 pub(crate) mod unique;
 

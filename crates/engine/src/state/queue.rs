@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::limits::PRIORITY_MAX;
 use crate::query::{Counters, State};
+use crate::queue::consumer::state::Turn;
 use crate::queue::dead::state::Redrive;
 use crate::queue::message::state::{BlockedBy, Message, PLACE, SIBLINGS};
 use crate::settings::{QueuePatch, QueueSettings};
-use crate::state::consumers::Turn;
 use crate::state::fair::Fair;
 use crate::state::trim::Trim;
 use crate::store::NIL;

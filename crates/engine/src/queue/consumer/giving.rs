@@ -5,9 +5,9 @@ use crate::engine::sweep::Work;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
+use crate::queue::consumer::state::Turn;
 use crate::queue::delivery::receive::Budget;
 use crate::settings::Placement;
-use crate::state::consumers::Turn;
 
 impl Engine {
     /// Delivers what is ready to consumers with credit, at most a slice in one record, and does the

@@ -10,10 +10,10 @@ use crate::engine::sweep::Work;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::consumer::state::{Standing, Turn};
+use crate::queue::consumer::sticky_state::sticky_hash;
 use crate::queue::message::state::{BlockedBy, PLACE};
 use crate::settings::Placement;
-use crate::state::consumers::{Standing, Turn};
-use crate::state::sticky::sticky_hash;
 use crate::store::NIL;
 
 impl Engine {

@@ -11,10 +11,13 @@
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
-mod giving;
-mod holding;
-mod sticky;
-mod view;
+pub(crate) mod giving;
+pub(crate) mod holding;
+pub(crate) mod recount;
+pub(crate) mod state;
+pub(crate) mod sticky;
+pub(crate) mod sticky_state;
+pub(crate) mod view;
 
 use crate::command::DETACH_GRACE_MS;
 use crate::engine::Engine;
@@ -23,10 +26,10 @@ use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
+use crate::queue::consumer::state::{Consumer, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
 use crate::record::AttachRecord;
 use crate::settings::Placement;
-use crate::state::consumers::{Consumer, Member, Standing, Turn};
 use crate::store::NIL;
 
 impl Engine {

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, PAGE_ITEMS_MAX};
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::query::{ConsumerState, ConsumerTotals, ConsumerView, HeldView, Holder, State};
-use crate::state::consumers::Standing;
+use crate::queue::consumer::state::Standing;
 use crate::store::NIL;
 
 impl Engine {

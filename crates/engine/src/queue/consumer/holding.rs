@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
+use crate::queue::consumer::state::{Consumer, Standing};
 use crate::record::ResumeRecord;
-use crate::state::consumers::{Consumer, Standing};
 use crate::store::NIL;
 
 impl Engine {

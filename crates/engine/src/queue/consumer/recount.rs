@@ -6,9 +6,9 @@ use crate::engine::Engine;
 use crate::engine::recount::agree;
 use crate::engine::sweep::Work;
 use crate::query::{ConsumerTotals, State};
+use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::message::state::BlockedBy;
 use crate::settings::Placement;
-use crate::state::consumers::{Standing, Turn};
 use crate::store::NIL;
 
 impl Engine {
