@@ -22,11 +22,8 @@
 
 pub(crate) mod consequences;
 pub(crate) mod events;
-pub(crate) mod expiry;
-pub(crate) mod fair;
 pub(crate) mod length;
 pub(crate) mod namespaces;
-pub(crate) mod ordering;
 pub(crate) mod queue_defaults;
 pub(crate) mod queues;
 pub(crate) mod read;
@@ -36,8 +33,6 @@ pub(crate) mod snapshot;
 pub(crate) mod sweep;
 pub(crate) mod texts;
 pub(crate) mod timers;
-pub(crate) mod unique;
-pub(crate) mod unique_plan;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -56,20 +51,20 @@ use crate::outcome::Outcome;
 use crate::query::Counters;
 use crate::queue::consumer::state::AllConsumers;
 use crate::queue::delivery::receive::Weighted;
+use crate::queue::expiry::state::Expiries;
+use crate::queue::fair::state::Lanes;
 use crate::queue::flow::state::Flows;
 use crate::queue::limit::state::AllLimits;
 use crate::queue::message::extras::AllExtras;
+use crate::queue::ordering::state::OrderingKeys;
 use crate::queue::schedule::state::Schedules;
 use crate::queue::send::idempotency::Idempotency;
 use crate::queue::send::pending_state::PendingSends;
+use crate::queue::unique::state::UniqueKeys;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 use crate::state::consequences::Consequences;
 use crate::state::defaults::AllDefaults;
-use crate::state::expiry::Expiries;
-use crate::state::fair::Lanes;
-use crate::state::ordering::OrderingKeys;
-use crate::state::unique::UniqueKeys;
 use crate::state::{Messages, Namespaces, Queues};
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;

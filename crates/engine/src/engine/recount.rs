@@ -1,9 +1,6 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
-mod expiry;
-mod fair;
 mod length;
-mod unique;
 
 use crate::engine::Engine;
 use crate::query::{Counters, State};

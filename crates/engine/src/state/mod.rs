@@ -2,12 +2,8 @@
 
 pub(crate) mod consequences;
 pub(crate) mod defaults;
-pub(crate) mod expiry;
-pub(crate) mod fair;
-pub(crate) mod ordering;
 pub(crate) mod queue;
 pub(crate) mod trim;
-pub(crate) mod unique;
 
 use crate::store::slab::Slab;
 

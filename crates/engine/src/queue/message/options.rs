@@ -8,9 +8,9 @@ use crate::wire::{Put, Reader};
 /// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Among [`crate::state::ordering::OrderingKeys`].
+    /// Among [`crate::queue::ordering::state::OrderingKeys`].
     pub(crate) ordering: u32,
-    /// Among [`crate::state::fair::Lanes`].
+    /// Among [`crate::queue::fair::state::Lanes`].
     pub(crate) fair: u32,
     /// Among [`crate::queue::message::results::AllResults`].
     pub(crate) results: u32,
@@ -18,9 +18,9 @@ pub(crate) struct Options {
     pub(crate) limit: u32,
     /// Among [`crate::queue::change::state::AllChanged`].
     pub(crate) changed: u32,
-    /// Among [`crate::state::expiry::Expiries`].
+    /// Among [`crate::queue::expiry::state::Expiries`].
     pub(crate) expiry: u32,
-    /// Among [`crate::state::unique::UniqueKeys`].
+    /// Among [`crate::queue::unique::state::UniqueKeys`].
     pub(crate) unique: u32,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
     pub(crate) unique_ends_us: u64,

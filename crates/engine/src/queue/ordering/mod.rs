@@ -6,6 +6,8 @@
 //! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
 //! meanwhile waits behind it. A purge voids all that wait for a key at once, by their generation.
 
+pub(crate) mod state;
+
 use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};

@@ -4,10 +4,13 @@
 //! lane that gets its first message joins at the tail, so it waits one round at most, however much the others hold.
 //! Messages without a fair key share the lane of the empty key. A weight that changes holds from the lane's next turn.
 
+pub(crate) mod recount;
+pub(crate) mod state;
+
 use crate::engine::Engine;
+use crate::queue::fair::state::Ring;
 use crate::queue::message::state::PLACE;
 use crate::settings::FairWeights;
-use crate::state::fair::Ring;
 use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::list::List;

@@ -5,6 +5,9 @@
 //! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
 //! has fired: none is delivered after its end. Who redrives a dead letter wants it delivered: from then on it has no end.
 
+pub(crate) mod recount;
+pub(crate) mod state;
+
 use crate::command::Deliver;
 use crate::engine::Engine;
 use crate::error::Error;

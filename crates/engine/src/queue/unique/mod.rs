@@ -5,6 +5,10 @@
 //! the end of its window alone; at the end of the window in any case. A purge frees at once, although the
 //! messages are swept later.
 
+pub(crate) mod plan;
+pub(crate) mod recount;
+pub(crate) mod state;
+
 use std::collections::BTreeMap;
 
 use crate::command::Deliver;

@@ -8,13 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
-use crate::engine::unique::Holder;
 use crate::error::Error;
 use crate::id::MessageId;
 use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::flow::state::End;
+use crate::queue::unique::Holder;
 use crate::record::{ItemOptions, SendRecord};
 use crate::store::NIL;
 
