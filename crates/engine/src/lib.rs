@@ -38,7 +38,6 @@ pub mod query;
 mod queue;
 mod record;
 pub mod settings;
-mod state;
 mod store;
 mod wire;
 

@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use crate::hash::mix;
     use crate::query::State;
+    use crate::queue::Messages;
     use crate::queue::message::state::Message;
-    use crate::state::Messages;
     use crate::store::slab::Slot;
 
     fn timer(messages: &mut Messages, time_us: u64) -> u32 {

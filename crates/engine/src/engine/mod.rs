@@ -20,36 +20,29 @@
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
-pub(crate) mod consequences;
-pub(crate) mod events;
-pub(crate) mod length;
 pub(crate) mod namespaces;
-pub(crate) mod queue_defaults;
-pub(crate) mod queues;
-pub(crate) mod read;
 pub(crate) mod recount;
 pub(crate) mod restore;
 pub(crate) mod snapshot;
-pub(crate) mod sweep;
 pub(crate) mod texts;
-pub(crate) mod timers;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::core::Namespaces;
 use crate::core::namespace::Namespace;
 use crate::core::shared_blobs::SharedBlobs;
 use crate::core::tokens::Tokens;
 use crate::core::wheel::Wheel;
-pub use crate::engine::read::PAGE_ITEMS_MAX;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::Watched;
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::query::Counters;
+use crate::queue::consequence::Consequences;
 use crate::queue::consumer::state::AllConsumers;
+use crate::queue::defaults::state::AllDefaults;
 use crate::queue::delivery::receive::Weighted;
 use crate::queue::expiry::state::Expiries;
 use crate::queue::fair::state::Lanes;
@@ -61,11 +54,11 @@ use crate::queue::schedule::state::Schedules;
 use crate::queue::send::idempotency::Idempotency;
 use crate::queue::send::pending_state::PendingSends;
 use crate::queue::unique::state::UniqueKeys;
+pub use crate::queue::view::PAGE_ITEMS_MAX;
+use crate::queue::work::Work;
+use crate::queue::{Messages, Queues};
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
-use crate::state::consequences::Consequences;
-use crate::state::defaults::AllDefaults;
-use crate::state::{Messages, Namespaces, Queues};
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
 

@@ -1,12 +1,12 @@
 //! Namespaces: create, set, delete.
 
 use crate::core::namespace::Namespace;
-use crate::engine::sweep::Work;
 use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::outcome::{Outcome, Reply};
 use crate::queue::message::lookup::namespace_hash;
+use crate::queue::work::Work;
 use crate::record::name_rule;
 use crate::settings::Quotas;
 use crate::store::NIL;

@@ -1,11 +1,9 @@
 //! A full count of everything that is kept, for the simulator and tests.
 
-mod length;
-
 use crate::engine::Engine;
 use crate::query::{Counters, State};
 use crate::queue::message::state::{BlockedBy, Message, mark};
-use crate::state::queue::Queue;
+use crate::queue::state::Queue;
 use crate::store::NIL;
 use crate::store::idle::Idle as _;
 
@@ -103,7 +101,7 @@ impl Engine {
     }
 
     /// Those that are linked, then those that have arrived from elsewhere.
-    fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = u32> + 'a {
+    pub(crate) fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = u32> + 'a {
         let directory = &self.namespaces.get(queue.namespace).directory;
         let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(NIL));
         queue.all.iter(&self.messages).chain(arrived.filter(|&slot| slot != NIL))

@@ -4,11 +4,11 @@
 //! (what lies in no slab), the blocks of all slabs, the end with the number of frames. What can be derived is left out.
 
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::hash::{hash, mix};
+use crate::queue::consequence::write_consequences;
+use crate::queue::state::write_counters;
+use crate::queue::work::Work;
 use crate::record::write_limits;
-use crate::state::consequences::write_consequences;
-use crate::state::queue::write_counters;
 use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
 

@@ -1,12 +1,12 @@
 //! Giving what is ready to those that have credit.
 
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::queue::consumer::state::Turn;
 use crate::queue::delivery::receive::Budget;
+use crate::queue::work::Work;
 use crate::settings::Placement;
 
 impl Engine {

@@ -21,13 +21,13 @@ pub(crate) mod view;
 
 use crate::command::DETACH_GRACE_MS;
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
 use crate::queue::consumer::state::{Consumer, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::work::Work;
 use crate::record::AttachRecord;
 use crate::settings::Placement;
 use crate::store::NIL;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::engine::Engine;
 use crate::engine::recount::agree;
-use crate::engine::sweep::Work;
 use crate::query::{ConsumerTotals, State};
 use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::message::state::BlockedBy;
+use crate::queue::work::Work;
 use crate::settings::Placement;
 use crate::store::NIL;
 

@@ -6,13 +6,13 @@
 //! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
 
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::consumer::sticky_state::sticky_hash;
 use crate::queue::message::state::{BlockedBy, PLACE};
+use crate::queue::work::Work;
 use crate::settings::Placement;
 use crate::store::NIL;
 

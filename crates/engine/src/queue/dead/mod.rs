@@ -5,7 +5,6 @@ pub(crate) mod redriving;
 pub(crate) mod state;
 
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::{EventDetail, EventKind};
 use crate::id::{MessageId, NamespaceId};
@@ -13,6 +12,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
+use crate::queue::work::Work;
 use crate::record::Ids;
 
 impl Engine {

@@ -5,7 +5,6 @@
 //! stay for the queue's sake count.
 
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, MessageId};
@@ -15,6 +14,7 @@ use crate::query::State;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::Reason;
 use crate::queue::send::pending_state::{PendingKind, PendingSend};
+use crate::queue::work::Work;
 use crate::store::NIL;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.

@@ -10,8 +10,8 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::queue::fair::state::Ring;
 use crate::queue::message::state::PLACE;
+use crate::queue::state::PRIORITIES;
 use crate::settings::FairWeights;
-use crate::state::queue::PRIORITIES;
 use crate::store::NIL;
 use crate::store::list::List;
 

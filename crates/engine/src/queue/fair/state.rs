@@ -3,7 +3,7 @@
 //! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
 
 use crate::queue::message::state::PLACE;
-use crate::state::queue::PRIORITIES;
+use crate::queue::state::PRIORITIES;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;

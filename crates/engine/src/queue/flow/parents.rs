@@ -13,9 +13,9 @@ use crate::id::{MessageId, NamespaceId};
 use crate::options::{DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::consequence::Consequence;
 use crate::queue::flow::state::{End, Verdict};
 use crate::queue::message::state::{BlockedBy, Reason};
-use crate::state::consequences::Consequence;
 use crate::store::NIL;
 
 impl Engine {

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::limit::Pace;
 use crate::plant::{self, Plant};
 use crate::queue::message::state::BlockedBy;
-use crate::state::queue::Queue;
+use crate::queue::state::Queue;
 use crate::store::NIL;
 
 impl Engine {

@@ -2,13 +2,13 @@
 
 use crate::core::namespace::Namespace;
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::limit::state::{Limit, Timed};
+use crate::queue::work::Work;
 use crate::settings::QueuePatch;
 use crate::store::NIL;
 

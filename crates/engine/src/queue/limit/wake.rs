@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use crate::id::QueueId;
 use crate::outcome::Outcome;
+use crate::queue::consequence::Consequence;
 use crate::queue::limit::state::Timed;
-use crate::state::consequences::Consequence;
 use crate::store::NIL;
 use crate::store::slab::Slot as _;
 

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::hash::hash;
 use crate::id::{MessageId, NamespaceId};
 use crate::queue::message::state::Message;
-use crate::state::queue::Queue;
+use crate::queue::state::Queue;
 
 pub(crate) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {
     hash(u64::from(namespace_slot), name.as_bytes())

@@ -16,9 +16,9 @@ pub(crate) const SIBLINGS: usize = 1;
 
 /// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know when it leaves.
 pub(crate) mod mark {
-    /// It stands among [`crate::state::queue::Queue::arrived`] instead of being linked to its siblings.
+    /// It stands among [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
     pub(crate) const ARRIVED: u8 = 1;
-    /// It is the last one that [`crate::state::trim::Trim`] has passed.
+    /// It is the last one that [`crate::queue::length::state::Trim`] has passed.
     pub(crate) const PASSED_LAST: u8 = 2;
     /// It stands among those that have come back behind the trim.
     pub(crate) const RETURNED: u8 = 4;
@@ -128,7 +128,7 @@ pub(crate) struct Message {
     pub(crate) queue: u32,
     /// Slot of its optional fields; `NIL`: none.
     pub(crate) extras: u32,
-    /// The queue's generation when it entered its state: see [`crate::state::queue::Queue::is_stale`]. Done: 1 when it is
+    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done: 1 when it is
     /// kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
     pub(crate) links: [Link; 2],

@@ -8,7 +8,7 @@ use crate::query::{Attempt, AttemptEnd, Counters, State};
 use crate::queue::flow::state::End;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, Message, Reason};
-use crate::state::queue::Queue;
+use crate::queue::state::Queue;
 use crate::store::NIL;
 
 impl Engine {

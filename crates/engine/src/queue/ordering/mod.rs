@@ -11,9 +11,9 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
+use crate::queue::consequence::Consequence;
 use crate::queue::message::state::BlockedBy;
 use crate::settings::OrderingRetry;
-use crate::state::consequences::Consequence;
 use crate::store::NIL;
 
 impl Engine {

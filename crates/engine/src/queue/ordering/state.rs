@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::queue::Messages;
 use crate::queue::message::state::PLACE;
-use crate::state::Messages;
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;

@@ -6,12 +6,12 @@
 use crate::engine::Engine;
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
+use crate::queue::consequence::Consequence;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::message::state::Reason;
 use crate::queue::send::own::{Beside, OwnSend};
 use crate::queue::send::pending_state::{PendingKind, PendingSend};
-use crate::state::consequences::Consequence;
 use crate::store::NIL;
 
 impl Engine {

@@ -1,10 +1,10 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
 use crate::engine::Engine;
-use crate::engine::consequences::TURN;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::consequences::TURN;
 use crate::queue::message::state::SIBLINGS;
 use crate::store::NIL;
 

@@ -4,6 +4,8 @@
 //! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for dead letters that
 //! would lead back to the new one, as to the queue `mail.dead` itself under a pattern `mail.*`.
 
+pub(crate) mod state;
+
 use std::ops::Bound;
 
 use crate::engine::Engine;
@@ -12,8 +14,8 @@ use crate::id::NamespaceId;
 use crate::limits::QUEUE_DEFAULTS_MAX;
 use crate::outcome::{Outcome, Reply};
 use crate::query::DefaultsView;
+use crate::queue::defaults::state::{Defaults, matches};
 use crate::settings::{QueuePatch, QueueSettings};
-use crate::state::defaults::{Defaults, matches};
 
 impl Engine {
     /// Sets all that queues with such names begin with.

@@ -7,19 +7,22 @@
 //! oldest itself. So does a step of a chain: what follows the failure of the oldest must not be the end of
 //! the next one.
 
+pub(crate) mod recount;
+pub(crate) mod state;
+
 use std::ops::Range;
 
 use crate::command::Deliver;
 use crate::engine::Engine;
-use crate::engine::sweep::Work;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::consequence::Consequence;
 use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
+use crate::queue::state::Queue;
+use crate::queue::work::Work;
 use crate::record::SendRecord;
 use crate::settings::{Overflow, QueueSettings};
-use crate::state::consequences::Consequence;
-use crate::state::queue::Queue;
 use crate::store::NIL;
 
 /// Looks that it takes at most, on average, to find and let go one message that waits.

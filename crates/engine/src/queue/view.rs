@@ -13,7 +13,7 @@ use crate::queue::change::state::Entry;
 use crate::queue::message::lookup::namespace_not_found;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
-use crate::state::queue::Ready;
+use crate::queue::state::Ready;
 use crate::store::NIL;
 
 /// Most entries of one page of any listing.

@@ -11,8 +11,8 @@ use crate::id::MessageId;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::consequence::Consequence;
 use crate::queue::limit::state::Timed;
-use crate::state::consequences::Consequence;
 
 /// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
 pub(crate) const TURN: usize = 64;

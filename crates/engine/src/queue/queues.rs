@@ -1,15 +1,15 @@
 //! Queues: create, set, purge, delete.
 
-use crate::engine::sweep::Work;
 use crate::engine::{Engine, internal};
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::message::lookup::{queue_hash, queue_not_found};
+use crate::queue::state::{Queue, Ready};
+use crate::queue::work::Work;
 use crate::record::name_rule;
 use crate::settings::QueuePatch;
-use crate::state::queue::{Queue, Ready};
 use crate::store::list::List;
 
 impl Engine {

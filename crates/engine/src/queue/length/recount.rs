@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::engine::recount::agree;
 use crate::queue::message::state::mark;
-use crate::state::queue::Queue;
+use crate::queue::state::Queue;
 use crate::store::NIL;
 
 impl Engine {
