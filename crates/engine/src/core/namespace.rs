@@ -1,11 +1,8 @@
-//! One namespace: quotas, what it holds, and its directory of messages.
-
-use std::collections::BTreeMap;
+//! A namespace: name, quotas, what of them is used, and the last id given.
 
 use crate::record::{read_quotas, write_quotas};
 use crate::settings::Quotas;
 use crate::store::NIL;
-use crate::store::directory::Directory;
 use crate::store::slab::PlainSlot;
 use crate::wire::{Put, Reader};
 
@@ -25,16 +22,6 @@ pub(crate) struct Namespace {
     /// Queues, the deleted ones that are not swept yet included.
     pub(crate) queue_slots: u32,
     pub(crate) deleted: bool,
-    /// Slots of queues by name. Derived.
-    pub(crate) queues: BTreeMap<Box<str>, u32>,
-    /// Slots of limits by name. Derived.
-    pub(crate) limits: BTreeMap<Box<str>, u32>,
-    /// Slots of schedules by name. Derived.
-    pub(crate) schedules: BTreeMap<Box<str>, u32>,
-    /// Slots of settings of queues not yet made, by pattern. Derived.
-    pub(crate) defaults: BTreeMap<Box<str>, u32>,
-    /// Slots of messages by sequence. Derived.
-    pub(crate) directory: Directory,
     next_vacant: Option<u32>,
 }
 
@@ -51,11 +38,6 @@ impl Namespace {
             last_sequence: 0,
             queue_slots: 0,
             deleted: false,
-            queues: BTreeMap::new(),
-            limits: BTreeMap::new(),
-            schedules: BTreeMap::new(),
-            defaults: BTreeMap::new(),
-            directory: Directory::default(),
             next_vacant: None,
         }
     }

@@ -49,6 +49,7 @@ use crate::queue::fair::state::Lanes;
 use crate::queue::flow::state::Flows;
 use crate::queue::limit::state::AllLimits;
 use crate::queue::message::extras::AllExtras;
+use crate::queue::namespace_index::NamespaceIndexes;
 use crate::queue::ordering::state::OrderingKeys;
 use crate::queue::schedule::state::Schedules;
 use crate::queue::send::idempotency::Idempotency;
@@ -84,6 +85,8 @@ pub struct Engine {
     pub(crate) consumers: AllConsumers,
     pub(crate) queues: Queues,
     pub(crate) namespaces: Namespaces,
+    /// Derived.
+    pub(crate) indexes: NamespaceIndexes,
     pub(crate) wheel: Wheel,
     pub(crate) tokens: Tokens,
     pub(crate) idempotency: Idempotency,

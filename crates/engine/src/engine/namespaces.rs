@@ -47,6 +47,7 @@ impl Engine {
         self.next_namespace = self.next_namespace.max(namespace.number + 1);
         let slot = self.namespaces.insert(namespace);
         self.index_namespace(slot);
+        self.indexes.add(slot);
     }
 
     /// Enters a namespace into what is derived from it.
@@ -81,7 +82,7 @@ impl Engine {
             let reason = format!("{:?} is always there and cannot be deleted", deleted.name);
             return Err(Error::InvalidArgument { field: "namespace".into(), reason });
         }
-        let queues = deleted.queues.len() as u64;
+        let queues = self.indexes.get(slot).queues.len() as u64;
         if queues > 0 && !force {
             return Err(Error::NamespaceNotEmpty { namespace: deleted.name.to_string(), queues });
         }

@@ -36,7 +36,8 @@ impl Engine {
             return Err("the redrives at a rate and their times do not agree".into());
         }
         self.recount_timers()?;
-        let patterns = self.namespaces.iter().map(|(_, namespace)| namespace.defaults.len() as u64).sum();
+        let patterns =
+            self.namespaces.iter().map(|(slot, _)| self.indexes.get(slot).defaults.len() as u64).sum();
         agree("patterns of queue defaults", patterns, self.queue_defaults.used().into())?;
         self.recount_namespaces()?;
         self.recount_extras()?;
@@ -57,7 +58,7 @@ impl Engine {
     fn recount_queue(&self, slot: u32, queue: &Queue) -> Result<u64, String> {
         let (mut states, mut bytes) = ([0u64; State::COUNT], [0u64; State::COUNT]);
         let (mut count, mut last) = (0, 0);
-        let directory = &self.namespaces.get(queue.namespace).directory;
+        let directory = &self.indexes.get(queue.namespace).directory;
         for at in self.all_of(queue) {
             let message = self.messages.get(at);
             let state = message.state.ok_or("a vacant slot is listed")?;
@@ -102,7 +103,7 @@ impl Engine {
 
     /// Those that are linked, then those that have arrived from elsewhere.
     pub(crate) fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = u32> + 'a {
-        let directory = &self.namespaces.get(queue.namespace).directory;
+        let directory = &self.indexes.get(queue.namespace).directory;
         let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(NIL));
         queue.all.iter(&self.messages).chain(arrived.filter(|&slot| slot != NIL))
     }
@@ -175,7 +176,7 @@ impl Engine {
             agree(&what("bytes"), bytes, namespace.bytes)?;
             agree(&what("queue slots"), of_it().count() as u64, u64::from(namespace.queue_slots))?;
             let named = of_it().filter(|(_, queue)| !queue.deleted).count() as u64;
-            agree(&what("queues"), named, namespace.queues.len() as u64)?;
+            agree(&what("queues"), named, self.indexes.get(slot).queues.len() as u64)?;
         }
         Ok(())
     }

@@ -88,7 +88,10 @@ impl Engine {
     /// Builds what a snapshot leaves out.
     fn derive(&mut self) {
         let namespaces: Vec<u32> = self.namespaces.iter().map(|(slot, _)| slot).collect();
-        namespaces.into_iter().for_each(|slot| self.index_namespace(slot));
+        namespaces.into_iter().for_each(|slot| {
+            self.index_namespace(slot);
+            self.indexes.add(slot);
+        });
         let queues: Vec<u32> = self.queues.iter().map(|(slot, _)| slot).collect();
         queues.into_iter().for_each(|slot| self.index_queue(slot));
         for (slot, message) in self.messages.iter() {
@@ -105,7 +108,7 @@ impl Engine {
             if message.is_retained() {
                 queue.done.insert((message.started_at_us, message.sequence));
             }
-            self.namespaces.get_mut(queue.namespace).directory.insert(message.sequence, slot);
+            self.indexes.get_mut(queue.namespace).directory.insert(message.sequence, slot);
         }
         self.idempotency.rebuild();
         self.ordering.rebuild();
@@ -113,14 +116,14 @@ impl Engine {
         self.lanes.rebuild();
         self.queue_limits.rebuild();
         for (slot, limit) in self.queue_limits.slots.iter().filter(|(_, limit)| !limit.deleted) {
-            self.namespaces.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
+            self.indexes.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
         }
         self.schedules.rebuild();
         for (slot, schedule) in self.schedules.slots.iter() {
-            self.namespaces.get_mut(schedule.namespace).schedules.insert(schedule.name.clone(), slot);
+            self.indexes.get_mut(schedule.namespace).schedules.insert(schedule.name.clone(), slot);
         }
         for (slot, defaults) in self.queue_defaults.iter() {
-            self.namespaces.get_mut(defaults.namespace).defaults.insert(defaults.pattern.clone(), slot);
+            self.indexes.get_mut(defaults.namespace).defaults.insert(defaults.pattern.clone(), slot);
         }
         let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
         self.redrives = redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();

@@ -14,6 +14,7 @@ pub(crate) mod flow;
 pub(crate) mod length;
 pub(crate) mod limit;
 pub(crate) mod message;
+pub(crate) mod namespace_index;
 pub(crate) mod ordering;
 pub(crate) mod queues;
 pub(crate) mod schedule;

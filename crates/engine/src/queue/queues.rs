@@ -57,8 +57,8 @@ impl Engine {
         if u64::from(self.queues.used()) + count > limit {
             return Err(Error::LimitExceeded { what: "queues", limit });
         }
-        let namespace = self.namespaces.get(namespace_slot);
-        let (limit, held) = (namespace.quotas.queues, namespace.queues.len() as u64);
+        let held = self.indexes.get(namespace_slot).queues.len() as u64;
+        let limit = self.namespaces.get(namespace_slot).quotas.queues;
         if limit > 0 && held + count > limit {
             return Err(Error::QuotaExceeded { what: "queues", limit, held, more: count });
         }
@@ -77,10 +77,10 @@ impl Engine {
         let number = self.next_queue;
         self.next_queue += 1;
         let mut queue = Queue::new(number, namespace_slot, name, self.now_us);
-        if !self.namespaces.get(namespace_slot).defaults.is_empty() {
+        if !self.indexes.get(namespace_slot).defaults.is_empty() {
             queue.settings = self.settings_of_new(namespace_slot, name);
         }
-        let limit = self.namespaces.get(namespace_slot).limits.get(&*queue.settings.limit).copied();
+        let limit = self.indexes.get(namespace_slot).limits.get(&*queue.settings.limit).copied();
         let slot = self.queues.insert(queue);
         if let Some(limit) = limit {
             self.join_limit(slot, limit);
@@ -99,7 +99,7 @@ impl Engine {
         self.queue_numbers.insert(u64::from(queue.number), slot);
         if !queue.deleted {
             self.queue_names.insert(queue_hash(queue.namespace, &queue.name), slot);
-            self.namespaces.get_mut(queue.namespace).queues.insert(queue.name.clone(), slot);
+            self.indexes.get_mut(queue.namespace).queues.insert(queue.name.clone(), slot);
         }
     }
 
@@ -152,7 +152,7 @@ impl Engine {
         let queue = self.queues.get_mut(queue_slot);
         queue.deleted = true;
         self.queue_names.remove(queue_hash(queue.namespace, &queue.name), queue_slot);
-        self.namespaces.get_mut(queue.namespace).queues.remove(&queue.name);
+        self.indexes.get_mut(queue.namespace).queues.remove(&queue.name);
         messages
     }
 

@@ -76,7 +76,7 @@ impl Engine {
             name: namespace.name.to_string(),
             shard: namespace.shard,
             quotas: namespace.quotas,
-            queues: namespace.queues.len() as u64,
+            queues: self.indexes.get(slot).queues.len() as u64,
             messages: namespace.messages,
             bytes: namespace.bytes,
             created_at_us: namespace.created_at_us,
@@ -173,7 +173,7 @@ impl Engine {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        self.namespaces
+        self.indexes
             .get(slot)
             .queues
             .range::<str, _>((from, Bound::Unbounded))
@@ -312,7 +312,7 @@ impl Engine {
         until: Option<u64>,
     ) -> impl Iterator<Item = u32> + '_ {
         let queue = self.queues.get(queue_slot);
-        let directory = &self.namespaces.get(queue.namespace).directory;
+        let directory = &self.indexes.get(queue.namespace).directory;
         let after = cursor.map_or(Bound::Unbounded, Bound::Excluded);
         let until = until.filter(|until| cursor.is_none_or(|cursor| *until >= cursor)).unwrap_or(u64::MAX);
         let arrived = queue.arrived.range((after, Bound::Unbounded)).take_while(move |it| **it <= until);
@@ -334,7 +334,7 @@ impl Engine {
     fn parked(&self, queue_slot: u32, state: State, cursor: Option<u64>, limit: usize) -> Page<MessageView> {
         let mut page = Page { items: Vec::new(), next: None };
         let queue = self.queues.get(queue_slot);
-        let directory = &self.namespaces.get(queue.namespace).directory;
+        let directory = &self.indexes.get(queue.namespace).directory;
         let after = cursor.map_or(Bound::Unbounded, Bound::Excluded);
         let mut last = cursor;
         for (examined, &sequence) in queue.parked.range((after, Bound::Unbounded)).enumerate() {
@@ -356,7 +356,7 @@ impl Engine {
     fn place_of(&self, queue_slot: u32, cursor: Option<u64>) -> Result<u32, u64> {
         let queue = self.queues.get(queue_slot);
         let Some(cursor) = cursor else { return Ok(queue.all.head) };
-        let directory = &self.namespaces.get(queue.namespace).directory;
+        let directory = &self.indexes.get(queue.namespace).directory;
         let is_here = |slot: &u32| {
             let message = self.messages.get(*slot);
             message.queue == queue_slot && !message.is_marked(mark::ARRIVED)

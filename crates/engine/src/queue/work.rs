@@ -137,7 +137,7 @@ impl Engine {
             };
             *budget -= 1;
             queue.purge_arrived = sequence + 1;
-            let Some(at) = self.namespaces.get(queue.namespace).directory.get(sequence) else { continue };
+            let Some(at) = self.indexes.get(queue.namespace).directory.get(sequence) else { continue };
             if self.is_stale(at) && self.messages.get(at).state != Some(State::Dead) {
                 self.sweep_message(at, out);
             }
@@ -152,7 +152,7 @@ impl Engine {
             return Some(queue.all.head);
         }
         let sequence = *queue.arrived.first()?;
-        self.namespaces.get(queue.namespace).directory.get(sequence)
+        self.indexes.get(queue.namespace).directory.get(sequence)
     }
 
     fn sweep_dead(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
@@ -189,7 +189,7 @@ impl Engine {
     /// Deletes the queues of a deleted namespace, and the namespace after all of them are swept.
     fn work_on_namespace(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
         while *budget > 0 {
-            let Some((_, &queue_slot)) = self.namespaces.get(slot).queues.first_key_value() else {
+            let Some((_, &queue_slot)) = self.indexes.get(slot).queues.first_key_value() else {
                 break;
             };
             *budget -= 1;
@@ -205,6 +205,7 @@ impl Engine {
         if done {
             self.namespace_numbers.remove(u64::from(namespace.number));
             self.namespaces.remove(slot);
+            self.indexes.clear(slot);
         }
         done
     }

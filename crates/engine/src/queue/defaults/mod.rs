@@ -28,7 +28,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
         self.check_limit(namespace_slot, None, &patch)?;
-        let known = &self.namespaces.get(namespace_slot).defaults;
+        let known = &self.indexes.get(namespace_slot).defaults;
         let found = known.get(pattern).copied();
         if found.is_none() && known.len() >= QUEUE_DEFAULTS_MAX {
             let limit = QUEUE_DEFAULTS_MAX as u64;
@@ -38,7 +38,7 @@ impl Engine {
             Some(slot) => self.queue_defaults.get_mut(slot).patch = patch,
             None => {
                 let slot = self.queue_defaults.insert(Defaults::new(namespace_slot, pattern, patch));
-                self.namespaces.get_mut(namespace_slot).defaults.insert(pattern.into(), slot);
+                self.indexes.get_mut(namespace_slot).defaults.insert(pattern.into(), slot);
             }
         }
         out.reply = Reply::Defaults { created: found.is_none() };
@@ -47,7 +47,7 @@ impl Engine {
 
     pub(crate) fn defaults_delete(&mut self, namespace: NamespaceId, pattern: &str) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        match self.namespaces.get_mut(namespace_slot).defaults.remove(pattern) {
+        match self.indexes.get_mut(namespace_slot).defaults.remove(pattern) {
             Some(slot) => {
                 self.queue_defaults.remove(slot);
                 Ok(())
@@ -59,7 +59,7 @@ impl Engine {
     /// A namespace that is deleted: its patterns go. False when the budget was used up before.
     pub(crate) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
         while *budget > 0 {
-            let Some((_, slot)) = self.namespaces.get_mut(namespace_slot).defaults.pop_first() else {
+            let Some((_, slot)) = self.indexes.get_mut(namespace_slot).defaults.pop_first() else {
                 return true;
             };
             *budget -= 1;
@@ -71,7 +71,7 @@ impl Engine {
     /// What a new queue with this name begins with.
     pub(crate) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
-        let defaults = &self.namespaces.get(namespace_slot).defaults;
+        let defaults = &self.indexes.get(namespace_slot).defaults;
         let matching = defaults.iter().filter(|(pattern, _)| matches(pattern, name));
         // Of equals the last one counts as the largest.
         let Some((_, &slot)) = matching.rev().max_by_key(|(pattern, _)| pattern.len()) else {
@@ -94,7 +94,7 @@ impl Engine {
     /// [`Error::DefaultsNotFound`].
     pub fn defaults(&self, namespace: NamespaceId, pattern: &str) -> Result<DefaultsView, Error> {
         let slot = self.namespace_slot(namespace).and_then(|slot| {
-            let defaults = &self.namespaces.get(slot).defaults;
+            let defaults = &self.indexes.get(slot).defaults;
             defaults.get(pattern).copied()
         });
         let slot = slot.ok_or_else(|| Error::DefaultsNotFound { pattern: pattern.to_owned() })?;
@@ -110,7 +110,7 @@ impl Engine {
     ) -> Vec<DefaultsView> {
         let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let found = self.namespaces.get(slot).defaults.range::<str, _>((from, Bound::Unbounded));
+        let found = self.indexes.get(slot).defaults.range::<str, _>((from, Bound::Unbounded));
         let found = found.take(limit.min(QUEUE_DEFAULTS_MAX));
         found
             .map(|(pattern, slot)| DefaultsView {

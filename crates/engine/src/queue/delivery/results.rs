@@ -188,7 +188,7 @@ impl Engine {
             if *budget == 0 && !stays {
                 return false;
             }
-            let directory = &self.namespaces.get(queue.namespace).directory;
+            let directory = &self.indexes.get(queue.namespace).directory;
             let Some(slot) = directory.get(sequence) else { return true };
             if stays {
                 self.time_oldest_done(slot, retain_us);

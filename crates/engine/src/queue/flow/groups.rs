@@ -136,7 +136,7 @@ impl Engine {
         of_callback.mode = DependsMode::All;
         of_callback.on_parent_failed = OnParentFailed::Run;
         for sequence in first..place.sequence {
-            let found = self.namespaces.get_mut(place.namespace_slot).directory.find(sequence);
+            let found = self.indexes.get_mut(place.namespace_slot).directory.find(sequence);
             let Some(member) = found else { continue };
             let member_flow = self.enter_flow(member);
             let parent = self.flows.enter_parent(member_flow, sequence, None);

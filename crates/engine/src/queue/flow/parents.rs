@@ -51,7 +51,7 @@ impl Engine {
             None => first + u64::from(place),
         });
         for sequence in depends_on.ids().map(|id| id.sequence).chain(places) {
-            let found = self.namespaces.get_mut(namespace).directory.find(sequence);
+            let found = self.indexes.get_mut(namespace).directory.find(sequence);
             let Some(parent_slot) = found else {
                 let parent = self.flows.enter_gone(sequence);
                 self.flows.connect(parent, slot, flow);

@@ -51,7 +51,7 @@ impl Engine {
 
     #[cold]
     fn is_bounded_when_new(&self, namespace_slot: u32, name: &[u8]) -> bool {
-        !self.namespaces.get(namespace_slot).defaults.is_empty()
+        !self.indexes.get(namespace_slot).defaults.is_empty()
             && self.settings_of_new(namespace_slot, &String::from_utf8_lossy(name)).is_bounded()
     }
 
@@ -224,7 +224,7 @@ impl Engine {
             return;
         }
         for sequence in sequences {
-            let found = self.namespaces.get(namespace).directory.get(sequence);
+            let found = self.indexes.get(namespace).directory.get(sequence);
             let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
             if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
                 self.begin_age(slot);
@@ -330,7 +330,7 @@ impl Engine {
     }
 
     fn of_sequence(&self, queue_slot: u32, sequence: u64) -> Option<u32> {
-        self.namespaces.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
+        self.indexes.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
     }
 
     /// Whether a message waits, and was not purged.

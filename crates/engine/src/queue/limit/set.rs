@@ -1,6 +1,5 @@
 //! Limits come, change and go; queues take and leave them.
 
-use crate::core::namespace::Namespace;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
@@ -8,6 +7,7 @@ use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::limit::state::{Limit, Timed};
+use crate::queue::namespace_index::NamespaceIndex;
 use crate::queue::work::Work;
 use crate::settings::QueuePatch;
 use crate::store::NIL;
@@ -16,8 +16,8 @@ use crate::store::NIL;
 const NAMED_MAX: usize = 5;
 
 /// The limit with this name.
-fn limit_of(namespace: &Namespace, name: &str) -> Result<u32, Error> {
-    namespace.limits.get(name).copied().ok_or_else(|| Error::LimitNotFound { limit: name.to_owned() })
+fn limit_of(index: &NamespaceIndex, name: &str) -> Result<u32, Error> {
+    index.limits.get(name).copied().ok_or_else(|| Error::LimitNotFound { limit: name.to_owned() })
 }
 
 impl Engine {
@@ -31,7 +31,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        let found = self.namespaces.get(namespace_slot).limits.get(name).copied();
+        let found = self.indexes.get(namespace_slot).limits.get(name).copied();
         if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
             return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });
         }
@@ -41,7 +41,7 @@ impl Engine {
         }
         let slot = found.unwrap_or_else(|| {
             let slot = self.queue_limits.slots.insert(Limit::new(namespace_slot, name));
-            self.namespaces.get_mut(namespace_slot).limits.insert(name.into(), slot);
+            self.indexes.get_mut(namespace_slot).limits.insert(name.into(), slot);
             slot
         });
         let limit = self.queue_limits.slots.get_mut(slot);
@@ -74,7 +74,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        let slot = limit_of(self.namespaces.get(namespace_slot), name)?;
+        let slot = limit_of(self.indexes.get(namespace_slot), name)?;
         let queues = &self.queue_limits.slots.get(slot).queues;
         if !queues.is_empty() {
             let mut names: Vec<&str> =
@@ -95,14 +95,14 @@ impl Engine {
         self.queue_limits.set_timer(Timed::Limit(slot), 0);
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.deleted = true;
-        self.namespaces.get_mut(limit.namespace).limits.remove(&limit.name);
+        self.indexes.get_mut(limit.namespace).limits.remove(&limit.name);
         self.touch_limit(slot, false);
     }
 
     /// A namespace that is deleted, without queues: its limits go.
     pub(crate) fn drop_limits_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
         while *budget > 0 {
-            let Some((_, &slot)) = self.namespaces.get(namespace_slot).limits.first_key_value() else {
+            let Some((_, &slot)) = self.indexes.get(namespace_slot).limits.first_key_value() else {
                 return true;
             };
             *budget -= 1;
@@ -123,7 +123,7 @@ impl Engine {
         patch: &QueuePatch,
     ) -> Result<(), Error> {
         let Some(name) = patch.limit.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
-        let slot = limit_of(self.namespaces.get(namespace_slot), name)?;
+        let slot = limit_of(self.indexes.get(namespace_slot), name)?;
         let follows = queue_slot.is_some_and(|queue| self.queues.get(queue).limit == slot);
         if !follows && self.queue_limits.slots.get(slot).queues.len() >= LIMIT_QUEUES_MAX {
             return Err(Error::LimitExceeded { what: "queues of one limit", limit: LIMIT_QUEUES_MAX as u64 });
@@ -134,7 +134,7 @@ impl Engine {
     /// Lets a queue follow the limit that its settings name.
     pub(crate) fn follow_limit(&mut self, queue_slot: u32, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
-        let named = self.namespaces.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
+        let named = self.indexes.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
         let wanted = named.unwrap_or(NIL);
         if queue.limit == wanted {
             return;

@@ -16,7 +16,7 @@ impl Engine {
     pub fn limits_of(&self, namespace: NamespaceId, after: Option<&str>, limit: usize) -> Vec<LimitView> {
         let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.namespaces
+        self.indexes
             .get(slot)
             .limits
             .range::<str, _>((from, Bound::Unbounded))
@@ -27,7 +27,7 @@ impl Engine {
 
     /// One limit.
     pub fn limit(&self, namespace: NamespaceId, name: &str) -> Option<LimitView> {
-        let slot = self.namespaces.get(self.namespace_slot(namespace)?).limits.get(name)?;
+        let slot = self.indexes.get(self.namespace_slot(namespace)?).limits.get(name)?;
         Some(self.limit_view(*slot))
     }
 
@@ -63,7 +63,7 @@ impl Engine {
         limit: usize,
     ) -> Page<LimitKeyView> {
         let mut page = Page { items: Vec::new(), next: None };
-        let found = self.namespace_slot(namespace).map(|slot| &self.namespaces.get(slot).limits);
+        let found = self.namespace_slot(namespace).map(|slot| &self.indexes.get(slot).limits);
         let Some(&slot) = found.and_then(|limits| limits.get(name)) else { return page };
         let from = cursor.map_or(0, |cursor| u32::try_from(cursor).unwrap_or(u32::MAX));
         let (keys, next) = self.queue_limits.keys.slots.range(from, PAGE_KEYS_EXAMINED_MAX);
@@ -83,7 +83,7 @@ impl Engine {
 
     /// One key of a limit; `None`: nothing is known of it.
     pub fn limit_key(&self, namespace: NamespaceId, name: &str, key: &[u8]) -> Option<LimitKeyView> {
-        let slot = self.namespaces.get(self.namespace_slot(namespace)?).limits.get(name)?;
+        let slot = self.indexes.get(self.namespace_slot(namespace)?).limits.get(name)?;
         self.limit_key_view(self.queue_limits.keys.find(*slot, key)?)
     }
 

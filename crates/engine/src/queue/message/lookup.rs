@@ -102,21 +102,21 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn find_message(&mut self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.live_namespace(id.namespace)?;
-        let slot = self.namespaces.get_mut(namespace_slot).directory.find(id.sequence)?;
+        let slot = self.indexes.get_mut(namespace_slot).directory.find(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Slot of a message that a consequence names, also in a deleted namespace; `None`: it is gone or stale.
     pub(crate) fn find_listed(&self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.namespace_numbers.get(u64::from(id.namespace.0))?;
-        let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;
+        let slot = self.indexes.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Like `find_message`, for reads.
     pub(crate) fn message_slot(&self, id: MessageId) -> Option<u32> {
         let namespace_slot = self.namespace_slot(id.namespace)?;
-        let slot = self.namespaces.get(namespace_slot).directory.get(id.sequence)?;
+        let slot = self.indexes.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 

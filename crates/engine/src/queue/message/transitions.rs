@@ -254,7 +254,7 @@ impl Engine {
         self.release_blob(message.blob(), out);
         self.leave_siblings(slot);
         let namespace = self.queues.get(queue_slot).namespace;
-        self.namespaces.get_mut(namespace).directory.remove(sequence);
+        self.indexes.get_mut(namespace).directory.remove(sequence);
         if extras != NIL {
             self.free_extras(extras, out);
         }

@@ -37,7 +37,7 @@ impl Engine {
         if !self.limits.auto_create && self.find_queue(namespace_slot, put.queue).is_none() {
             return Err(queue_not_found(put.queue));
         }
-        let found = self.namespaces.get(namespace_slot).schedules.get(put.schedule).copied();
+        let found = self.indexes.get(namespace_slot).schedules.get(put.schedule).copied();
         let slot = match found {
             Some(slot) => slot,
             None => self.add_schedule(namespace_slot, put.schedule)?,
@@ -62,7 +62,7 @@ impl Engine {
 
     fn add_schedule(&mut self, namespace_slot: u32, name: &str) -> Result<u32, Error> {
         let limit = |what, limit| Err(Error::LimitExceeded { what, limit: u64::from(limit) });
-        if self.namespaces.get(namespace_slot).schedules.len() >= SCHEDULES_MAX as usize {
+        if self.indexes.get(namespace_slot).schedules.len() >= SCHEDULES_MAX as usize {
             return limit("schedules of one namespace", SCHEDULES_MAX);
         }
         if self.schedules.slots.used() >= SHARD_SCHEDULES_MAX {
@@ -70,13 +70,13 @@ impl Engine {
         }
         let schedule = Schedule::new(namespace_slot, name, self.now_us);
         let slot = self.schedules.insert(schedule);
-        self.namespaces.get_mut(namespace_slot).schedules.insert(name.into(), slot);
+        self.indexes.get_mut(namespace_slot).schedules.insert(name.into(), slot);
         Ok(slot)
     }
 
     fn find_schedule(&mut self, namespace: NamespaceId, name: &str) -> Result<u32, Error> {
         let namespace_slot = self.find_namespace(namespace)?;
-        let found = self.namespaces.get(namespace_slot).schedules.get(name).copied();
+        let found = self.indexes.get(namespace_slot).schedules.get(name).copied();
         found.ok_or_else(|| Error::ScheduleNotFound { schedule: name.to_owned() })
     }
 
@@ -186,7 +186,7 @@ impl Engine {
 
     fn drop_schedule(&mut self, slot: u32, out: &mut Outcome) {
         let schedule = self.schedules.remove(slot);
-        self.namespaces.get_mut(schedule.namespace).schedules.remove(&schedule.name);
+        self.indexes.get_mut(schedule.namespace).schedules.remove(&schedule.name);
         self.release_blob(schedule.blob, out);
     }
 
@@ -198,7 +198,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> bool {
         while *budget > 0 {
-            let schedules = &self.namespaces.get(namespace_slot).schedules;
+            let schedules = &self.indexes.get(namespace_slot).schedules;
             let Some((_, &slot)) = schedules.first_key_value() else { return true };
             *budget -= 1;
             self.drop_schedule(slot, out);
@@ -223,7 +223,7 @@ impl Engine {
     /// One schedule.
     pub fn schedule(&self, namespace: NamespaceId, name: &str) -> Option<ScheduleView> {
         let namespace_slot = self.namespace_slot(namespace)?;
-        let slot = *self.namespaces.get(namespace_slot).schedules.get(name)?;
+        let slot = *self.indexes.get(namespace_slot).schedules.get(name)?;
         Some(self.schedule_view(self.schedules.slots.get(slot)))
     }
 
@@ -231,7 +231,7 @@ impl Engine {
     pub fn schedules(&self, namespace: NamespaceId, after: Option<&str>, limit: usize) -> Vec<ScheduleView> {
         let Some(namespace_slot) = self.namespace_slot(namespace) else { return Vec::new() };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let found = self.namespaces.get(namespace_slot).schedules.range::<str, _>((from, Bound::Unbounded));
+        let found = self.indexes.get(namespace_slot).schedules.range::<str, _>((from, Bound::Unbounded));
         let found = found.take(limit.min(PAGE_ITEMS_MAX));
         found.map(|(_, &slot)| self.schedule_view(self.schedules.slots.get(slot))).collect()
     }
@@ -260,8 +260,8 @@ impl Engine {
     /// Compares what is kept of schedules with a full count.
     pub(crate) fn recount_schedules(&self) -> Result<(), String> {
         let mut named = 0;
-        for (slot, namespace) in self.namespaces.iter() {
-            for (name, &at) in &namespace.schedules {
+        for (slot, _) in self.namespaces.iter() {
+            for (name, &at) in &self.indexes.get(slot).schedules {
                 let schedule = self.schedules.slots.get(at);
                 if schedule.name != *name || schedule.namespace != slot {
                     return Err(format!("schedule {name:?} is listed in another's place"));

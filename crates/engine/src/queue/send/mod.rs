@@ -392,7 +392,7 @@ impl Engine {
         if queue.fair.is_some() || queue.limit != NIL {
             return false;
         }
-        let namespace = self.namespaces.get_mut(namespace_slot);
+        let index = self.indexes.get_mut(namespace_slot);
         for (sequence, (blob_item, item)) in (first..).zip((0u32..).zip(send.items())) {
             let blob = BlobRef { index: self.applied_index, item: blob_item, len: item.blob_len };
             let line = &mut queue.ready.lists[usize::from(item.priority)];
@@ -405,7 +405,7 @@ impl Engine {
             line.push_linked(&mut self.messages, slot);
             queue.all.push_linked(&mut self.messages, slot);
             queue.ready.occupied |= 1 << item.priority;
-            namespace.directory.insert(sequence, slot);
+            index.directory.insert(sequence, slot);
         }
         let count = u64::from(send.count);
         queue.counters.states[State::Ready as usize] += count;
@@ -505,8 +505,7 @@ impl Engine {
         let message =
             Message::new(place.queue_slot, place.sequence, self.now_us, blob, priority, max_attempts);
         let slot = self.messages.insert(message);
-        let namespace = self.namespaces.get_mut(place.namespace_slot);
-        namespace.directory.insert(place.sequence, slot);
+        self.indexes.get_mut(place.namespace_slot).directory.insert(place.sequence, slot);
         self.queues.get_mut(place.queue_slot).all.push_back(&mut self.messages, slot);
         self.tell(slot, EventKind::Sent, out);
         slot

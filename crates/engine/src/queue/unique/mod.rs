@@ -176,7 +176,7 @@ impl Engine {
         out: &mut Outcome,
     ) {
         self.skip_chain(item, out);
-        let first = self.namespaces.get(namespace_slot).directory.get(sequence);
+        let first = self.indexes.get(namespace_slot).directory.get(sequence);
         let waiting = first.filter(|&slot| self.waits_here(slot));
         let unique = item.options.and_then(unique_of);
         match (waiting, unique.map(|unique| unique.on_duplicate)) {
