@@ -41,8 +41,9 @@ pub mod settings;
 mod store;
 mod wire;
 
+pub use crate::core::PAGE_ITEMS_MAX;
 pub use command::Command;
-pub use engine::{Engine, PAGE_ITEMS_MAX};
+pub use engine::Engine;
 pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;

@@ -1,5 +1,7 @@
 //! Blobs that more than one thing refers to: how many owners each has. A blob that is not here has one.
 
+use std::collections::BTreeMap;
+
 use crate::hash::mix;
 use crate::id::BlobRef;
 use crate::store::hash_index::HashIndex;
@@ -49,6 +51,18 @@ fn place_hash(blob: BlobRef) -> u64 {
 }
 
 impl SharedBlobs {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let SharedBlobs { slots, places: _ } = self;
+        slots.write_head(out);
+    }
+
+    /// Reads what [`SharedBlobs::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<SharedBlobs> {
+        let slots = Slab::read_head(reader)?;
+        Some(SharedBlobs { slots, ..SharedBlobs::default() })
+    }
+
     fn find(&self, blob: BlobRef) -> Option<u32> {
         self.places.find(place_hash(blob), |slot| {
             let known = self.slots.get(slot).blob;
@@ -92,6 +106,24 @@ impl SharedBlobs {
     /// All of them.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         self.slots.iter().map(|(_, shared)| shared.blob)
+    }
+
+    /// Compares the owners that are kept with `owned`: every reference to a blob, one for each owner.
+    pub(crate) fn recount(&self, owned: impl Iterator<Item = BlobRef>) -> Result<(), String> {
+        let mut owners = BTreeMap::new();
+        for blob in owned {
+            *owners.entry(blob).or_insert(0u32) += 1;
+        }
+        for blob in self.blobs() {
+            owners.entry(blob).or_insert(0);
+        }
+        for (blob, counted) in owners {
+            let kept = self.owners(blob);
+            if counted != kept {
+                return Err(format!("owners of {blob:?}: counted {counted}, kept {kept}"));
+            }
+        }
+        Ok(())
     }
 
     /// Derives the index after all slots were read.

@@ -4,13 +4,14 @@
 //! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left
 //! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::Core;
+use crate::core::agree;
 use crate::event::Watched;
 use crate::id::MessageId;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::limit::state::Timed;
 
@@ -22,44 +23,53 @@ const SEND_COST: usize = 8;
 /// has this budget for each that it lists, so that what is left does not grow without end.
 const COST_PER_CONSEQUENCE: usize = 2 * SEND_COST;
 
-impl Engine {
+impl QueueModule {
     /// Appends a consequence to those that are still to be done.
     pub(crate) fn list(&mut self, consequence: Consequence) {
         self.consequences.push_back(consequence);
     }
 
+    /// Ends a record: does what follows from it, if there is anything.
+    #[inline(always)]
+    pub(crate) fn end_record(&mut self, core: &mut Core, out: &mut Outcome) {
+        let entails = !self.consequences.is_empty() | (self.consumers.totals.attached > 0);
+        if entails | core.watched.has(Watched::EVENTS) {
+            self.follow_up(core, out);
+        }
+    }
+
     /// Ends a record: does consequences within its budget, delivers to consumers with credit, and tells
     /// events of deliveries.
     #[inline(never)]
-    pub(crate) fn follow_up(&mut self, out: &mut Outcome) {
+    pub(crate) fn follow_up(&mut self, core: &mut Core, out: &mut Outcome) {
         let new = self.consequences.len().saturating_sub(self.backlog);
         let mut budget = SLICE_ITEMS.max(COST_PER_CONSEQUENCE * new).saturating_sub(self.spent);
-        self.settle_consequences(&mut budget, out);
+        self.settle_consequences(&mut budget, core, out);
         if self.consumers.totals.attached > 0 {
-            self.deliver_all(&mut budget, out);
+            self.deliver_all(&mut budget, core, out);
         }
-        if self.watched.has(Watched::EVENTS) {
-            self.tell_deliveries(out);
+        if core.watched.has(Watched::EVENTS) {
+            self.tell_deliveries(core, out);
         }
     }
 
     /// Does consequences in order, with those that they list, until none is left or `budget` is used up.
     /// `budget` counts messages that are changed.
     #[inline]
-    pub(crate) fn settle_consequences(&mut self, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn settle_consequences(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         if !self.consequences.is_empty() {
-            self.settle_listed(budget, out);
+            self.settle_listed(budget, core, out);
         }
     }
 
     #[inline(never)]
-    fn settle_listed(&mut self, budget: &mut usize, out: &mut Outcome) {
+    fn settle_listed(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         while *budget > 0
             && let Some(consequence) = self.consequences.pop_front()
         {
             let given = TURN.min(*budget);
             let mut left = given;
-            if !self.settle_consequence(consequence, &mut left, out) {
+            if !self.settle_consequence(consequence, &mut left, core, out) {
                 self.consequences.push_back(consequence);
             }
             let used = (given - left).max(1);
@@ -69,49 +79,55 @@ impl Engine {
     }
 
     /// Does one consequence; false if `budget` was used up before it was done, and it has to be listed again.
-    fn settle_consequence(&mut self, next: Consequence, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn settle_consequence(
+        &mut self,
+        next: Consequence,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         match next {
-            Consequence::End(id) => self.end_if_over(id, out),
+            Consequence::End(id) => self.end_if_over(id, core, out),
             Consequence::Judge(id) => {
-                if let Some(slot) = self.find_listed(id) {
-                    self.judge(slot, out);
+                if let Some(slot) = self.find_listed(id, core) {
+                    self.judge(slot, core, out);
                 }
             }
-            Consequence::TellChildren(parent) => return self.tell_children(parent, budget, out),
-            Consequence::Activate(key) => return self.activate_listed(key, budget, out),
+            Consequence::TellChildren(parent) => return self.tell_children(parent, budget, core, out),
+            Consequence::Activate(key) => return self.activate_listed(key, budget, core, out),
             Consequence::Send(pending) => {
                 *budget = budget.saturating_sub(SEND_COST);
-                self.send_pending(pending, out);
+                self.send_pending(pending, core, out);
             }
             Consequence::Limit(slot) => {
                 self.queue_limits.slots.get_mut(slot).touched = false;
-                self.look_at_timed(Timed::Limit(slot), budget, out);
+                self.look_at_timed(Timed::Limit(slot), budget, core, out);
             }
             Consequence::LimitKey(key) => {
                 self.queue_limits.keys.slots.get_mut(key).touched = false;
-                self.look_at_timed(Timed::Key(key), budget, out);
+                self.look_at_timed(Timed::Key(key), budget, core, out);
             }
-            Consequence::Trim(queue) => self.make_room(queue, budget, out),
+            Consequence::Trim(queue) => self.make_room(queue, budget, core, out),
         }
         true
     }
 
     /// Lists the end of a message that waits and may be delivered from `time_us` on, if it is over by then.
-    pub(crate) fn check_end(&mut self, slot: u32, time_us: u64) {
-        if self.is_over(slot, time_us) {
-            self.list_end(slot);
+    pub(crate) fn check_end(&mut self, slot: u32, time_us: u64, core: &Core) {
+        if self.is_over(slot, time_us, core) {
+            self.list_end(slot, core);
         }
     }
 
     /// Lists the end of a message that is over.
     #[cold]
-    pub(crate) fn list_end(&mut self, slot: u32) {
-        let id = self.id_of_slot(slot);
+    pub(crate) fn list_end(&mut self, slot: u32, core: &Core) {
+        let id = self.id_of_slot(slot, core);
         self.list(Consequence::End(id));
     }
 
-    fn end_if_over(&mut self, id: MessageId, out: &mut Outcome) {
-        let Some(slot) = self.find_listed(id) else { return };
+    fn end_if_over(&mut self, id: MessageId, core: &mut Core, out: &mut Outcome) {
+        let Some(slot) = self.find_listed(id, core) else { return };
         let message = self.messages.get(slot);
         let time_us = match message.state {
             Some(State::Delayed | State::Blocked) => message.time_us,
@@ -119,8 +135,8 @@ impl Engine {
             Some(State::Ready) => 0,
             Some(State::Leased | State::Dead | State::Done) | None => return,
         };
-        if self.is_over(slot, time_us) {
-            self.end_waiting_in_line(slot, out);
+        if self.is_over(slot, time_us, core) {
+            self.end_waiting_in_line(slot, core, out);
         }
     }
 

@@ -1,44 +1,47 @@
 //! Telling events to those who watch. While nobody does, a message without options costs no more than one look at a flag in a
 //! send, an ack and a record; what is told is put together out of line.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::event::{Event, EventDetail, EventKind, Watched};
 use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 use crate::outcome::{Delivery, Outcome};
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::message::state::Reason;
 use crate::store::NIL;
 
-impl Engine {
-    /// Whether [`Outcome::events`] is filled. No part of the state.
-    pub fn watch_events(&mut self, watch: bool) {
-        self.watched.set(Watched::EVENTS, watch);
-    }
-
+impl QueueModule {
     /// Something happened to a message, which is still in its slot and in its queue.
     #[inline(always)]
-    pub(crate) fn tell(&self, slot: u32, kind: EventKind, out: &mut Outcome) {
-        if self.watched.has(Watched::EVENTS) {
-            self.tell_more(slot, kind, EventDetail::None, out);
+    pub(crate) fn tell(&self, slot: u32, kind: EventKind, core: &Core, out: &mut Outcome) {
+        if core.watched.has(Watched::EVENTS) {
+            self.tell_more(slot, kind, EventDetail::None, core, out);
         }
     }
 
     /// The same, and why.
     #[inline]
-    pub(crate) fn tell_why(&self, slot: u32, kind: EventKind, why: Reason, out: &mut Outcome) {
-        if self.watched.has(Watched::EVENTS) {
-            self.tell_more(slot, kind, EventDetail::Why(why.name().unwrap_or_default()), out);
+    pub(crate) fn tell_why(&self, slot: u32, kind: EventKind, why: Reason, core: &Core, out: &mut Outcome) {
+        if core.watched.has(Watched::EVENTS) {
+            self.tell_more(slot, kind, EventDetail::Why(why.name().unwrap_or_default()), core, out);
         }
     }
 
     /// The same, with what is to say beside.
     #[cold]
-    pub(crate) fn tell_more(&self, slot: u32, kind: EventKind, detail: EventDetail, out: &mut Outcome) {
-        if !self.watched.has(Watched::EVENTS) {
+    pub(crate) fn tell_more(
+        &self,
+        slot: u32,
+        kind: EventKind,
+        detail: EventDetail,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
+        if !core.watched.has(Watched::EVENTS) {
             return;
         }
         let message = self.messages.get(slot);
-        let id = self.id_of_slot(slot);
+        let id = self.id_of_slot(slot, core);
         let queue = QueueId(self.queues.get(message.queue).number);
         let namespace = id.namespace;
         let attempt = match kind {
@@ -55,9 +58,9 @@ impl Engine {
 
     /// Plain messages were sent.
     #[cold]
-    pub(crate) fn tell_sent(&self, queue_slot: u32, first: u64, count: u32, out: &mut Outcome) {
+    pub(crate) fn tell_sent(&self, queue_slot: u32, first: u64, count: u32, core: &Core, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
-        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
+        let namespace = NamespaceId(core.namespaces.get(queue.namespace).number);
         out.events.extend((first..first + u64::from(count)).map(|sequence| Event {
             kind: EventKind::Sent,
             namespace,
@@ -69,14 +72,21 @@ impl Engine {
     }
 
     /// Messages of a queue are gone, all at once.
-    pub(crate) fn tell_dropped(&self, queue_slot: u32, messages: u64, why: &'static str, out: &mut Outcome) {
-        if !self.watched.has(Watched::EVENTS) || messages == 0 {
+    pub(crate) fn tell_dropped(
+        &self,
+        queue_slot: u32,
+        messages: u64,
+        why: &'static str,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
+        if !core.watched.has(Watched::EVENTS) || messages == 0 {
             return;
         }
         let queue = self.queues.get(queue_slot);
         out.events.push(Event {
             kind: EventKind::Dropped,
-            namespace: NamespaceId(self.namespaces.get(queue.namespace).number),
+            namespace: NamespaceId(core.namespaces.get(queue.namespace).number),
             queue: QueueId(queue.number),
             id: None,
             attempt: 0,
@@ -85,16 +95,18 @@ impl Engine {
     }
 
     /// At the end of a record: whatever it gave away.
-    pub(crate) fn tell_deliveries(&self, out: &mut Outcome) {
+    pub(crate) fn tell_deliveries(&self, core: &Core, out: &mut Outcome) {
         let Outcome { deliveries, pushed, events, .. } = out;
-        events.extend(deliveries.iter().map(|delivery| self.delivered(delivery, None)));
-        events.extend(pushed.iter().map(|(consumer, delivery)| self.delivered(delivery, Some(*consumer))));
+        events.extend(deliveries.iter().map(|delivery| self.delivered(delivery, None, core)));
+        events.extend(
+            pushed.iter().map(|(consumer, delivery)| self.delivered(delivery, Some(*consumer), core)),
+        );
     }
 
-    fn delivered(&self, delivery: &Delivery, consumer: Option<ConsumerId>) -> Event {
+    fn delivered(&self, delivery: &Delivery, consumer: Option<ConsumerId>, core: &Core) -> Event {
         let id = delivery.receipt.id;
         let consumer = consumer.or_else(|| {
-            let message = self.messages.get(self.message_slot(id)?);
+            let message = self.messages.get(self.message_slot(id, core)?);
             let held = message.state == Some(State::Leased) && message.generation != NIL;
             let holder = held.then(|| self.consumers.holds.get(message.generation).consumer)?;
             Some(ConsumerId(self.consumers.slots.get(holder).number))

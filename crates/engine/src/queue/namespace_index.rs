@@ -35,9 +35,9 @@ impl NamespaceIndexes {
         self.0.get_mut(namespace)
     }
 
-    /// Makes room for the index of a namespace that is new.
-    pub(crate) fn add(&mut self, namespace: u32) {
-        while self.0.len() <= namespace as usize {
+    /// Adds empty indexes until there are as many as slots of namespaces.
+    pub(crate) fn cover(&mut self, slots: u32) {
+        while self.0.len() < slots as usize {
             self.0.push(NamespaceIndex::default());
         }
     }

@@ -2,22 +2,21 @@
 
 use std::ops::Bound;
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::PAGE_ITEMS_MAX;
+use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
-    Changed, Counters, DeliveryDetails, MessageView, NamespaceView, Page, Progress, QueueView, Redriving,
-    State,
+    Changed, Counters, DeliveryDetails, MessageView, Page, Progress, QueueView, Redriving, State,
 };
+use crate::queue::QueueModule;
 use crate::queue::change::state::Entry;
-use crate::queue::message::lookup::namespace_not_found;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
 use crate::queue::state::Ready;
 use crate::store::NIL;
 
-/// Most entries of one page of any listing.
-pub const PAGE_ITEMS_MAX: usize = 1_000;
 /// Messages that one page looks at.
 const PAGE_EXAMINED_MAX: usize = 2_000;
 /// Pages of the directory that one page of a listing looks at to find its place again.
@@ -28,89 +27,24 @@ const FEW_BYTES: u64 = 64 << 10;
 /// Ready messages whose bytes are summed up one by one.
 const NEXT_EXAMINED_MAX: u64 = 200;
 
-impl Engine {
-    /// One namespace.
-    pub fn namespace(&self, namespace: NamespaceId) -> Option<NamespaceView> {
-        self.namespace_slot(namespace).map(|slot| self.namespace_view(slot))
-    }
-
-    /// The number behind a name.
-    pub fn namespace_by_name(&self, name: &str) -> Option<NamespaceId> {
-        let slot = self.namespace_by_name_slot(name)?;
-        Some(NamespaceId(self.namespaces.get(slot).number))
-    }
-
-    /// The number that the next new namespace gets: greater than all that were ever given or told here.
-    pub fn next_namespace(&self) -> NamespaceId {
-        NamespaceId(self.next_namespace)
-    }
-
-    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
-    pub fn namespaces(&self) -> Vec<NamespaceView> {
-        let mut all = Vec::new();
-        loop {
-            let page = self.namespaces_after(all.last().map(|last: &NamespaceView| last.id), PAGE_ITEMS_MAX);
-            if page.is_empty() {
-                return all;
-            }
-            all.extend(page);
-        }
-    }
-
-    /// Namespaces by number, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`].
-    pub fn namespaces_after(&self, after: Option<NamespaceId>, limit: usize) -> Vec<NamespaceView> {
-        let from = after.map_or(0, |after| u64::from(after.0) + 1);
-        let (found, _) = self.namespace_numbers.from(from, usize::MAX);
-        found
-            .map(|(_, slot)| slot)
-            .filter(|&slot| !self.namespaces.get(slot).deleted)
-            .take(limit.min(PAGE_ITEMS_MAX))
-            .map(|slot| self.namespace_view(slot))
-            .collect()
-    }
-
-    fn namespace_view(&self, slot: u32) -> NamespaceView {
-        let namespace = self.namespaces.get(slot);
-        NamespaceView {
-            id: NamespaceId(namespace.number),
-            name: namespace.name.to_string(),
-            shard: namespace.shard,
-            quotas: namespace.quotas,
-            queues: self.indexes.get(slot).queues.len() as u64,
-            messages: namespace.messages,
-            bytes: namespace.bytes,
-            created_at_us: namespace.created_at_us,
-        }
-    }
-
-    /// The high end of the ids that a namespace has given so far.
-    pub fn last_sequence(&self, namespace: NamespaceId) -> Option<u64> {
-        self.namespace_slot(namespace).map(|slot| self.namespaces.get(slot).last_sequence)
-    }
-
-    /// The number behind a queue's name.
-    pub fn queue_id(&self, namespace: NamespaceId, name: &str) -> Option<QueueId> {
-        let slot = self.peek_queue(self.namespace_slot(namespace)?, name)?;
+impl QueueModule {
+    pub(crate) fn queue_id(&self, namespace: NamespaceId, name: &str, core: &Core) -> Option<QueueId> {
+        let slot = self.peek_queue(core.namespace_slot(namespace)?, name)?;
         Some(QueueId(self.queues.get(slot).number))
     }
 
-    /// The name of a queue.
-    pub fn queue_name(&self, queue: QueueId) -> Option<&str> {
-        self.queue_slot(queue).map(|slot| &*self.queues.get(slot).name)
+    pub(crate) fn queue_name(&self, queue: QueueId, core: &Core) -> Option<&str> {
+        self.queue_slot(queue, core).map(|slot| &*self.queues.get(slot).name)
     }
 
-    /// How many messages a receive could take now; 0 for an unknown queue.
-    pub fn ready_count(&self, queue: QueueId) -> u64 {
-        let Some(slot) = self.queue_slot(queue) else { return 0 };
+    pub(crate) fn ready_count(&self, queue: QueueId, core: &Core) -> u64 {
+        let Some(slot) = self.queue_slot(queue, core) else { return 0 };
         let queue = self.queues.get(slot);
-        queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue))
+        queue.counters.states[State::Ready as usize].min(self.room_to_begin(queue, core))
     }
 
-    /// Bytes of the contents of `count` ready messages of a queue, after the `skipped` ones that receives
-    /// take before them. Exact as long as few are ready, or they are near the front and no turns are taken;
-    /// else twice what the mean says.
-    pub fn next_bytes(&self, queue: QueueId, skipped: u64, count: u64) -> u64 {
-        let Some(slot) = self.queue_slot(queue) else { return 0 };
+    pub(crate) fn next_bytes(&self, queue: QueueId, skipped: u64, count: u64, core: &Core) -> u64 {
+        let Some(slot) = self.queue_slot(queue, core) else { return 0 };
         let queue = self.queues.get(slot);
         let (ready, all) = (queue.counters.states[State::Ready as usize], queue.bytes[State::Ready as usize]);
         if all <= FEW_BYTES {
@@ -134,41 +68,34 @@ impl Engine {
         })
     }
 
-    /// Whether there is a queue of each of these names, which differ, or their first use may make all that
-    /// are missing now.
-    ///
-    /// # Errors
-    /// `queue_not_found` where queues are not made by use; `quota_exceeded`, `limit_exceeded`,
-    /// `namespace_not_found`.
-    pub fn admits_queues<'n>(
+    pub(crate) fn admits_queues<'n>(
         &self,
         namespace: NamespaceId,
         names: impl Iterator<Item = &'n str>,
+        core: &Core,
     ) -> Result<(), Error> {
-        let namespace_slot = self.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
+        let namespace_slot = core.namespace_slot(namespace).ok_or_else(|| namespace_not_found(namespace))?;
         let mut missing = names.filter(|name| self.find_queue(namespace_slot, name).is_none()).peekable();
         match missing.peek() {
             None => Ok(()),
-            Some(name) if !self.limits.auto_create => Err(Error::QueueNotFound { queue: (*name).to_owned() }),
-            Some(_) => self.admit_queues(namespace_slot, missing.count() as u64),
+            Some(name) if !core.limits.auto_create => Err(Error::QueueNotFound { queue: (*name).to_owned() }),
+            Some(_) => self.admit_queues(namespace_slot, missing.count() as u64, core),
         }
     }
 
-    /// One queue.
-    pub fn queue(&self, queue: QueueId) -> Option<QueueView> {
-        self.queue_slot(queue).map(|slot| self.queue_view(slot))
+    pub(crate) fn queue(&self, queue: QueueId, core: &Core) -> Option<QueueView> {
+        self.queue_slot(queue, core).map(|slot| self.queue_view(slot, core))
     }
 
-    /// Queues of a namespace whose names begin with `prefix`, by name, after `after`; at most `limit` and
-    /// [`PAGE_ITEMS_MAX`].
-    pub fn queues(
+    pub(crate) fn queues(
         &self,
         namespace: NamespaceId,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
+        core: &Core,
     ) -> Vec<QueueView> {
-        let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
+        let Some(slot) = core.namespace_slot(namespace) else { return Vec::new() };
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
@@ -179,26 +106,26 @@ impl Engine {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(name, _)| name.starts_with(prefix))
             .take(limit.min(PAGE_ITEMS_MAX))
-            .map(|(_, &slot)| self.queue_view(slot))
+            .map(|(_, &slot)| self.queue_view(slot, core))
             .collect()
     }
 
     /// Slot of a queue that exists.
     #[inline]
-    pub(crate) fn queue_slot(&self, queue: QueueId) -> Option<u32> {
+    pub(crate) fn queue_slot(&self, queue: QueueId, core: &Core) -> Option<u32> {
         let last = self.last_queue;
         let is_last = last < self.queues.slots() && self.queues.get(last).number == queue.0;
         let slot = if is_last { last } else { self.queue_numbers.get(u64::from(queue.0))? };
         let queue = self.queues.get(slot);
-        (!queue.deleted && !self.namespaces.get(queue.namespace).deleted).then_some(slot)
+        (!queue.deleted && !core.namespaces.get(queue.namespace).deleted).then_some(slot)
     }
 
-    fn queue_view(&self, slot: u32) -> QueueView {
+    fn queue_view(&self, slot: u32, core: &Core) -> QueueView {
         let queue = self.queues.get(slot);
         let first = self.first_in_line(slot);
         QueueView {
             id: QueueId(queue.number),
-            namespace: NamespaceId(self.namespaces.get(queue.namespace).number),
+            namespace: NamespaceId(core.namespaces.get(queue.namespace).number),
             name: queue.name.to_string(),
             settings: queue.settings.clone(),
             counters: queue.counters,
@@ -213,13 +140,10 @@ impl Engine {
         }
     }
 
-    /// One message, with its history.
-    ///
-    /// # Errors
-    /// [`Error::MessageNotFound`] if it is not here, or no longer.
-    pub fn message(&self, id: MessageId) -> Result<MessageView, Error> {
-        let slot = self.message_slot(id).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
-        let mut view = self.message_view(slot);
+    pub(crate) fn message(&self, id: MessageId, core: &Core) -> Result<MessageView, Error> {
+        let slot =
+            self.message_slot(id, core).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
+        let mut view = self.message_view(slot, core);
         let extras = self.messages.get(slot).extras;
         view.history = self.extras.history(extras).collect();
         if let Some(changed) = self.extras.changed(extras) {
@@ -229,9 +153,8 @@ impl Engine {
         Ok(view)
     }
 
-    /// What a delivery carries beside the plain fields, as long as it lasts.
-    pub fn delivery_details(&self, id: MessageId) -> Option<DeliveryDetails> {
-        let slot = self.message_slot(id)?;
+    pub(crate) fn delivery_details(&self, id: MessageId, core: &Core) -> Option<DeliveryDetails> {
+        let slot = self.message_slot(id, core)?;
         let extras = self.messages.get(slot).extras;
         if !self.has_details(extras) {
             return None;
@@ -267,19 +190,18 @@ impl Engine {
         self.extras.options(extras).is_some_and(beside)
     }
 
-    /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`]. `cursor` is the `next`
-    /// of the page before. A page looks at a bounded number of messages, so it may be empty and not the last.
-    pub fn messages(
+    pub(crate) fn messages(
         &self,
         queue: QueueId,
         state: Option<State>,
         cursor: Option<u64>,
         limit: usize,
+        core: &Core,
     ) -> Page<MessageView> {
         let mut page = Page { items: Vec::new(), next: None };
-        let Some(queue_slot) = self.queue_slot(queue) else { return page };
+        let Some(queue_slot) = self.queue_slot(queue, core) else { return page };
         if let Some(state @ (State::Dead | State::Held)) = state {
-            return self.parked(queue_slot, state, cursor, limit);
+            return self.parked(queue_slot, state, cursor, limit, core);
         }
         let (at, until) = match self.place_of(queue_slot, cursor) {
             Ok(slot) => (slot, None),
@@ -296,7 +218,7 @@ impl Engine {
             last = message.sequence;
             let wanted = state.is_none() || state == message.state;
             if wanted && !self.queues.get(queue_slot).is_stale(message) {
-                page.items.push(self.message_view(slot));
+                page.items.push(self.message_view(slot, core));
             }
         }
         page
@@ -331,7 +253,14 @@ impl Engine {
     }
 
     /// Dead or held messages by id.
-    fn parked(&self, queue_slot: u32, state: State, cursor: Option<u64>, limit: usize) -> Page<MessageView> {
+    fn parked(
+        &self,
+        queue_slot: u32,
+        state: State,
+        cursor: Option<u64>,
+        limit: usize,
+        core: &Core,
+    ) -> Page<MessageView> {
         let mut page = Page { items: Vec::new(), next: None };
         let queue = self.queues.get(queue_slot);
         let directory = &self.indexes.get(queue.namespace).directory;
@@ -345,7 +274,7 @@ impl Engine {
             last = Some(sequence);
             let Some(slot) = directory.get(sequence) else { continue };
             if self.messages.get(slot).state == Some(state) && !self.is_stale(slot) {
-                page.items.push(self.message_view(slot));
+                page.items.push(self.message_view(slot, core));
             }
         }
         page
@@ -378,21 +307,20 @@ impl Engine {
         }
     }
 
-    /// The messages that stand first in line; at most `limit` and [`PAGE_ITEMS_MAX`].
-    pub fn peek(&self, queue: QueueId, limit: usize) -> Vec<MessageView> {
-        let Some(slot) = self.queue_slot(queue) else { return Vec::new() };
+    pub(crate) fn peek(&self, queue: QueueId, limit: usize, core: &Core) -> Vec<MessageView> {
+        let Some(slot) = self.queue_slot(queue, core) else { return Vec::new() };
         let first = self.in_line(slot, limit.min(PAGE_ITEMS_MAX));
-        first.into_iter().map(|slot| self.message_view(slot)).collect()
+        first.into_iter().map(|slot| self.message_view(slot, core)).collect()
     }
 
-    pub(crate) fn message_view(&self, slot: u32) -> MessageView {
+    pub(crate) fn message_view(&self, slot: u32, core: &Core) -> MessageView {
         let message = self.messages.get(slot);
         let queue = self.queues.get(message.queue);
-        let id = self.id_of(message, queue);
+        let id = self.id_of(message, queue, core);
         // A slot in use has a state.
         let state = message.state.unwrap_or(State::Held);
         let timed = matches!(state, State::Delayed | State::Leased)
-            || (state == State::Blocked && message.time_us > self.now_us);
+            || (state == State::Blocked && message.time_us > core.now_us);
         let options = self.extras.options(message.extras);
         let ordering = options.map_or(NIL, |options| options.ordering);
         let (fair, limit) = (self.fair_lane(message.extras), self.key_line(message.extras));
@@ -413,7 +341,7 @@ impl Engine {
             deliveries: message.deliveries,
             sent_at_us: message.sent_at_us,
             deadline_us: timed.then_some(message.time_us),
-            receipt: (state == State::Leased).then(|| self.receipt(id, message.token)),
+            receipt: (state == State::Leased).then(|| core.receipt(id, message.token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
             ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
@@ -449,18 +377,15 @@ impl Engine {
         }
     }
 
-    /// Counters over all queues.
-    pub fn totals(&self) -> Counters {
+    pub(crate) fn totals(&self) -> Counters {
         self.totals
     }
 
-    /// Queues, those included that are deleted and not yet swept.
-    pub fn queue_count(&self) -> u64 {
+    pub(crate) fn queue_count(&self) -> u64 {
         u64::from(self.queues.used())
     }
 
-    /// Messages, those included that are purged or deleted and not yet swept.
-    pub fn message_count(&self) -> u64 {
+    pub(crate) fn message_count(&self) -> u64 {
         u64::from(self.messages.used())
     }
 }

@@ -1,12 +1,16 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
-use crate::engine::Engine;
+use std::collections::VecDeque;
+
+use crate::core::Core;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::consequences::TURN;
 use crate::queue::message::state::SIBLINGS;
 use crate::store::NIL;
+use crate::wire::{Put, Reader};
 
 /// Items of a slice that forgetting a queue counts as: its idle keys are looked for among all that are kept.
 const FORGET_ITEMS: usize = 8;
@@ -26,11 +30,47 @@ pub(crate) enum Work {
     Consumer(u32),
 }
 
-impl Engine {
+/// Appends work to a snapshot, in order.
+pub(crate) fn write_work(work: &VecDeque<Work>, out: &mut Vec<u8>) {
+    out.u32(work.len() as u32);
+    for work in work {
+        let (kind, slot) = match work {
+            Work::Queue(slot) => (0, slot),
+            Work::Namespace(slot) => (1, slot),
+            Work::Limit(slot) => (3, slot),
+            Work::LimitLines(slot) => (5, slot),
+            Work::Deliver(slot) => (17, slot),
+            Work::Consumer(slot) => (18, slot),
+        };
+        out.u8(kind);
+        out.u32(*slot);
+    }
+}
+
+/// Reads what [`write_work`] wrote.
+pub(crate) fn read_work(reader: &mut Reader<'_>) -> Option<VecDeque<Work>> {
+    let mut work = VecDeque::new();
+    for _ in 0..reader.u32()? {
+        let kind = reader.u8()?;
+        let slot = reader.u32()?;
+        work.push_back(match kind {
+            0 => Work::Queue(slot),
+            1 => Work::Namespace(slot),
+            3 => Work::Limit(slot),
+            5 => Work::LimitLines(slot),
+            17 => Work::Deliver(slot),
+            18 => Work::Consumer(slot),
+            _ => return None,
+        });
+    }
+    Some(work)
+}
+
+impl QueueModule {
     /// Lists work, unless it is listed, and does a first slice.
-    pub(crate) fn begin_work(&mut self, work: Work, out: &mut Outcome) {
+    pub(crate) fn begin_work(&mut self, work: Work, core: &mut Core, out: &mut Outcome) {
         self.list_work(work);
-        self.do_work(SLICE_ITEMS, out);
+        self.do_work(SLICE_ITEMS, core, out);
     }
 
     pub(crate) fn list_work(&mut self, work: Work) {
@@ -43,46 +83,46 @@ impl Engine {
     }
 
     /// Does work, and what follows from it, until `budget` messages or queues were handled, in turn.
-    pub(crate) fn do_work(&mut self, mut budget: usize, out: &mut Outcome) {
+    pub(crate) fn do_work(&mut self, mut budget: usize, core: &mut Core, out: &mut Outcome) {
         while budget > 0
             && let Some(work) = self.work.pop_front()
         {
             let given = TURN.min(budget);
             let mut left = given;
             let done = match work {
-                Work::Queue(slot) => self.work_on_queue(slot, &mut left, out),
-                Work::Namespace(slot) => self.work_on_namespace(slot, &mut left, out),
-                Work::Limit(slot) => self.work_on_limit(slot, &mut left, out),
-                Work::LimitLines(slot) => self.work_on_lines(slot, &mut left, out),
-                Work::Deliver(slot) => self.end_deliveries(slot, &mut left, out),
-                Work::Consumer(slot) => self.work_on_consumer(slot, &mut left, out),
+                Work::Queue(slot) => self.work_on_queue(slot, &mut left, core, out),
+                Work::Namespace(slot) => self.work_on_namespace(slot, &mut left, core, out),
+                Work::Limit(slot) => self.work_on_limit(slot, &mut left, core, out),
+                Work::LimitLines(slot) => self.work_on_lines(slot, &mut left, core, out),
+                Work::Deliver(slot) => self.end_deliveries(slot, &mut left, core, out),
+                Work::Consumer(slot) => self.work_on_consumer(slot, &mut left, core, out),
             };
             if !done {
                 self.work.push_back(work);
             }
             budget -= (given - left).max(1);
-            self.settle_consequences(&mut budget, out);
+            self.settle_consequences(&mut budget, core, out);
         }
     }
 
     /// True when nothing is left to do.
-    fn work_on_queue(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn work_on_queue(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         if self.queues.get(slot).deleted {
-            return self.sweep_deleted(slot, budget, out);
+            return self.sweep_deleted(slot, budget, core, out);
         }
-        let done = self.sweep_purged(slot, budget, out)
-            && self.sweep_arrived(slot, budget, out)
-            && self.sweep_dead(slot, budget, out)
-            && self.redrive_all(slot, budget, out)
-            && self.trim_done(slot, budget, out)
-            && (!self.queues.get(slot).trim.running || self.trim(slot, budget, out));
+        let done = self.sweep_purged(slot, budget, core, out)
+            && self.sweep_arrived(slot, budget, core, out)
+            && self.sweep_dead(slot, budget, core, out)
+            && self.redrive_all(slot, budget, core, out)
+            && self.trim_done(slot, budget, core, out)
+            && (!self.queues.get(slot).trim.running || self.trim(slot, budget, core, out));
         if done {
             self.queues.get_mut(slot).working = false;
         }
         done
     }
 
-    fn sweep_deleted(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn sweep_deleted(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let Some(head) = self.any_message(slot) else {
                 let queue = self.queues.remove(slot);
@@ -91,17 +131,17 @@ impl Engine {
                 self.ordering.forget_of(slot);
                 self.forget_lines_of(slot);
                 self.queue_numbers.remove(u64::from(queue.number));
-                self.namespaces.get_mut(queue.namespace).queue_slots -= 1;
+                core.namespaces.get_mut(queue.namespace).queue_slots -= 1;
                 *budget = budget.saturating_sub(FORGET_ITEMS);
                 return true;
             };
             *budget -= 1;
-            self.sweep_message(head, out);
+            self.sweep_message(head, core, out);
         }
         false
     }
 
-    fn sweep_purged(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn sweep_purged(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let queue = self.queues.get_mut(slot);
             let at = queue.purge_cursor;
@@ -116,14 +156,14 @@ impl Engine {
             *budget -= 1;
             queue.purge_cursor = message.links[SIBLINGS].next;
             if queue.is_stale(message) && message.state != Some(State::Dead) {
-                self.sweep_message(at, out);
+                self.sweep_message(at, core, out);
             }
         }
         false
     }
 
     /// The same for messages that are not on the list of all.
-    fn sweep_arrived(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn sweep_arrived(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let queue = self.queues.get_mut(slot);
             if queue.purge_arrived == 0 {
@@ -139,7 +179,7 @@ impl Engine {
             queue.purge_arrived = sequence + 1;
             let Some(at) = self.indexes.get(queue.namespace).directory.get(sequence) else { continue };
             if self.is_stale(at) && self.messages.get(at).state != Some(State::Dead) {
-                self.sweep_message(at, out);
+                self.sweep_message(at, core, out);
             }
         }
         false
@@ -155,7 +195,7 @@ impl Engine {
         self.indexes.get(queue.namespace).directory.get(sequence)
     }
 
-    fn sweep_dead(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn sweep_dead(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let queue = self.queues.get(slot);
             let head = queue.dead.head;
@@ -163,12 +203,12 @@ impl Engine {
                 return true;
             }
             *budget -= 1;
-            self.sweep_message(head, out);
+            self.sweep_message(head, core, out);
         }
         false
     }
 
-    fn redrive_all(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn redrive_all(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         while *budget > 0 {
             let queue = self.queues.get(slot);
             let head = queue.dead.head;
@@ -176,9 +216,9 @@ impl Engine {
                 return true;
             }
             *budget -= 1;
-            self.settle_failure(head, out);
-            if self.can_redrive(head) {
-                self.redrive(head, out);
+            self.settle_failure(head, core, out);
+            if self.can_redrive(head, core) {
+                self.redrive(head, core, out);
             } else {
                 self.stay_dead(head);
             }
@@ -187,24 +227,28 @@ impl Engine {
     }
 
     /// Deletes the queues of a deleted namespace, and the namespace after all of them are swept.
-    fn work_on_namespace(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn work_on_namespace(
+        &mut self,
+        slot: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let Some((_, &queue_slot)) = self.indexes.get(slot).queues.first_key_value() else {
                 break;
             };
             *budget -= 1;
-            self.delete_queue(queue_slot, out);
+            self.delete_queue(queue_slot, core, out);
             self.list_work(Work::Queue(queue_slot));
         }
-        let namespace = self.namespaces.get(slot);
+        let namespace = core.namespaces.get(slot);
         let done = namespace.queue_slots == 0
             && self.drop_limits_of(slot, budget)
-            && self.drop_schedules_of(slot, budget, out)
+            && self.drop_schedules_of(slot, budget, core, out)
             && self.drop_defaults_of(slot, budget);
-        let namespace = self.namespaces.get(slot);
         if done {
-            self.namespace_numbers.remove(u64::from(namespace.number));
-            self.namespaces.remove(slot);
+            core.remove_namespace(slot);
             self.indexes.clear(slot);
         }
         done

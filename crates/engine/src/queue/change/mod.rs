@@ -12,7 +12,8 @@ pub(crate) mod moving;
 pub(crate) mod state;
 
 use crate::change::Verb;
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -20,8 +21,9 @@ use crate::id::{BlobRef, MessageId};
 use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::change::state::{Changed, Entry};
-use crate::queue::message::lookup::{namespace_not_found, queue_not_found};
+use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::state::{BlockedBy, Message, Reason};
 use crate::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::store::NIL;
@@ -35,10 +37,15 @@ enum Step {
     Set(SetFields, BlobRef),
 }
 
-impl Engine {
-    pub(crate) fn change(&mut self, change: &ChangeRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let index = self.applied_index;
-        let step = match self.admit_change(change) {
+impl QueueModule {
+    pub(crate) fn change(
+        &mut self,
+        change: &ChangeRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let index = core.applied_index;
+        let step = match self.admit_change(change, core) {
             Ok(step) => step,
             Err(error) => {
                 out.released.extend(change.blobs(index));
@@ -47,17 +54,17 @@ impl Engine {
         };
         let note = change.note(index);
         for (id, version) in change.items() {
-            let changed = self.change_one(id, version, step, note, out);
+            let changed = self.change_one(id, version, step, note, core, out);
             out.results.push(changed);
         }
         // Until here the record itself was one of the owners.
-        change.blobs(index).for_each(|blob| self.release_blob(blob, out));
+        change.blobs(index).for_each(|blob| core.release_blob(blob, out));
         Ok(())
     }
 
     /// Checks what does not depend on the messages.
-    fn admit_change(&mut self, change: &ChangeRecord<'_>) -> Result<Step, Error> {
-        let Some(namespace_slot) = self.live_namespace(change.namespace) else {
+    fn admit_change(&mut self, change: &ChangeRecord<'_>, core: &mut Core) -> Result<Step, Error> {
+        let Some(namespace_slot) = core.live_namespace(change.namespace) else {
             return Err(namespace_not_found(change.namespace));
         };
         match change.action {
@@ -73,8 +80,8 @@ impl Engine {
                 if !sound {
                     return Err(Error::Internal { reason: "a change record is out of range".into() });
                 }
-                fields.deliver.map_or(Ok(()), |deliver| self.admit_time(deliver))?;
-                Ok(Step::Set(fields, change.tags(self.applied_index)))
+                fields.deliver.map_or(Ok(()), |deliver| self.admit_time(deliver, core))?;
+                Ok(Step::Set(fields, change.tags(core.applied_index)))
             }
         }
     }
@@ -85,9 +92,10 @@ impl Engine {
         version: u64,
         step: Step,
         note: Option<BlobRef>,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let Some(slot) = self.find_message(id) else {
+        let Some(slot) = self.find_message(id, core) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
         if version != 0 && version != self.version(slot) {
@@ -100,32 +108,32 @@ impl Engine {
         };
         self.check_state(slot, id, verb)?;
         if verb == Verb::Retry && self.messages.get(slot).state == Some(State::Dead) {
-            self.settle_failure(slot, out);
-            self.admit_redrive(self.messages.get(slot).queue, &[slot])?;
+            self.settle_failure(slot, core, out);
+            self.admit_redrive(self.messages.get(slot).queue, &[slot], core)?;
         }
         if let Step::Set(SetFields { deliver: Some(deliver), .. }, _) = step {
-            self.admit_new_time(slot, deliver)?;
+            self.admit_new_time(slot, deliver, core)?;
         }
         let stays = match step {
-            Step::Plain(verb) => self.change_state(slot, verb, out),
+            Step::Plain(verb) => self.change_state(slot, verb, core, out),
             Step::Move(to) => {
-                self.move_message(slot, to, out)?;
+                self.move_message(slot, to, core, out)?;
                 true
             }
             Step::Set(fields, tags) => {
-                self.set_fields(slot, fields, tags, out);
+                self.set_fields(slot, fields, tags, core, out);
                 true
             }
         };
         // What it became may have been its end.
         if stays
-            && self.find_message(id) == Some(slot)
+            && self.find_message(id, core) == Some(slot)
             && let Some(note) = note
         {
-            self.share_blob(note);
-            let entry = Entry { verb, at_us: self.now_us, note };
+            core.share_blob(note);
+            let entry = Entry { verb, at_us: core.now_us, note };
             if let Some(forgotten) = self.changed_mut(slot).record(entry) {
-                self.release_blob(forgotten, out);
+                core.release_blob(forgotten, out);
             }
         }
         Ok(())
@@ -144,57 +152,59 @@ impl Engine {
     }
 
     /// False when the message is gone.
-    fn change_state(&mut self, slot: u32, verb: Verb, out: &mut Outcome) -> bool {
+    fn change_state(&mut self, slot: u32, verb: Verb, core: &mut Core, out: &mut Outcome) -> bool {
         match verb {
             Verb::Cancel if self.messages.get(slot).state == Some(State::Leased) => {
                 self.changed_mut(slot).cancelled = true;
-                self.tell_holder(slot, out);
+                self.tell_holder(slot, core, out);
             }
             Verb::Cancel => {
-                self.remove_cancelled(slot, out);
+                self.remove_cancelled(slot, core, out);
                 return false;
             }
-            Verb::Hold => self.hold(slot, Reason::Hold, out),
+            Verb::Hold => self.hold(slot, Reason::Hold, core, out),
             Verb::Approve => {
-                self.tell(slot, EventKind::Approved, out);
+                self.tell(slot, EventKind::Approved, core, out);
                 let due_us = self.due_of_held(slot);
                 self.forget_due(slot);
                 self.leave(slot);
-                self.admit(slot, due_us, out);
+                self.admit(slot, due_us, core, out);
             }
-            Verb::Deny => self.make_dead(slot, Reason::Denied, out),
-            Verb::Retry if self.messages.get(slot).state == Some(State::Dead) => self.redrive(slot, out),
+            Verb::Deny => self.make_dead(slot, Reason::Denied, core, out),
+            Verb::Retry if self.messages.get(slot).state == Some(State::Dead) => {
+                self.redrive(slot, core, out)
+            }
             // The others are records of their own.
             Verb::Retry | Verb::Move | Verb::Change => {
-                self.tell(slot, EventKind::Retried, out);
-                self.make_ready(slot, out);
+                self.tell(slot, EventKind::Retried, core, out);
+                self.make_ready(slot, core, out);
             }
         }
         true
     }
 
     /// Delayed, ready or blocked to held. What is left of its delay is kept.
-    pub(crate) fn hold(&mut self, slot: u32, reason: Reason, out: &mut Outcome) {
+    pub(crate) fn hold(&mut self, slot: u32, reason: Reason, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let timed = matches!(message.state, Some(State::Delayed | State::Blocked));
-        if timed && message.time_us > self.now_us {
+        if timed && message.time_us > core.now_us {
             let due_us = message.time_us;
             self.changed_mut(slot).due_us = due_us;
         } else {
             self.forget_due(slot);
         }
-        self.make_held(slot, reason, out);
+        self.make_held(slot, reason, core, out);
     }
 
     /// A new message, which is in no state, waits for a person first.
-    pub(crate) fn begin_held(&mut self, slot: u32, due_us: u64, out: &mut Outcome) {
-        if due_us > self.now_us {
+    pub(crate) fn begin_held(&mut self, slot: u32, due_us: u64, core: &Core, out: &mut Outcome) {
+        if due_us > core.now_us {
             self.changed_mut(slot).due_us = due_us;
         }
         self.claim_ordering(slot);
-        self.enter_held(slot, Reason::Hold, self.now_us);
-        self.tell_why(slot, EventKind::Held, Reason::Hold, out);
-        self.check_end(slot, due_us);
+        self.enter_held(slot, Reason::Hold, core.now_us);
+        self.tell_why(slot, EventKind::Held, Reason::Hold, core, out);
+        self.check_end(slot, due_us, core);
     }
 
     /// Time before which a held message must not be delivered, in microseconds since the Unix epoch; 0: none.
@@ -202,7 +212,7 @@ impl Engine {
         self.extras.changed(self.messages.get(slot).extras).map_or(0, |changed| changed.due_us)
     }
 
-    /// Clears what [`Engine::due_of_held`] gives: the message is held no longer, or without a delay.
+    /// Clears what [`QueueModule::due_of_held`] gives: the message is held no longer, or without a delay.
     pub(crate) fn forget_due(&mut self, slot: u32) {
         if self.due_of_held(slot) > 0
             && let Some(changed) = self.extras.changed_slot(self.messages.get(slot).extras)
@@ -219,28 +229,35 @@ impl Engine {
     }
 
     /// Out of its queue for good, counted as cancelled.
-    pub(crate) fn remove_cancelled(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn remove_cancelled(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
-        self.tell(slot, EventKind::Cancelled, out);
-        self.remove_failed(slot, Reason::Cancelled, out);
+        self.tell(slot, EventKind::Cancelled, core, out);
+        self.remove_failed(slot, Reason::Cancelled, core, out);
     }
 
-    fn set_fields(&mut self, slot: u32, fields: SetFields, tags: BlobRef, out: &mut Outcome) {
-        self.tell(slot, EventKind::Changed, out);
+    fn set_fields(
+        &mut self,
+        slot: u32,
+        fields: SetFields,
+        tags: BlobRef,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
+        self.tell(slot, EventKind::Changed, core, out);
         if let Some(max_attempts) = fields.max_attempts {
             self.messages.get_mut(slot).max_attempts = max_attempts;
         }
         if fields.tags {
-            self.share_blob(tags);
+            core.share_blob(tags);
             if let Some(replaced) = self.changed_mut(slot).tags.replace(tags) {
-                self.release_blob(replaced, out);
+                core.release_blob(replaced, out);
             }
         }
-        let due_us = fields.deliver.map(|deliver| self.due_us(deliver));
+        let due_us = fields.deliver.map(|deliver| self.due_us(deliver, core));
         let message = self.messages.get(slot);
         let priority = fields.priority.filter(|&priority| priority != message.priority);
         if priority.is_some() || due_us.is_some() {
-            self.set_place(slot, priority, due_us, out);
+            self.set_place(slot, priority, due_us, core, out);
         }
     }
 
@@ -250,6 +267,7 @@ impl Engine {
         slot: u32,
         priority: Option<u8>,
         due_us: Option<u64>,
+        core: &Core,
         out: &mut Outcome,
     ) {
         let message = self.messages.get(slot);
@@ -259,20 +277,20 @@ impl Engine {
                 self.set_priority(slot, priority);
                 if let Some(due_us) = due_us {
                     self.changed_mut(slot).due_us = due_us;
-                    self.check_end(slot, due_us);
+                    self.check_end(slot, due_us, core);
                 }
             }
             // Its place in the line, if it has one, is that of its sending.
             (_, Some(BlockedBy::OrderingKey | BlockedBy::Parents)) => {
                 self.set_priority(slot, priority);
                 self.messages.get_mut(slot).time_us = due_us.unwrap_or(time_us);
-                self.check_end(slot, due_us.unwrap_or(0));
+                self.check_end(slot, due_us.unwrap_or(0), core);
             }
             _ => {
                 self.leave(slot);
                 self.set_priority(slot, priority);
                 let stays_us = if state == Some(State::Delayed) { time_us } else { 0 };
-                self.admit(slot, due_us.unwrap_or(stays_us), out);
+                self.admit(slot, due_us.unwrap_or(stays_us), core, out);
             }
         }
     }

@@ -4,12 +4,13 @@
 //! The messages of a queue are listed by id, and the list of all of them runs through the messages in that order. One that
 //! comes with an earlier id than the last of them stands beside the list, in a set by id.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::event::{EventDetail, EventKind};
 use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::{Reason, SIBLINGS, mark};
 use crate::store::NIL;
@@ -23,9 +24,15 @@ struct Keys {
     unique: Option<(Box<[u8]>, bool)>,
 }
 
-impl Engine {
+impl QueueModule {
     /// The message is in a state that may move.
-    pub(crate) fn move_message(&mut self, slot: u32, to: u32, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn move_message(
+        &mut self,
+        slot: u32,
+        to: u32,
+        core: &Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
         let message = self.messages.get(slot);
         let (state, reason, time_us) = (message.state, message.reason, message.time_us);
         if message.queue == to {
@@ -39,13 +46,13 @@ impl Engine {
                 Some(State::Delayed | State::Blocked) => time_us,
                 _ => 0,
             };
-            self.admit_age(to, due_us)?;
+            self.admit_age(to, due_us, core)?;
         }
-        self.admit_unique_move(slot, to)?;
+        self.admit_unique_move(slot, to, core)?;
         self.leave(slot);
-        self.change_queue(slot, to, out);
+        self.change_queue(slot, to, core, out);
         if state != Some(State::Dead) && reason != Reason::PayloadDamaged {
-            self.begin_age(slot);
+            self.begin_age(slot, core);
         }
         match state {
             Some(State::Held) => {
@@ -53,26 +60,26 @@ impl Engine {
                 self.enter_held(slot, reason, time_us);
             }
             Some(State::Dead) => self.enter_dead(slot, reason, time_us),
-            Some(State::Delayed | State::Blocked) => self.admit(slot, time_us, out),
-            _ => self.admit(slot, 0, out),
+            Some(State::Delayed | State::Blocked) => self.admit(slot, time_us, core, out),
+            _ => self.admit(slot, 0, core, out),
         }
         Ok(())
     }
 
     /// Gives a message that is in no state to another queue, where it is in none, either.
-    pub(crate) fn change_queue(&mut self, slot: u32, to: u32, out: &mut Outcome) {
+    pub(crate) fn change_queue(&mut self, slot: u32, to: u32, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (from, extras) = (message.queue, message.extras);
         let unique = self.take_unique_along(slot);
-        self.give_up_keys(slot, End::Failed);
+        self.give_up_keys(slot, End::Failed, core);
         let keys = self.take_keys(extras, unique);
         self.leave_siblings(slot);
         self.messages.get_mut(slot).queue = to;
         self.join_siblings(slot);
         self.count_moved(slot, from, to);
         let from = QueueId(self.queues.get(from).number);
-        self.tell_more(slot, EventKind::Moved, EventDetail::From(from), out);
-        self.enter_keys(slot, &keys);
+        self.tell_more(slot, EventKind::Moved, EventDetail::From(from), core, out);
+        self.enter_keys(slot, &keys, core);
     }
 
     fn count_moved(&mut self, slot: u32, from: u32, to: u32) {
@@ -103,7 +110,7 @@ impl Engine {
     }
 
     /// Enters them into those of its new queue.
-    fn enter_keys(&mut self, slot: u32, keys: &Keys) {
+    fn enter_keys(&mut self, slot: u32, keys: &Keys, core: &Core) {
         let message = self.messages.get(slot);
         let (queue, priority, extras) = (message.queue, message.priority, message.extras);
         let Some(&(mut options)) = self.extras.options(extras) else { return };
@@ -117,7 +124,7 @@ impl Engine {
             options.limit = self.queue_limits.lines.enter(queue, key);
         }
         if let Some((key, holds)) = &keys.unique {
-            options.unique = self.enter_unique(slot, key, *holds);
+            options.unique = self.enter_unique(slot, key, *holds, core);
         }
         self.extras.set_options(extras, options);
     }

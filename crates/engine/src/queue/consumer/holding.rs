@@ -1,15 +1,16 @@
 //! What consumers hold.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
+use crate::queue::QueueModule;
 use crate::queue::consumer::state::{Consumer, Standing};
 use crate::record::ResumeRecord;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     pub(crate) fn hold_by(&mut self, consumer: u32, message: u32) {
         let hold = self.consumers.hold(consumer, message);
         self.messages.get_mut(message).generation = hold;
@@ -28,7 +29,13 @@ impl Engine {
 
     /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
     #[inline(never)]
-    pub(crate) fn hold_by_name(&mut self, namespace: NamespaceId, name: &str, out: &Outcome) {
+    pub(crate) fn hold_by_name(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        core: &mut Core,
+        out: &Outcome,
+    ) {
         if out.deliveries.is_empty() {
             return;
         }
@@ -36,13 +43,13 @@ impl Engine {
             Some(slot) => slot,
             None if self.consumers.slots.used() >= CONSUMERS_MAX => return,
             None => {
-                let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, self.now_us);
+                let puller = Consumer::new(0, namespace.0, Standing::Pulls, name, core.now_us);
                 self.consumers.add(puller)
             }
         };
         let mut held = 0;
         for delivery in &out.deliveries {
-            let Some(message) = self.find_message(delivery.receipt.id) else { continue };
+            let Some(message) = self.find_message(delivery.receipt.id, core) else { continue };
             self.messages.get_mut(message).generation = self.consumers.hold(consumer, message);
             held += 1;
         }
@@ -51,11 +58,16 @@ impl Engine {
     }
 
     /// A consumer goes on with what others hold, or held before it.
-    pub(crate) fn resume(&mut self, resume: &ResumeRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let consumer = self.attached_slot(resume.namespace, resume.consumer)?;
+    pub(crate) fn resume(
+        &mut self,
+        resume: &ResumeRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let consumer = self.attached_slot(resume.namespace, resume.consumer, core)?;
         let lease_ms = self.consumers.slots.get(consumer).lease_ms;
         for receipt in resume.receipts() {
-            let held = self.extendable_slot(resume.namespace, &receipt);
+            let held = self.extendable_slot(resume.namespace, &receipt, core);
             out.results.push(held.map(|slot| {
                 let hold = self.messages.get(slot).generation;
                 if hold != NIL {
@@ -63,14 +75,14 @@ impl Engine {
                 }
                 self.hold_by(consumer, slot);
                 self.take_key(slot, consumer);
-                self.extend_lease(slot, lease_ms);
+                self.extend_lease(slot, lease_ms, core);
             }));
         }
         Ok(())
     }
 
     /// A leased message was cancelled: a consumer that is attached hears of it.
-    pub(crate) fn tell_holder(&self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn tell_holder(&self, slot: u32, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if message.generation == NIL {
             return;
@@ -78,7 +90,7 @@ impl Engine {
         let holder = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
         if holder.standing == Standing::Attached {
             let id = MessageId { namespace: NamespaceId(holder.namespace), sequence: message.sequence };
-            out.cancelled.push((ConsumerId(holder.number), self.receipt(id, message.token)));
+            out.cancelled.push((ConsumerId(holder.number), core.receipt(id, message.token)));
         }
     }
 

@@ -20,11 +20,12 @@ pub(crate) mod sticky_state;
 pub(crate) mod view;
 
 use crate::command::DETACH_GRACE_MS;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
+use crate::queue::QueueModule;
 use crate::queue::consumer::state::{Consumer, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::work::Work;
@@ -32,21 +33,26 @@ use crate::record::AttachRecord;
 use crate::settings::Placement;
 use crate::store::NIL;
 
-impl Engine {
-    pub(crate) fn attach(&mut self, attach: &AttachRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(attach.namespace)?;
+impl QueueModule {
+    pub(crate) fn attach(
+        &mut self,
+        attach: &AttachRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace_slot = core.find_namespace(attach.namespace)?;
         if self.consumers.slots.used() >= CONSUMERS_MAX {
             return Err(Error::LimitExceeded { what: "consumers", limit: u64::from(CONSUMERS_MAX) });
         }
         let mut members = Vec::new();
         for name in attach.queues() {
             let queue = self.find_queue(namespace_slot, name).unwrap_or(NIL);
-            if queue == NIL && !self.limits.auto_create {
+            if queue == NIL && !core.limits.auto_create {
                 return Err(queue_not_found(name));
             }
             members.push(Member { name: name.into(), queue, served: 0 });
         }
-        let mut consumer = Consumer::new(0, attach.namespace.0, Standing::Attached, attach.name, self.now_us);
+        let mut consumer = Consumer::new(0, attach.namespace.0, Standing::Attached, attach.name, core.now_us);
         consumer.lease_ms = attach.lease_ms;
         consumer.members = members.into();
         let slot = self.consumers.add(consumer);
@@ -75,8 +81,9 @@ impl Engine {
         namespace: NamespaceId,
         consumer: ConsumerId,
         credit: u32,
+        core: &mut Core,
     ) -> Result<(), Error> {
-        let slot = self.attached_slot(namespace, consumer)?;
+        let slot = self.attached_slot(namespace, consumer, core)?;
         self.set_credit(slot, credit);
         Ok(())
     }
@@ -87,16 +94,22 @@ impl Engine {
         consumer: ConsumerId,
         grace_ms: u64,
         reached: u64,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let slot = self.attached_slot(namespace, consumer)?;
-        self.begin_grace(slot, grace_ms, reached, out);
-        self.do_work(SLICE_ITEMS, out);
+        let slot = self.attached_slot(namespace, consumer, core)?;
+        self.begin_grace(slot, grace_ms, reached, core, out);
+        self.do_work(SLICE_ITEMS, core, out);
         Ok(())
     }
 
-    fn attached_slot(&mut self, namespace: NamespaceId, consumer: ConsumerId) -> Result<u32, Error> {
-        self.find_namespace(namespace)?;
+    fn attached_slot(
+        &mut self,
+        namespace: NamespaceId,
+        consumer: ConsumerId,
+        core: &mut Core,
+    ) -> Result<u32, Error> {
+        core.find_namespace(namespace)?;
         let found = self.consumers.numbers.get(&(namespace.0, consumer.0)).copied();
         found
             .filter(|slot| self.consumers.slots.get(*slot).standing == Standing::Attached)
@@ -104,11 +117,11 @@ impl Engine {
     }
 
     /// A consumer gets nothing more; what it holds goes back after so long.
-    fn begin_grace(&mut self, slot: u32, grace_ms: u64, reached: u64, out: &mut Outcome) {
+    fn begin_grace(&mut self, slot: u32, grace_ms: u64, reached: u64, core: &Core, out: &mut Outcome) {
         self.set_credit(slot, 0);
         self.consumers.end_attachment(slot);
         let consumer = self.consumers.slots.get_mut(slot);
-        consumer.grace_until_us = self.now_us + grace_ms * 1_000;
+        consumer.grace_until_us = core.now_us + grace_ms * 1_000;
         consumer.reached = reached;
         consumer.ungraced = consumer.in_flight;
         let listed = std::mem::replace(&mut consumer.working, true);
@@ -128,28 +141,34 @@ impl Engine {
     }
 
     /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
-    pub(crate) fn detach_all(&mut self, namespace: Option<NamespaceId>, out: &mut Outcome) {
+    pub(crate) fn detach_all(&mut self, namespace: Option<NamespaceId>, core: &Core, out: &mut Outcome) {
         let all: Vec<u32> = match namespace {
             Some(of) => self.consumers.numbers.range((of.0, 0)..=(of.0, u64::MAX)).map(|(_, s)| *s).collect(),
             None => self.consumers.numbers.values().copied().collect(),
         };
         for slot in all {
             if self.consumers.slots.get(slot).standing == Standing::Attached {
-                self.begin_grace(slot, DETACH_GRACE_MS, 0, out);
+                self.begin_grace(slot, DETACH_GRACE_MS, 0, core, out);
             }
         }
     }
 
     /// Goes on with what a consumer may be given, or gives back. True when nothing is left to do.
-    pub(crate) fn work_on_consumer(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn work_on_consumer(
+        &mut self,
+        slot: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         if self.consumers.slots.get(slot).standing == Standing::Attached {
-            return self.end_parked(slot, budget, out);
+            return self.end_parked(slot, budget, core, out);
         }
-        self.unpark_all(slot, budget, out) && self.work_on_grace(slot, budget)
+        self.unpark_all(slot, budget, core, out) && self.work_on_grace(slot, budget, core)
     }
 
     /// Ends the leases of a detached consumer with its grace period. True when nothing is left to do.
-    fn work_on_grace(&mut self, slot: u32, budget: &mut usize) -> bool {
+    fn work_on_grace(&mut self, slot: u32, budget: &mut usize, core: &Core) -> bool {
         let until_us = self.consumers.slots.get(slot).grace_until_us;
         while *budget > 0 {
             let consumer = self.consumers.slots.get_mut(slot);
@@ -167,7 +186,7 @@ impl Engine {
             if self.messages.get(message).time_us > until_us {
                 self.wheel.remove(&mut self.messages, message);
                 self.messages.get_mut(message).time_us = until_us;
-                self.wheel.insert(&mut self.messages, message, self.now_us);
+                self.wheel.insert(&mut self.messages, message, core.now_us);
             }
         }
         false
@@ -232,9 +251,9 @@ impl Engine {
     }
 
     /// A queue is new: those that wait for one of its name are its consumers.
-    pub(crate) fn adopt_consumers(&mut self, queue_slot: u32) {
+    pub(crate) fn adopt_consumers(&mut self, queue_slot: u32, core: &Core) {
         let queue = self.queues.get(queue_slot);
-        let namespace = self.namespaces.get(queue.namespace).number;
+        let namespace = core.namespaces.get(queue.namespace).number;
         let from = (namespace, queue.name.clone(), 0, 0);
         let until = (namespace, queue.name.clone(), u32::MAX, u8::MAX);
         let waiting: Vec<_> = self.consumers.orphans.range(from..=until).cloned().collect();

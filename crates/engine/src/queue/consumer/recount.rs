@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::Core;
+use crate::core::agree;
 use crate::query::{ConsumerTotals, State};
+use crate::queue::QueueModule;
 use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::message::state::BlockedBy;
 use crate::queue::work::Work;
 use crate::settings::Placement;
 use crate::store::NIL;
 
-impl Engine {
-    pub(crate) fn recount_consumers(&self) -> Result<(), String> {
+impl QueueModule {
+    pub(crate) fn recount_consumers(&self, core: &Core) -> Result<(), String> {
         let (mut held, mut known, mut waiting) = (0, 0, 0);
         let mut totals = ConsumerTotals::default();
         for (slot, consumer) in self.consumers.slots.iter() {
@@ -71,10 +72,10 @@ impl Engine {
         if !self.consumers.woken.is_empty() || !self.consumers.credited.is_empty() {
             return Err("a queue is woken, and no record applies".into());
         }
-        self.recount_turns()
+        self.recount_turns(core)
     }
 
-    fn recount_turns(&self) -> Result<(), String> {
+    fn recount_turns(&self, core: &Core) -> Result<(), String> {
         let (mut orphans, mut members) = (0, 0);
         for (slot, consumer) in self.consumers.slots.iter() {
             if consumer.standing != Standing::Attached {
@@ -116,9 +117,9 @@ impl Engine {
             }
             let listed = self.work.contains(&Work::Deliver(slot));
             // A rate lets the next one begin when its timer fires.
-            let due = self.next_limit_us().is_some_and(|due_us| due_us <= self.now_us);
+            let due = self.next_limit_us().is_some_and(|due_us| due_us <= core.now_us);
             let waits = queue.limit != NIL && due;
-            let stuck = !queue.turns.is_empty() && self.has_ready(slot) && !queue.delivering && !waits;
+            let stuck = !queue.turns.is_empty() && self.has_ready(slot, core) && !queue.delivering && !waits;
             if stuck || (queue.delivering && !listed) {
                 return Err(format!("queue {:?}: messages are ready and consumers have credit", queue.name));
             }

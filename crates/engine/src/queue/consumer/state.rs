@@ -256,6 +256,38 @@ fn puller_hash(namespace: u32, name: &str) -> u64 {
 }
 
 impl AllConsumers {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let AllConsumers {
+            given,
+            served,
+            slots,
+            holds,
+            sticky,
+            totals: _,
+            numbers: _,
+            pullers: _,
+            orphans: _,
+            woken: _,
+            credited: _,
+        } = self;
+        out.u64(*given);
+        out.u64(*served);
+        slots.write_head(out);
+        holds.write_head(out);
+        sticky.write_head(out);
+    }
+
+    /// Reads what [`AllConsumers::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<AllConsumers> {
+        let given = reader.u64()?;
+        let served = reader.u64()?;
+        let slots = Slab::read_head(reader)?;
+        let holds = Slab::read_head(reader)?;
+        let sticky = StickyKeys::read_head(reader)?;
+        Some(AllConsumers { given, served, slots, holds, sticky, ..AllConsumers::default() })
+    }
+
     /// Gives a consumer its number and its slot.
     pub(crate) fn add(&mut self, mut consumer: Consumer) -> u32 {
         self.given += 1;

@@ -5,10 +5,11 @@
 //! goes on when its consumer has credit again or is detached, from the front of its line. Of a key one message is in flight at
 //! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::consumer::sticky_state::sticky_hash;
 use crate::queue::message::state::{BlockedBy, PLACE};
@@ -16,14 +17,14 @@ use crate::queue::work::Work;
 use crate::settings::Placement;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of `turn`; `None`: it was
     /// parked.
     #[cold]
-    pub(crate) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn) -> Option<Turn> {
+    pub(crate) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn, core: &Core) -> Option<Turn> {
         let first = self.first_in_line(queue_slot)?;
         let Some((queue, hash)) = self.sticky_key(first) else { return Some(turn) };
-        let Some(owner) = self.owner_of_key(queue_slot, queue, hash) else {
+        let Some(owner) = self.owner_of_key(queue_slot, queue, hash, core) else {
             let consumer = self.consumers.slots.get(turn.consumer).number;
             self.consumers.sticky.set(queue, hash, consumer);
             return Some(turn);
@@ -54,9 +55,9 @@ impl Engine {
     }
 
     /// The turn of the consumer that has a key, if that is attached to the queue.
-    fn owner_of_key(&mut self, queue_slot: u32, queue: u32, hash: u64) -> Option<Turn> {
+    fn owner_of_key(&mut self, queue_slot: u32, queue: u32, hash: u64, core: &Core) -> Option<Turn> {
         let number = self.consumers.sticky.consumer(queue, hash)?;
-        let namespace = self.namespaces.get(self.queues.get(queue_slot).namespace).number;
+        let namespace = core.namespaces.get(self.queues.get(queue_slot).namespace).number;
         let slot = *self.consumers.numbers.get(&(namespace, number))?;
         let consumer = self.consumers.slots.get(slot);
         if consumer.standing != Standing::Attached {
@@ -88,12 +89,12 @@ impl Engine {
     }
 
     /// Lets a parked message go on, before all others of its line.
-    fn unpark(&mut self, slot: u32, out: &mut Outcome) {
+    fn unpark(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
         if self.is_stale(slot) {
-            return self.sweep_message(slot, out);
+            return self.sweep_message(slot, core, out);
         }
         self.leave(slot);
-        self.admit(slot, 0, out);
+        self.admit(slot, 0, core, out);
         // It may have been over, or have to wait for its limit.
         if self.messages.get(slot).state == Some(State::Ready) {
             self.move_to_front(slot);
@@ -101,7 +102,13 @@ impl Engine {
     }
 
     /// Gives a consumer that has credit what is parked with it. True when nothing is left to do.
-    pub(crate) fn deliver_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn deliver_parked(
+        &mut self,
+        consumer: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         loop {
             let known = self.consumers.slots.get(consumer);
             let slot = known.parked.head;
@@ -113,14 +120,14 @@ impl Engine {
             }
             *budget -= 1;
             let queue = self.messages.get(slot).queue;
-            self.unpark(slot, out);
-            self.deliver_or_list(queue, budget, out);
+            self.unpark(slot, core, out);
+            self.deliver_or_list(queue, budget, core, out);
         }
     }
 
     /// Lets what is parked in a queue go on after its placement was set, unless it is still sticky. What is
     /// more than a slice is listed as work.
-    pub(crate) fn unpark_queue(&mut self, queue_slot: u32, out: &mut Outcome) {
+    pub(crate) fn unpark_queue(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) {
         if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
             return;
         }
@@ -136,13 +143,19 @@ impl Engine {
             }
         }
         if parked {
-            self.do_work(SLICE_ITEMS, out);
+            self.do_work(SLICE_ITEMS, core, out);
         }
     }
 
     /// Lets what is parked in queues that are no longer sticky go on. The last goes first, since each goes to
     /// the front of its line. True when nothing is left to do.
-    fn unpark_moved(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn unpark_moved(
+        &mut self,
+        consumer: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         loop {
             let slot = self.consumers.slots.get(consumer).unpark_cursor;
             if slot == NIL {
@@ -156,21 +169,27 @@ impl Engine {
             let sticky = self.queues.get(message.queue).settings.placement == Placement::Sticky;
             self.consumers.slots.get_mut(consumer).unpark_cursor = message.links[PLACE].prev;
             if !sticky {
-                self.unpark(slot, out);
+                self.unpark(slot, core, out);
             }
         }
     }
 
     /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
     /// stands first. True when nothing is left.
-    pub(crate) fn unpark_all(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn unpark_all(
+        &mut self,
+        consumer: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let slot = self.consumers.slots.get(consumer).parked.tail;
             if slot == NIL {
                 return true;
             }
             *budget -= 1;
-            self.unpark(slot, out);
+            self.unpark(slot, core, out);
         }
         self.consumers.slots.get(consumer).parked.is_empty()
     }
@@ -183,8 +202,15 @@ impl Engine {
     }
 
     /// Goes on giving what is parked, as sliced work. True when nothing is left to do.
-    pub(crate) fn end_parked(&mut self, consumer: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let done = self.unpark_moved(consumer, budget, out) && self.deliver_parked(consumer, budget, out);
+    pub(crate) fn end_parked(
+        &mut self,
+        consumer: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
+        let done = self.unpark_moved(consumer, budget, core, out)
+            && self.deliver_parked(consumer, budget, core, out);
         if done {
             self.consumers.slots.get_mut(consumer).working = false;
         }

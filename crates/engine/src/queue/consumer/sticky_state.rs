@@ -80,6 +80,20 @@ pub(crate) fn sticky_hash(key: &[u8]) -> u64 {
 }
 
 impl StickyKeys {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let StickyKeys { slots, used, index: _ } = self;
+        slots.write_head(out);
+        used.write(out);
+    }
+
+    /// Reads what [`StickyKeys::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<StickyKeys> {
+        let slots = Slab::read_head(reader)?;
+        let used = List::read(reader)?;
+        Some(StickyKeys { slots, used, ..StickyKeys::default() })
+    }
+
     /// The number of the consumer that had this key last.
     pub(crate) fn consumer(&mut self, queue: u32, hash: u64) -> Option<u64> {
         let slot = *self.index.get(&(queue, hash))?;

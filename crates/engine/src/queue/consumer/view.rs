@@ -1,14 +1,15 @@
 //! What can be read of consumers.
 
-use crate::engine::{Engine, PAGE_ITEMS_MAX};
+use crate::core::Core;
+use crate::core::PAGE_ITEMS_MAX;
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::query::{ConsumerState, ConsumerTotals, ConsumerView, HeldView, Holder, State};
+use crate::queue::QueueModule;
 use crate::queue::consumer::state::Standing;
 use crate::store::NIL;
 
-impl Engine {
-    /// Consumers of a namespace in the order in which they came, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`].
-    pub fn consumers(
+impl QueueModule {
+    pub(crate) fn consumers(
         &self,
         namespace: NamespaceId,
         after: Option<ConsumerId>,
@@ -23,19 +24,16 @@ impl Engine {
             .collect()
     }
 
-    /// All that are attached, together.
-    pub fn consumer_totals(&self) -> ConsumerTotals {
+    pub(crate) fn consumer_totals(&self) -> ConsumerTotals {
         self.consumers.totals
     }
 
-    /// One consumer.
-    pub fn consumer(&self, namespace: NamespaceId, consumer: ConsumerId) -> Option<ConsumerView> {
+    pub(crate) fn consumer(&self, namespace: NamespaceId, consumer: ConsumerId) -> Option<ConsumerView> {
         let slot = self.consumers.numbers.get(&(namespace.0, consumer.0))?;
         Some(self.consumer_view(*slot))
     }
 
-    /// What a consumer holds, longest first; at most `limit` and [`PAGE_ITEMS_MAX`].
-    pub fn held(&self, namespace: NamespaceId, consumer: ConsumerId, limit: usize) -> Vec<HeldView> {
+    pub(crate) fn held(&self, namespace: NamespaceId, consumer: ConsumerId, limit: usize) -> Vec<HeldView> {
         let Some(&slot) = self.consumers.numbers.get(&(namespace.0, consumer.0)) else { return Vec::new() };
         let holds = self.consumers.slots.get(slot).holds.iter(&self.consumers.holds);
         let view = |hold| {
@@ -72,14 +70,13 @@ impl Engine {
         }
     }
 
-    /// Whether the lease behind a receipt goes on at this time.
-    pub fn is_held(&self, receipt: &Receipt, now_us: u64) -> bool {
-        self.message_slot(receipt.id).is_some_and(|slot| {
+    pub(crate) fn is_held(&self, receipt: &Receipt, now_us: u64, core: &Core) -> bool {
+        self.message_slot(receipt.id, core).is_some_and(|slot| {
             let message = self.messages.get(slot);
             message.state == Some(State::Leased)
                 && message.token == receipt.token
                 && message.time_us > now_us
-                && self.receipt_key.made(receipt)
+                && core.receipt_key.made(receipt)
         })
     }
 

@@ -8,25 +8,27 @@ pub(crate) mod state;
 
 use std::ops::Bound;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::QUEUE_DEFAULTS_MAX;
 use crate::outcome::{Outcome, Reply};
 use crate::query::DefaultsView;
+use crate::queue::QueueModule;
 use crate::queue::defaults::state::{Defaults, matches};
 use crate::settings::{QueuePatch, QueueSettings};
 
-impl Engine {
+impl QueueModule {
     /// Sets all that queues with such names begin with.
     pub(crate) fn defaults_set(
         &mut self,
         namespace: NamespaceId,
         pattern: &str,
         patch: QueuePatch,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+        let namespace_slot = core.find_namespace(namespace)?;
         self.check_limit(namespace_slot, None, &patch)?;
         let known = &self.indexes.get(namespace_slot).defaults;
         let found = known.get(pattern).copied();
@@ -45,8 +47,13 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn defaults_delete(&mut self, namespace: NamespaceId, pattern: &str) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+    pub(crate) fn defaults_delete(
+        &mut self,
+        namespace: NamespaceId,
+        pattern: &str,
+        core: &mut Core,
+    ) -> Result<(), Error> {
+        let namespace_slot = core.find_namespace(namespace)?;
         match self.indexes.get_mut(namespace_slot).defaults.remove(pattern) {
             Some(slot) => {
                 self.queue_defaults.remove(slot);
@@ -88,12 +95,13 @@ impl Engine {
         settings
     }
 
-    /// What queues with names of this pattern begin with.
-    ///
-    /// # Errors
-    /// [`Error::DefaultsNotFound`].
-    pub fn defaults(&self, namespace: NamespaceId, pattern: &str) -> Result<DefaultsView, Error> {
-        let slot = self.namespace_slot(namespace).and_then(|slot| {
+    pub(crate) fn defaults(
+        &self,
+        namespace: NamespaceId,
+        pattern: &str,
+        core: &Core,
+    ) -> Result<DefaultsView, Error> {
+        let slot = core.namespace_slot(namespace).and_then(|slot| {
             let defaults = &self.indexes.get(slot).defaults;
             defaults.get(pattern).copied()
         });
@@ -101,14 +109,14 @@ impl Engine {
         Ok(DefaultsView { pattern: pattern.to_owned(), patch: self.queue_defaults.get(slot).patch.clone() })
     }
 
-    /// Patterns of a namespace by name, after `after`; at most `limit` and [`QUEUE_DEFAULTS_MAX`].
-    pub fn defaults_after(
+    pub(crate) fn defaults_after(
         &self,
         namespace: NamespaceId,
         after: Option<&str>,
         limit: usize,
+        core: &Core,
     ) -> Vec<DefaultsView> {
-        let Some(slot) = self.namespace_slot(namespace) else { return Vec::new() };
+        let Some(slot) = core.namespace_slot(namespace) else { return Vec::new() };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let found = self.indexes.get(slot).defaults.range::<str, _>((from, Bound::Unbounded));
         let found = found.take(limit.min(QUEUE_DEFAULTS_MAX));

@@ -4,3 +4,4 @@ pub(crate) mod progress;
 pub(crate) mod receive;
 pub(crate) mod results;
 pub(crate) mod settle;
+pub(crate) mod texts;

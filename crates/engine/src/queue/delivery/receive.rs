@@ -1,13 +1,14 @@
 //! Receive: takes the first in line, queue by queue or by weight.
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
-use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::QueueModule;
 use crate::queue::message::options::Options;
 use crate::record::ReceiveRecord;
 use crate::store::NIL;
@@ -68,30 +69,35 @@ impl Budget {
     }
 }
 
-impl Engine {
+impl QueueModule {
     #[inline]
-    pub(crate) fn receive(&mut self, receive: &ReceiveRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    pub(crate) fn receive(
+        &mut self,
+        receive: &ReceiveRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
         if receive.lease_ms > LEASE_MS_MAX {
             let reason = format!("a receive record with a lease of {} ms", receive.lease_ms);
             return Err(Error::Internal { reason });
         }
-        let Some(namespace_slot) = self.live_namespace(receive.namespace) else {
+        let Some(namespace_slot) = core.live_namespace(receive.namespace) else {
             return Err(namespace_not_found(receive.namespace));
         };
         let mut budget = Budget {
             namespace: receive.namespace,
-            messages: receive.max_messages.min(self.limits.receive_messages),
+            messages: receive.max_messages.min(core.limits.receive_messages),
             bytes: u64::from(receive.max_bytes),
             lease_ms: receive.lease_ms,
             tokens_spent: false,
             ends: SLICE_ITEMS,
             bounces: SLICE_ITEMS,
         };
-        let taken = self.take_from_queues(namespace_slot, receive, &mut budget, out);
+        let taken = self.take_from_queues(namespace_slot, receive, &mut budget, core, out);
         if !receive.consumer.is_empty()
             && let Ok(name) = std::str::from_utf8(receive.consumer)
         {
-            self.hold_by_name(receive.namespace, name, out);
+            self.hold_by_name(receive.namespace, name, core, out);
         }
         taken
     }
@@ -104,19 +110,20 @@ impl Engine {
         namespace_slot: u32,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let mut left = SLICE_ITEMS;
         loop {
             if receive.by_weight {
-                self.receive_by_weight(namespace_slot, receive, budget, out)?;
+                self.receive_by_weight(namespace_slot, receive, budget, core, out)?;
             } else {
-                self.receive_in_order(namespace_slot, receive, budget, out)?;
+                self.receive_in_order(namespace_slot, receive, budget, core, out)?;
             }
             if self.consequences.is_empty() || budget.messages == 0 || left == 0 {
                 return Ok(());
             }
-            self.settle_consequences(&mut left, out);
+            self.settle_consequences(&mut left, core, out);
         }
     }
 
@@ -126,12 +133,13 @@ impl Engine {
         namespace_slot: u32,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         for (name, _) in receive.queues() {
             let Some(queue_slot) = self.find_queue_again(namespace_slot, name) else { continue };
-            while self.has_ready(queue_slot) {
-                if !self.take_first(queue_slot, budget, out) {
+            while self.has_ready(queue_slot, core) {
+                if !self.take_first(queue_slot, budget, core, out) {
                     return budget.verdict(out);
                 }
             }
@@ -145,19 +153,21 @@ impl Engine {
         namespace_slot: u32,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let mut weighted = std::mem::take(&mut self.weighted);
         weighted.clear();
         for (name, weight) in receive.queues() {
-            let found = self.find_queue_again(namespace_slot, name).filter(|&slot| self.has_ready(slot));
+            let found =
+                self.find_queue_again(namespace_slot, name).filter(|&slot| self.has_ready(slot, core));
             let weight = i64::from(weight.max(1));
             weighted.extend(found.map(|queue_slot| Weighted { queue_slot, weight, current: 0 }));
         }
         // Receives of few messages would all take from the heaviest queue if each began with it.
-        let mut next = first_by_weight(&mut weighted, mix(self.tokens.given()));
-        while next.is_some_and(|queue_slot| self.take_first(queue_slot, budget, out)) {
-            weighted.retain(|queue| self.has_ready(queue.queue_slot));
+        let mut next = first_by_weight(&mut weighted, mix(core.tokens.given()));
+        while next.is_some_and(|queue_slot| self.take_first(queue_slot, budget, core, out)) {
+            weighted.retain(|queue| self.has_ready(queue.queue_slot, core));
             next = next_by_weight(&mut weighted);
         }
         self.weighted = weighted;
@@ -166,14 +176,20 @@ impl Engine {
 
     /// Whether it has something ready that may begin.
     #[inline(always)]
-    pub(crate) fn has_ready(&self, queue_slot: u32) -> bool {
+    pub(crate) fn has_ready(&self, queue_slot: u32, core: &Core) -> bool {
         let queue = self.queues.get(queue_slot);
-        queue.ready.occupied != 0 && self.has_room_to_begin(queue)
+        queue.ready.occupied != 0 && self.has_room_to_begin(queue, core)
     }
 
     /// Leases the first in line; false when the budget does not allow it.
     #[inline]
-    pub(crate) fn take_first(&mut self, queue_slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+    pub(crate) fn take_first(
+        &mut self,
+        queue_slot: u32,
+        budget: &mut Budget,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         let queue = self.queues.get(queue_slot);
         let Some(priority) = queue.ready.highest() else { return false };
         let first = match &queue.fair {
@@ -184,10 +200,10 @@ impl Engine {
         if let Some(&Options { expiry, limit: line, .. }) =
             self.extras.options(self.messages.get(first).extras)
         {
-            if self.is_past(expiry, 0) {
-                return self.end_instead(queue_slot, first, budget, out);
+            if self.is_past(expiry, 0, core) {
+                return self.end_instead(queue_slot, first, budget, core, out);
             }
-            if limited && !self.may_begin(line) {
+            if limited && !self.may_begin(line, core) {
                 return self.put_back(queue_slot, first, budget, out);
             }
         }
@@ -195,18 +211,18 @@ impl Engine {
         if budget.messages == 0 || (len > budget.bytes && !out.deliveries.is_empty()) {
             return false;
         }
-        let Some(token) = self.tokens.give() else {
+        let Some(token) = core.tokens.give() else {
             budget.tokens_spent = true;
             return false;
         };
         budget.messages -= 1;
         budget.bytes = budget.bytes.saturating_sub(len);
-        let slot = self.lease_first(queue_slot, priority, budget.lease_ms, token);
+        let slot = self.lease_first(queue_slot, priority, budget.lease_ms, token, core);
         let message = self.messages.get(slot);
         let queue = self.queues.get(queue_slot);
         let id = MessageId { namespace: budget.namespace, sequence: message.sequence };
         out.deliveries.push(Delivery {
-            receipt: self.receipt(id, token),
+            receipt: core.receipt(id, token),
             queue: QueueId(queue.number),
             blob: message.blob(),
             lease_until_us: message.time_us,
@@ -218,23 +234,30 @@ impl Engine {
             has_details: self.has_details(message.extras),
         });
         if plant::is(Plant::DeliverTwice) && token.is_multiple_of(16) {
-            self.make_ready(slot, out);
+            self.make_ready(slot, core, out);
         }
         true
     }
 }
 
-impl Engine {
+impl QueueModule {
     /// Ends a ready message whose time is over; false when that was done often enough for one record: the queue is to be asked
     /// again.
     #[cold]
-    fn end_instead(&mut self, queue_slot: u32, slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+    fn end_instead(
+        &mut self,
+        queue_slot: u32,
+        slot: u32,
+        budget: &mut Budget,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         if budget.ends == 0 {
             self.announce_ready(queue_slot, out);
             return false;
         }
         budget.ends -= 1;
-        self.end_waiting(slot, out);
+        self.end_waiting(slot, core, out);
         true
     }
 

@@ -1,6 +1,7 @@
 //! Settle and extend: what the holder of a lease may do with it.
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hash::mix;
@@ -9,32 +10,37 @@ use crate::limits::{DELAY_MS_MAX, LEASE_MS_MAX};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
-use crate::queue::message::lookup::namespace_not_found;
+use crate::queue::QueueModule;
 use crate::queue::message::state::Reason;
 use crate::record::{ExtendRecord, SettleRecord};
 use crate::settings::{Backoff, BackoffKind};
 
 use crate::command::Settlement;
 
-impl Engine {
+impl QueueModule {
     #[inline]
-    pub(crate) fn settle(&mut self, settle: &SettleRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        if self.live_namespace(settle.namespace).is_none() {
-            out.released.extend(settle.blobs(self.applied_index));
+    pub(crate) fn settle(
+        &mut self,
+        settle: &SettleRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        if core.live_namespace(settle.namespace).is_none() {
+            out.released.extend(settle.blobs(core.applied_index));
             return Err(namespace_not_found(settle.namespace));
         }
-        let index = self.applied_index;
+        let index = core.applied_index;
         for item in settle.items() {
             let error = item.error.map(|(item, len)| BlobRef { index, item, len });
             let result = item.result.map(|(item, len)| BlobRef { index, item, len });
-            if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt) {
-                self.tokens.settle(item.receipt.token);
-                self.settle_one(slot, item.settlement, error, result, out);
+            if let Some(slot) = self.leased_slot(settle.namespace, &item.receipt, core) {
+                core.tokens.settle(item.receipt.token);
+                self.settle_one(slot, item.settlement, error, result, core, out);
                 out.results.push(Ok(()));
             } else {
                 out.released.extend(error);
                 out.released.extend(result);
-                out.results.push(Err(self.why_not_held(settle.namespace, &item.receipt)));
+                out.results.push(Err(self.why_not_held(settle.namespace, &item.receipt, core)));
             }
         }
         Ok(())
@@ -47,88 +53,94 @@ impl Engine {
         settlement: Settlement,
         error: Option<BlobRef>,
         result: Option<BlobRef>,
+        core: &mut Core,
         out: &mut Outcome,
     ) {
         if self.is_cancelled(slot) {
             out.released.extend(error.into_iter().chain(result));
-            return self.remove_cancelled(slot, out);
+            return self.remove_cancelled(slot, core, out);
         }
         match settlement {
             Settlement::Ack => {
                 self.count_each(slot, |counters| counters.acked += 1);
                 out.released.extend(error);
-                self.finish(slot, result, out);
+                self.finish(slot, result, core, out);
             }
             Settlement::Nack { delay_ms } => {
                 self.count_each(slot, |counters| counters.nacked += 1);
-                self.tell(slot, EventKind::Nacked, out);
-                self.record_attempt(slot, AttemptEnd::Nacked, error, out);
-                self.nack(slot, delay_ms, out);
+                self.tell(slot, EventKind::Nacked, core, out);
+                self.record_attempt(slot, AttemptEnd::Nacked, error, core, out);
+                self.nack(slot, delay_ms, core, out);
             }
             Settlement::Release { delay_ms } => {
                 self.count_each(slot, |counters| counters.released += 1);
-                self.tell(slot, EventKind::Released, out);
-                self.record_attempt(slot, AttemptEnd::Released, error, out);
-                self.release(slot, delay_ms, out);
+                self.tell(slot, EventKind::Released, core, out);
+                self.record_attempt(slot, AttemptEnd::Released, error, core, out);
+                self.release(slot, delay_ms, core, out);
             }
             Settlement::Reject => {
                 self.count_each(slot, |counters| counters.rejected += 1);
-                self.tell(slot, EventKind::Rejected, out);
-                self.record_attempt(slot, AttemptEnd::Rejected, error, out);
-                self.make_dead(slot, Reason::Rejected, out);
+                self.tell(slot, EventKind::Rejected, core, out);
+                self.record_attempt(slot, AttemptEnd::Rejected, error, core, out);
+                self.make_dead(slot, Reason::Rejected, core, out);
             }
         }
     }
 
     #[inline(never)]
-    fn nack(&mut self, slot: u32, delay_ms: Option<u64>, out: &mut Outcome) {
+    fn nack(&mut self, slot: u32, delay_ms: Option<u64>, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if self.is_spent(message) {
-            return self.make_dead(slot, Reason::MaxAttempts, out);
+            return self.make_dead(slot, Reason::MaxAttempts, core, out);
         }
         let delay_ms = delay_ms.unwrap_or_else(|| {
             let own = self.extras.backoff(message.extras);
             let backoff = own.unwrap_or(self.queues.get(message.queue).settings.backoff);
             backoff_delay_ms(&backoff, message.sequence, message.attempts)
         });
-        self.ready_after(slot, delay_ms, out);
+        self.ready_after(slot, delay_ms, core, out);
     }
 
     #[inline(never)]
-    pub(crate) fn release(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+    pub(crate) fn release(&mut self, slot: u32, delay_ms: u64, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
         if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {
-            return self.make_dead(slot, Reason::MaxDeliveries, out);
+            return self.make_dead(slot, Reason::MaxDeliveries, core, out);
         }
-        self.ready_after(slot, delay_ms, out);
+        self.ready_after(slot, delay_ms, core, out);
     }
 
-    fn ready_after(&mut self, slot: u32, delay_ms: u64, out: &mut Outcome) {
+    fn ready_after(&mut self, slot: u32, delay_ms: u64, core: &Core, out: &mut Outcome) {
         if delay_ms == 0 {
-            self.make_ready(slot, out);
+            self.make_ready(slot, core, out);
         } else {
-            self.make_delayed(slot, self.now_us + delay_ms.min(DELAY_MS_MAX) * 1_000, out);
+            self.make_delayed(slot, core.now_us + delay_ms.min(DELAY_MS_MAX) * 1_000, core, out);
         }
     }
 
-    pub(crate) fn extend(&mut self, extend: &ExtendRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        self.find_namespace(extend.namespace)?;
+    pub(crate) fn extend(
+        &mut self,
+        extend: &ExtendRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        core.find_namespace(extend.namespace)?;
         for (receipt, lease_ms) in extend.items() {
-            let extended = self.extendable_slot(extend.namespace, &receipt);
-            out.results.push(extended.map(|slot| self.extend_lease(slot, lease_ms)));
+            let extended = self.extendable_slot(extend.namespace, &receipt, core);
+            out.results.push(extended.map(|slot| self.extend_lease(slot, lease_ms, core)));
         }
         Ok(())
     }
 
     /// The lease of a leased message ends that long from now; 0: as its queue says.
-    pub(crate) fn extend_lease(&mut self, slot: u32, lease_ms: u64) {
+    pub(crate) fn extend_lease(&mut self, slot: u32, lease_ms: u64, core: &Core) {
         let message = self.messages.get(slot);
         let of_queue = self.queues.get(message.queue).settings.lease_ms;
         let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
         self.wheel.remove(&mut self.messages, slot);
-        self.messages.get_mut(slot).time_us = self.now_us + lease_ms * 1_000;
-        self.wheel.insert(&mut self.messages, slot, self.now_us);
+        self.messages.get_mut(slot).time_us = core.now_us + lease_ms * 1_000;
+        self.wheel.insert(&mut self.messages, slot, core.now_us);
     }
 
     /// The message that a receipt holds now, and may go on holding.
@@ -136,50 +148,56 @@ impl Engine {
         &mut self,
         namespace: NamespaceId,
         receipt: &Receipt,
+        core: &mut Core,
     ) -> Result<u32, Error> {
-        match self.leased_slot(namespace, receipt) {
+        match self.leased_slot(namespace, receipt, core) {
             Some(slot) if self.is_cancelled(slot) => Err(Error::Cancelled { receipt: receipt.to_string() }),
             Some(slot) => Ok(slot),
-            None => Err(self.why_not_held(namespace, receipt)),
+            None => Err(self.why_not_held(namespace, receipt, core)),
         }
     }
 
     /// The message that a receipt holds now.
     #[inline(always)]
-    pub(crate) fn leased_slot(&mut self, namespace: NamespaceId, receipt: &Receipt) -> Option<u32> {
+    pub(crate) fn leased_slot(
+        &mut self,
+        namespace: NamespaceId,
+        receipt: &Receipt,
+        core: &mut Core,
+    ) -> Option<u32> {
         if receipt.id.namespace != namespace {
             return None;
         }
-        let slot = self.find_message(receipt.id)?;
+        let slot = self.find_message(receipt.id, core)?;
         let message = self.messages.get(slot);
         let held = message.state == Some(State::Leased)
             && (message.token == receipt.token || plant::is(Plant::StaleToken))
-            && message.time_us > self.now_us
-            && self.receipt_key.made(receipt);
+            && message.time_us > core.now_us
+            && core.receipt_key.made(receipt);
         held.then_some(slot)
     }
 
     #[cold]
-    pub(crate) fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt) -> Error {
+    pub(crate) fn why_not_held(&self, namespace: NamespaceId, receipt: &Receipt, core: &Core) -> Error {
         if receipt.id.namespace != namespace {
             return Error::InvalidArgument {
                 field: "receipt".into(),
                 reason: format!("{receipt} belongs to another namespace than the request"),
             };
         }
-        if !self.was_given(receipt.id) {
+        if !self.was_given(receipt.id, core) {
             return Error::MessageNotFound { id: receipt.id.to_string() };
         }
-        if self.receipt_key.made(receipt) && self.tokens.is_settled(receipt.token) {
+        if core.receipt_key.made(receipt) && core.tokens.is_settled(receipt.token) {
             return Error::AlreadySettled { receipt: receipt.to_string() };
         }
         Error::LeaseLost { receipt: receipt.to_string() }
     }
 
     /// Whether an id can be one that was given: it is not above the latest.
-    pub(crate) fn was_given(&self, id: MessageId) -> bool {
-        let Some(slot) = self.namespace_slot(id.namespace) else { return false };
-        id.sequence > 0 && id.sequence <= self.namespaces.get(slot).last_sequence
+    pub(crate) fn was_given(&self, id: MessageId, core: &Core) -> bool {
+        let Some(slot) = core.namespace_slot(id.namespace) else { return false };
+        id.sequence > 0 && id.sequence <= core.namespaces.get(slot).last_sequence
     }
 
     /// Holds a message whose payload could not be read back, unless it is finished.
@@ -187,10 +205,11 @@ impl Engine {
         &mut self,
         id: MessageId,
         blob: BlobRef,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        self.find_namespace(id.namespace)?;
-        let Some(slot) = self.find_message(id) else {
+        core.find_namespace(id.namespace)?;
+        let Some(slot) = self.find_message(id, core) else {
             return Err(Error::MessageNotFound { id: id.to_string() });
         };
         let message = self.messages.get(slot);
@@ -198,12 +217,12 @@ impl Engine {
             return Ok(());
         }
         if self.is_cancelled(slot) {
-            self.remove_cancelled(slot, out);
+            self.remove_cancelled(slot, core, out);
         } else {
             // It stays for the operator to see.
             self.disarm(slot);
             self.forget_end(slot);
-            self.make_held(slot, Reason::PayloadDamaged, out);
+            self.make_held(slot, Reason::PayloadDamaged, core, out);
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Ends of messages.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::Core;
+use crate::core::agree;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Each end belongs to the message that names it, and its timer is set as long as that message may end.
-    pub(crate) fn recount_expiry(&self) -> Result<(), String> {
+    pub(crate) fn recount_expiry(&self, core: &Core) -> Result<(), String> {
         self.expiry.recount()?;
         let mut ends = 0;
         for (slot, message) in self.messages.iter() {
@@ -20,7 +21,7 @@ impl Engine {
             agree("message of an end", u64::from(known.message), u64::from(slot))?;
             let ended = matches!(message.state, Some(State::Dead | State::Done));
             let fired =
-                known.end_us == 0 || (known.end_us <= self.now_us && message.state == Some(State::Leased));
+                known.end_us == 0 || (known.end_us <= core.now_us && message.state == Some(State::Leased));
             if known.armed == ended && !fired {
                 return Err(format!("the end of message {} has armed = {}", message.sequence, known.armed));
             }

@@ -97,6 +97,20 @@ pub(crate) struct Expiries {
 }
 
 impl Expiries {
+    /// Appends what belongs to no block of a slab.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Expiries { wheel, slots } = self;
+        wheel.write(out);
+        slots.write_head(out);
+    }
+
+    /// Reads what [`Expiries::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Expiries> {
+        let wheel = Wheel::read(reader)?;
+        let slots = Slab::read_head(reader)?;
+        Some(Expiries { wheel, slots })
+    }
+
     /// A message gets room for an end, which `own_us` is if its sender wants one.
     pub(crate) fn add(&mut self, message: u32, own_us: u64, now_us: u64) -> u32 {
         let slot = self.slots.insert(Expiry { message, own_us, next_vacant: None, ..Expiry::vacant(NIL) });

@@ -7,7 +7,8 @@
 pub(crate) mod recount;
 pub(crate) mod state;
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::queue::QueueModule;
 use crate::queue::fair::state::Ring;
 use crate::queue::message::state::PLACE;
 use crate::queue::state::PRIORITIES;
@@ -15,15 +16,15 @@ use crate::settings::FairWeights;
 use crate::store::NIL;
 use crate::store::list::List;
 
-impl Engine {
+impl QueueModule {
     /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a
     /// queue that knows fair keys.
-    pub(crate) fn push_ready(&mut self, slot: u32) {
+    pub(crate) fn push_ready(&mut self, slot: u32, core: &Core) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
         let keys = self.extras.options(message.extras);
         let (line, lane) = keys.map_or((NIL, NIL), |options| (options.limit, options.fair));
-        self.limit_ready(queue_slot, line);
+        self.limit_ready(queue_slot, line, core);
         if lane != NIL {
             self.begin_fairness(queue_slot);
         }

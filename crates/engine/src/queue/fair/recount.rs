@@ -1,11 +1,11 @@
 //! Lanes and rings.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::agree;
+use crate::queue::QueueModule;
 use crate::queue::state::Queue;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// The messages of all lanes in a ring.
     pub(crate) fn recount_ring(&self, queue: &Queue, priority: usize) -> Result<Vec<u32>, String> {
         let Some(fair) = &queue.fair else { return Ok(Vec::new()) };

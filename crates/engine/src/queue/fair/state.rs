@@ -176,6 +176,20 @@ impl Keyed for Lane {
 }
 
 impl Lanes {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Lanes { slots, idle, index: _ } = self;
+        slots.write_head(out);
+        idle.write(out);
+    }
+
+    /// Reads what [`Lanes::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Lanes> {
+        let slots: Slab<Lane, 1024> = Slab::read_head(reader)?;
+        let idle = IdleKeys::read(reader, slots.slots())?;
+        Some(Lanes { slots, idle, ..Lanes::default() })
+    }
+
     /// The lane of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, priority: u8, key: &[u8]) -> u32 {
         let new = || Lane::with_one(queue, priority, key);

@@ -12,11 +12,12 @@
 //! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another queue.
 
 use crate::chain::Chain as Given;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
@@ -32,21 +33,21 @@ pub(crate) struct NextStep {
     admitted: Admitted,
 }
 
-impl Engine {
+impl QueueModule {
     /// Refuses steps that could never be sent, before anything is done.
     #[cold]
-    pub(crate) fn admit_chain(&self, namespace_slot: u32, laid: &[u8]) -> Result<(), Error> {
+    pub(crate) fn admit_chain(&self, namespace_slot: u32, laid: &[u8], core: &Core) -> Result<(), Error> {
         if !chain_is_sound(laid) {
             return Err(Error::Internal { reason: "the steps of a send record cannot be read".into() });
         }
         for step in read_steps(&laid[1..]) {
-            let options = self.admit_item(namespace_slot, &step.item)?.unwrap_or_default();
+            let options = self.admit_item(namespace_slot, &step.item, core)?.unwrap_or_default();
             let alone = options.unique.is_none() && options.depends_on.is_none();
             if !alone || options.chain != Given::None {
                 return Err(Error::Internal { reason: "a step that cannot belong to a chain".into() });
             }
-            crate::record::name_rule("queue", step.queue).map_err(crate::engine::internal)?;
-            if !self.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
+            crate::record::name_rule("queue", step.queue).map_err(crate::core::internal)?;
+            if !core.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
                 return Err(queue_not_found(step.queue));
             }
         }
@@ -55,8 +56,8 @@ impl Engine {
 
     /// A message that is being sent carries the steps in its record.
     #[cold]
-    pub(crate) fn enter_chain(&mut self, slot: u32, laid: &[u8]) {
-        let chain = Chain::new(laid, self.applied_index, self.flows.next_blob);
+    pub(crate) fn enter_chain(&mut self, slot: u32, laid: &[u8], core: &Core) {
+        let chain = Chain::new(laid, core.applied_index, self.flows.next_blob);
         self.flows.next_blob += chain.blobs().count() as u32;
         self.attach_chain(slot, chain);
     }
@@ -71,13 +72,13 @@ impl Engine {
     }
 
     /// A message is not sent, being the duplicate of another one; nor are its steps.
-    pub(crate) fn skip_chain(&mut self, item: &SendItemRecord<'_>, out: &mut Outcome) {
+    pub(crate) fn skip_chain(&mut self, item: &SendItemRecord<'_>, core: &mut Core, out: &mut Outcome) {
         let Some(SendOptions { chain: Given::Laid(laid), .. }) = item.options.and_then(read_options) else {
             return;
         };
-        let chain = Chain::new(laid, self.applied_index, self.flows.next_blob);
+        let chain = Chain::new(laid, core.applied_index, self.flows.next_blob);
         self.flows.next_blob += chain.blobs().count() as u32;
-        chain.blobs().for_each(|blob| self.release_blob(blob, out));
+        chain.blobs().for_each(|blob| core.release_blob(blob, out));
     }
 
     /// Whether the result of a message would be the payload of its next step.
@@ -98,14 +99,15 @@ impl Engine {
         slot: u32,
         stays: bool,
         result: Option<BlobRef>,
+        core: &mut Core,
     ) -> Result<Option<NextStep>, Error> {
         let Some(flow) = self.flow_of(slot) else { return Ok(None) };
         let Some(chain) = self.take_steps(flow, |chain| !chain.steps.is_empty()) else { return Ok(None) };
         self.leave(slot);
         self.messages.get_mut(slot).state = None;
-        match self.admit_next_step(slot, stays, result, &chain) {
+        match self.admit_next_step(slot, stays, result, &chain, core) {
             Ok((admitted, blob)) => {
-                let correlation_id = self.correlation_id_of(slot);
+                let correlation_id = self.correlation_id_of(slot, core);
                 Ok(Some(NextStep { chain, blob, correlation_id, admitted }))
             }
             Err(error) => {
@@ -121,6 +123,7 @@ impl Engine {
         stays: bool,
         result: Option<BlobRef>,
         chain: &Chain,
+        core: &mut Core,
     ) -> Result<(Admitted, BlobRef), Error> {
         let Some((step, own, _)) = chain.next() else {
             return Err(Error::Internal { reason: "the steps of a message cannot be read".into() });
@@ -131,32 +134,32 @@ impl Engine {
         let (messages, bytes) = if stays { (0, 0) } else { (1, u64::from(message.blob_len)) };
         let namespace_slot = self.queues.get(message.queue).namespace;
         let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &[] };
-        let place = self.namespaces.get_mut(namespace_slot);
+        let place = core.namespaces.get_mut(namespace_slot);
         (place.messages, place.bytes) = (place.messages - messages, place.bytes - bytes);
-        let admitted = self.admit_own(namespace_slot, &send, Room::Needed, 1 - messages);
-        let place = self.namespaces.get_mut(namespace_slot);
+        let admitted = self.admit_own(namespace_slot, &send, Room::Needed, 1 - messages, core);
+        let place = core.namespaces.get_mut(namespace_slot);
         (place.messages, place.bytes) = (place.messages + messages, place.bytes + bytes);
         let admitted = admitted?;
         if own.is_none() {
-            self.share_blob(blob);
+            core.share_blob(blob);
         }
         Ok((admitted, blob))
     }
 
     /// Sends an admitted step; the acked message has left its place before.
     #[cold]
-    pub(crate) fn send_next_step(&mut self, next: NextStep, out: &mut Outcome) {
+    pub(crate) fn send_next_step(&mut self, next: NextStep, core: &mut Core, out: &mut Outcome) {
         let NextStep { chain, blob, correlation_id, admitted } = next;
         let Some((step, _, rest)) = chain.next() else { return };
         let send = OwnSend { queue: step.queue, blob, item: step.item, correlation_id: &correlation_id };
-        self.place_own(admitted, &send, Some(Beside { chain: rest, origin: None }), out);
+        self.place_own(admitted, &send, Some(Beside { chain: rest, origin: None }), core, out);
     }
 
     /// The correlation id of a message's reply and of the steps that follow it: its own, or its id as text.
-    pub(crate) fn correlation_id_of(&self, slot: u32) -> Box<[u8]> {
+    pub(crate) fn correlation_id_of(&self, slot: u32, core: &Core) -> Box<[u8]> {
         let asked = self.extras.results(self.messages.get(slot).extras);
         match asked.map(|asked| &*asked.correlation_id) {
-            None | Some([]) => self.id_of_slot(slot).to_text().into(),
+            None | Some([]) => self.id_of_slot(slot, core).to_text().into(),
             Some(given) => given.into(),
         }
     }
@@ -176,7 +179,7 @@ impl Engine {
         Some(taken)
     }
 
-    /// Gives a message back the steps that [`Engine::take_steps`] took; false, and nothing is changed, if it
+    /// Gives a message back the steps that [`QueueModule::take_steps`] took; false, and nothing is changed, if it
     /// carries other steps by now.
     pub(crate) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
         let flow = self.enter_flow(slot);
@@ -189,17 +192,17 @@ impl Engine {
     }
 
     /// What a message carries is not sent any more. Its own headers stay.
-    pub(crate) fn shed_chain(&mut self, flow: u32, out: &mut Outcome) {
+    pub(crate) fn shed_chain(&mut self, flow: u32, core: &mut Core, out: &mut Outcome) {
         if let Some(steps) = self.take_steps(flow, |_| true) {
-            steps.blobs().for_each(|blob| self.release_blob(blob, out));
+            steps.blobs().for_each(|blob| core.release_blob(blob, out));
         }
     }
 
     /// A message is gone, and what it carries with it.
-    pub(crate) fn drop_chain(&mut self, flow: u32, out: &mut Outcome) {
+    pub(crate) fn drop_chain(&mut self, flow: u32, core: &mut Core, out: &mut Outcome) {
         let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, NIL);
         if chain != NIL {
-            self.flows.chains.remove(chain).blobs().for_each(|blob| self.release_blob(blob, out));
+            self.flows.chains.remove(chain).blobs().for_each(|blob| core.release_blob(blob, out));
         }
     }
 

@@ -7,18 +7,19 @@
 //! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
 //! own children in turn, in the same way.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
 use crate::options::{DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::flow::state::{End, Verdict};
 use crate::queue::message::state::{BlockedBy, Reason};
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Refuses parents that are not here, before anything is done.
     pub(crate) fn admit_parents(
         &self,
@@ -26,19 +27,26 @@ impl Engine {
         namespace: NamespaceId,
         options: &SendOptions<'_>,
         prefix: impl Fn() -> String,
+        core: &Core,
     ) -> Result<(), Error> {
         let Some(depends_on) = &options.depends_on else { return Ok(()) };
         if depends_on.is_empty() || depends_on.places().any(|place| place >= at) {
             let reason = "a send record has parents that do not come before their child";
             return Err(Error::Internal { reason: reason.into() });
         }
-        let missing = |id: &MessageId| id.namespace != namespace || self.message_slot(*id).is_none();
+        let missing = |id: &MessageId| id.namespace != namespace || self.message_slot(*id, core).is_none();
         let Some(id) = depends_on.ids().find(missing) else { return Ok(()) };
         Err(Error::ParentNotFound { field: format!("{}depends_on", prefix()), id: id.to_string() })
     }
 
     /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are no sequence.
-    pub(crate) fn enter_parents(&mut self, slot: u32, depends_on: &DependsOn<'_>, out: &Outcome) {
+    pub(crate) fn enter_parents(
+        &mut self,
+        slot: u32,
+        depends_on: &DependsOn<'_>,
+        core: &Core,
+        out: &Outcome,
+    ) {
         let flow = self.enter_flow(slot);
         let of_child = self.flows.slots.get_mut(flow);
         of_child.waiting = true;
@@ -66,12 +74,12 @@ impl Engine {
             let parent = self.flows.enter_parent(parent_flow, sequence, end);
             self.flows.connect(parent, slot, flow);
         }
-        self.list_judgement(slot);
+        self.list_judgement(slot, core);
     }
 
     /// Lists the judgement of a message that has just got its parents.
-    pub(crate) fn list_judgement(&mut self, slot: u32) {
-        let id = self.id_of_slot(slot);
+    pub(crate) fn list_judgement(&mut self, slot: u32, core: &Core) {
+        let id = self.id_of_slot(slot, core);
         self.list(Consequence::Judge(id));
     }
 
@@ -95,9 +103,9 @@ impl Engine {
     }
 
     /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing follows it.
-    pub(crate) fn forward_in_flows(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn forward_in_flows(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
-        self.shed_chain(flow, out);
+        self.shed_chain(flow, core, out);
         self.flows.slots.get_mut(flow).waiting = false;
         self.end_in_flows(flow, End::Failed);
     }
@@ -116,7 +124,13 @@ impl Engine {
     }
 
     /// Tells children of a parent's end; true when all know.
-    pub(crate) fn tell_children(&mut self, slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn tell_children(
+        &mut self,
+        slot: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         loop {
             let parent = self.flows.parents.get(slot);
             let (at, end) = (parent.cursor, parent.end);
@@ -133,12 +147,12 @@ impl Engine {
             let (child, next) = (edge.child, edge.next);
             self.flows.parents.get_mut(slot).cursor = next;
             if !told {
-                self.tell_child(child, end, out);
+                self.tell_child(child, end, core, out);
             }
         }
     }
 
-    fn tell_child(&mut self, child: u32, end: Option<End>, out: &mut Outcome) {
+    fn tell_child(&mut self, child: u32, end: Option<End>, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(child) else { return };
         let flow = self.flows.slots.get_mut(flow);
         flow.open -= 1;
@@ -146,11 +160,11 @@ impl Engine {
             Some(End::Done) => flow.done += 1,
             _ => flow.failed += 1,
         }
-        self.judge(child, out);
+        self.judge(child, core, out);
     }
 
     /// Does what follows from the ends of a message's parents, if it still waits for them.
-    pub(crate) fn judge(&mut self, slot: u32, out: &mut Outcome) {
+    pub(crate) fn judge(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
         let Some(at) = self.flow_of(slot) else { return };
         let flow = self.flows.slots.get_mut(at);
         let (verdict, on_parent_failed) = (flow.verdict(), flow.on_parent_failed);
@@ -172,13 +186,15 @@ impl Engine {
         let held = message.state == Some(State::Held);
         match (verdict, on_parent_failed) {
             (Verdict::Failed, OnParentFailed::Hold) if blocked => {
-                self.hold(slot, Reason::ParentFailed, out);
+                self.hold(slot, Reason::ParentFailed, core, out);
             }
-            (Verdict::Failed, OnParentFailed::Cancel) if blocked || held => self.remove_cancelled(slot, out),
+            (Verdict::Failed, OnParentFailed::Cancel) if blocked || held => {
+                self.remove_cancelled(slot, core, out)
+            }
             (Verdict::Run, _) if blocked => {
                 let time_us = message.time_us;
                 self.leave(slot);
-                self.admit(slot, time_us, out);
+                self.admit(slot, time_us, core, out);
             }
             _ if held => self.claim_ordering(slot),
             _ => {}

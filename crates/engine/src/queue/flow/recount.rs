@@ -1,13 +1,14 @@
 //! Parents, their children, and the edges between them.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::Core;
+use crate::core::agree;
+use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
 use crate::store::NIL;
 
-impl Engine {
-    pub(crate) fn recount_flows(&self) -> Result<(), String> {
+impl QueueModule {
+    pub(crate) fn recount_flows(&self, core: &Core) -> Result<(), String> {
         let flows = &self.flows;
         let (mut slots, mut edges, mut chains) = (0, 0, 0);
         for (slot, message) in self.messages.iter() {
@@ -35,7 +36,7 @@ impl Engine {
             // That of a message that was purged is sent without it.
             if flow.pending != NIL && !self.is_stale(slot) {
                 let pending = self.pending_sends.iter().find(|(pending, _)| *pending == flow.pending);
-                if pending.is_none_or(|(_, pending)| pending.follows != self.id_of_slot(slot)) {
+                if pending.is_none_or(|(_, pending)| pending.follows != self.id_of_slot(slot, core)) {
                     return Err(what("the step for its failure is not pending"));
                 }
             }

@@ -271,6 +271,24 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Flows { slots, parents, edges, chains, gone: _, first: _, next_blob: _ } = self;
+        slots.write_head(out);
+        parents.write_head(out);
+        edges.write_head(out);
+        chains.write_head(out);
+    }
+
+    /// Reads what [`Flows::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Flows> {
+        let slots = Slab::read_head(reader)?;
+        let parents = Slab::read_head(reader)?;
+        let edges = Slab::read_head(reader)?;
+        let chains = Slab::read_head(reader)?;
+        Some(Flows { slots, parents, edges, chains, ..Flows::default() })
+    }
+
     /// A flow for a message that has none.
     pub(crate) fn add(&mut self) -> u32 {
         self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(NIL) })

@@ -1,10 +1,11 @@
 //! A look at how a message hangs together with others, in bounded time.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::flow::{FLOW_DEPTH_MAX, FLOW_ITEMS_MAX, FlowNode, FlowParent, FlowView};
 use crate::id::{MessageId, NamespaceId};
 use crate::query::{GroupView, State};
+use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::record::read_steps;
 use crate::store::NIL;
@@ -24,27 +25,30 @@ impl Room {
     }
 }
 
-impl Engine {
-    /// A message with what it waits for and what waits for it.
-    ///
-    /// # Errors
-    /// [`Error::MessageNotFound`] if it is not here, or no longer.
-    pub fn flow_view(&self, id: MessageId) -> Result<FlowView, Error> {
-        let slot = self.message_slot(id).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
+impl QueueModule {
+    pub(crate) fn flow_view(&self, id: MessageId, core: &Core) -> Result<FlowView, Error> {
+        let slot =
+            self.message_slot(id, core).ok_or_else(|| Error::MessageNotFound { id: id.to_string() })?;
         let mut room = Room { left: FLOW_ITEMS_MAX, exceeded: false };
-        let parents = self.flow_parents(slot, id.namespace, &mut room);
-        let node = self.flow_node(slot, 0, &mut room);
+        let parents = self.flow_parents(slot, id.namespace, &mut room, core);
+        let node = self.flow_node(slot, 0, &mut room, core);
         Ok(FlowView { node, parents, truncated: room.exceeded })
     }
 
-    fn flow_parents(&self, slot: u32, namespace: NamespaceId, room: &mut Room) -> Vec<FlowParent> {
+    fn flow_parents(
+        &self,
+        slot: u32,
+        namespace: NamespaceId,
+        room: &mut Room,
+        core: &Core,
+    ) -> Vec<FlowParent> {
         let mut parents = Vec::new();
         let mut at = self.flow_of(slot).map_or(NIL, |flow| self.flows.slots.get(flow).edges);
         while at != NIL && room.take() {
             let edge = self.flows.edges.get(at);
             let parent = self.flows.parents.get(edge.parent);
             let id = MessageId { namespace, sequence: parent.sequence };
-            let here = self.message_slot(id).map(|slot| (self.queue_of(slot), self.state_of(slot)));
+            let here = self.message_slot(id, core).map(|slot| (self.queue_of(slot), self.state_of(slot)));
             let done = parent.end.filter(|_| edge.told).map(|end| end == End::Done);
             parents.push(FlowParent { id, here, done });
             at = edge.next_parent;
@@ -52,10 +56,10 @@ impl Engine {
         parents
     }
 
-    fn flow_node(&self, slot: u32, depth: usize, room: &mut Room) -> FlowNode {
+    fn flow_node(&self, slot: u32, depth: usize, room: &mut Room, core: &Core) -> FlowNode {
         let message = self.messages.get(slot);
         let mut node = FlowNode {
-            id: self.id_of_slot(slot),
+            id: self.id_of_slot(slot, core),
             queue: self.queue_of(slot),
             state: self.state_of(slot),
             reason: message.reason.name(),
@@ -80,7 +84,7 @@ impl Engine {
         while at != NIL && depth < FLOW_DEPTH_MAX && room.take() {
             let edge = self.flows.edges.get(at);
             if !self.is_stale(edge.child) {
-                node.children.push(self.flow_node(edge.child, depth + 1, room));
+                node.children.push(self.flow_node(edge.child, depth + 1, room, core));
             }
             at = edge.next;
         }

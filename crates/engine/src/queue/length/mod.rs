@@ -13,10 +13,11 @@ pub(crate) mod state;
 use std::ops::Range;
 
 use crate::command::Deliver;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
 use crate::queue::state::Queue;
@@ -39,7 +40,7 @@ enum Found {
 /// Messages and bytes.
 type Size = (u64, u64);
 
-impl Engine {
+impl QueueModule {
     /// Whether anything bounds what a send brings to a queue, which need not be there yet.
     #[inline(always)]
     pub(crate) fn is_bounded(&self, namespace_slot: u32, queue_slot: Option<u32>, name: &[u8]) -> bool {
@@ -56,7 +57,7 @@ impl Engine {
     }
 
     /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it when it may be
-    /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`Engine::keep_bounds`] after the send.
+    /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`QueueModule::keep_bounds`] after the send.
     pub(crate) fn admit_to_bounded(
         &self,
         namespace_slot: u32,
@@ -64,15 +65,16 @@ impl Engine {
         name: &[u8],
         size: Size,
         delays: impl Iterator<Item = (Option<u32>, Deliver)>,
+        core: &Core,
     ) -> Result<(), Error> {
         let Some(slot) = queue_slot else {
             let name = String::from_utf8_lossy(name);
             let settings = self.settings_of_new(namespace_slot, &name);
-            self.admit_delays(settings.max_age_ms, delays)?;
+            self.admit_delays(settings.max_age_ms, delays, core)?;
             return admit_length(&name, &settings, (0, 0), "wait or are leased", size);
         };
         let queue = self.queues.get(slot);
-        self.admit_delays(queue.settings.max_age_ms, delays)?;
+        self.admit_delays(queue.settings.max_age_ms, delays, core)?;
         match queue.settings.overflow {
             Overflow::RefuseNew => self.admit_room(slot, size.0, size.1),
             Overflow::DeadLetterOldest => {
@@ -91,10 +93,11 @@ impl Engine {
         queue_slot: Option<u32>,
         send: &SendRecord<'_>,
         size: Size,
+        core: &Core,
     ) -> Result<(), Error> {
         let list = send.count > 1;
         let delays = (0..).zip(send.items()).map(|(at, item)| (list.then_some(at), item.deliver));
-        self.admit_to_bounded(namespace_slot, queue_slot, send.queue, size, delays)
+        self.admit_to_bounded(namespace_slot, queue_slot, send.queue, size, delays, core)
     }
 
     /// The same for one message that makes no room, whatever the queue says.
@@ -106,12 +109,13 @@ impl Engine {
         name: &[u8],
         bytes: u64,
         deliver: Deliver,
+        core: &Core,
     ) -> Result<(), Error> {
         let delay = std::iter::once((None, deliver));
         let Some(slot) = queue_slot else {
-            return self.admit_to_bounded(namespace_slot, queue_slot, name, (1, bytes), delay);
+            return self.admit_to_bounded(namespace_slot, queue_slot, name, (1, bytes), delay, core);
         };
-        self.admit_delays(self.queues.get(slot).settings.max_age_ms, delay)?;
+        self.admit_delays(self.queues.get(slot).settings.max_age_ms, delay, core)?;
         self.admit_room(slot, 1, bytes)
     }
 
@@ -120,12 +124,13 @@ impl Engine {
         &self,
         max_age_ms: u64,
         delays: impl Iterator<Item = (Option<u32>, Deliver)>,
+        core: &Core,
     ) -> Result<(), Error> {
         if max_age_ms == 0 {
             return Ok(());
         }
         for (at, deliver) in delays {
-            let delay_us = self.due_us(deliver).saturating_sub(self.now_us);
+            let delay_us = self.due_us(deliver, core).saturating_sub(core.now_us);
             if deliver != Deliver::Now && delay_us >= max_age_ms * 1_000 {
                 let field = deliver.field();
                 let field = at.map_or(field.to_owned(), |at| format!("messages[{at}].{field}"));
@@ -139,10 +144,10 @@ impl Engine {
 
     /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be
     /// delivered.
-    pub(crate) fn admit_age(&self, queue_slot: u32, due_us: u64) -> Result<(), Error> {
+    pub(crate) fn admit_age(&self, queue_slot: u32, due_us: u64, core: &Core) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         let max_age_ms = queue.settings.max_age_ms;
-        let delay_us = due_us.saturating_sub(self.now_us);
+        let delay_us = due_us.saturating_sub(core.now_us);
         if max_age_ms == 0 || delay_us < max_age_ms * 1_000 {
             return Ok(());
         }
@@ -179,9 +184,9 @@ impl Engine {
 
     /// Begins the ages of messages that were sent to a bounded queue, and lists making room for them.
     #[cold]
-    pub(crate) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>) {
+    pub(crate) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>, core: &Core) {
         let sent = sequences.end - sequences.start;
-        self.begin_ages(queue_slot, sequences);
+        self.begin_ages(queue_slot, sequences, core);
         self.list_trim(queue_slot, sent as u32);
     }
 
@@ -201,7 +206,13 @@ impl Engine {
     /// Makes a queue as short as it may be. Looks at [`LOOKS_PER_MESSAGE`] messages for each that was sent,
     /// so that sends never outrun it, and at `budget` more, unless that is sliced work already. What is left
     /// is listed as such.
-    pub(crate) fn make_room(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) {
+    pub(crate) fn make_room(
+        &mut self,
+        queue_slot: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let queue = self.queues.get_mut(queue_slot);
         let sent = std::mem::take(&mut queue.trim.owed) as usize;
         // The queue may be gone since, or be another one.
@@ -210,7 +221,7 @@ impl Engine {
         }
         let more = if queue.trim.running { 0 } else { *budget };
         let mut looks = LOOKS_PER_MESSAGE * sent + more;
-        if !self.trim(queue_slot, &mut looks, out) {
+        if !self.trim(queue_slot, &mut looks, core, out) {
             self.queues.get_mut(queue_slot).trim.running = true;
             self.list_work(Work::Queue(queue_slot));
         }
@@ -218,7 +229,7 @@ impl Engine {
     }
 
     /// Messages have come to a bounded queue: their ages begin.
-    pub(crate) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>) {
+    pub(crate) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>, core: &Core) {
         let namespace = self.queues.get(queue_slot).namespace;
         if self.queues.get(queue_slot).settings.max_age_ms == 0 {
             return;
@@ -227,7 +238,7 @@ impl Engine {
             let found = self.indexes.get(namespace).directory.get(sequence);
             let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
             if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
-                self.begin_age(slot);
+                self.begin_age(slot, core);
             }
         }
     }
@@ -243,10 +254,16 @@ impl Engine {
     }
 
     /// Makes a queue as short as it may be; true when nothing is left to do.
-    pub(crate) fn trim(&mut self, queue_slot: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn trim(
+        &mut self,
+        queue_slot: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while self.makes_room(queue_slot) {
             match self.oldest_waiting(queue_slot, budget) {
-                Found::Slot(slot) => self.make_dead(slot, Reason::Overflow, out),
+                Found::Slot(slot) => self.make_dead(slot, Reason::Overflow, core, out),
                 Found::Nothing => break,
                 Found::Later => return false,
             }
@@ -258,7 +275,7 @@ impl Engine {
     /// Of the messages that wait in a queue, the one that was sent first.
     fn oldest_waiting(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
         let mut oldest = Found::Nothing;
-        for look in [Engine::first_returned, Engine::first_arrived, Engine::first_listed] {
+        for look in [QueueModule::first_returned, QueueModule::first_arrived, QueueModule::first_listed] {
             oldest = match (oldest, look(self, queue_slot, budget)) {
                 (_, Found::Later) => return Found::Later,
                 (Found::Slot(one), Found::Slot(other)) => {

@@ -1,12 +1,12 @@
 //! What was passed in search of the oldest messages of queues that were too long.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::agree;
+use crate::queue::QueueModule;
 use crate::queue::message::state::mark;
 use crate::queue::state::Queue;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Whatever waits has not been passed, or has come back since.
     pub(crate) fn recount_trim(&self, slot: u32, queue: &Queue) -> Result<(), String> {
         let trim = &queue.trim;

@@ -1,30 +1,31 @@
 //! Whether a message may begin, and what its beginning and end do to the figures.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::limit::Pace;
 use crate::plant::{self, Plant};
+use crate::queue::QueueModule;
 use crate::queue::message::state::BlockedBy;
 use crate::queue::state::Queue;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline]
-    pub(crate) fn room_to_begin(&self, queue: &Queue) -> u64 {
+    pub(crate) fn room_to_begin(&self, queue: &Queue, core: &Core) -> u64 {
         if queue.settings.paused {
             0
         } else if queue.limit == NIL {
             u64::MAX
         } else {
-            self.queue_limits.slots.get(queue.limit).room(self.now_us)
+            self.queue_limits.slots.get(queue.limit).room(core.now_us)
         }
     }
 
     /// Whether any message of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline(always)]
-    pub(crate) fn has_room_to_begin(&self, queue: &Queue) -> bool {
+    pub(crate) fn has_room_to_begin(&self, queue: &Queue, core: &Core) -> bool {
         let open = !queue.settings.paused;
-        open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(self.now_us))
+        open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(core.now_us))
     }
 
     /// The line of a message's limit key; `NIL`: it has none.
@@ -34,10 +35,10 @@ impl Engine {
     }
 
     /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
-    pub(crate) fn pass_limit(&mut self, slot: u32, line: u32) -> bool {
+    pub(crate) fn pass_limit(&mut self, slot: u32, line: u32, core: &Core) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
-        if known.waiting.is_empty() && self.key_has_room(known.of, known.ready) {
+        if known.waiting.is_empty() && self.key_has_room(known.of, known.ready, core) {
             return true;
         }
         self.block_by_limit(slot, line, false);
@@ -46,7 +47,7 @@ impl Engine {
 
     /// Whether one more message of a key may begin now, after so many others.
     #[inline]
-    pub(crate) fn key_has_room(&self, key: u32, others: u32) -> bool {
+    pub(crate) fn key_has_room(&self, key: u32, others: u32, core: &Core) -> bool {
         if key == NIL {
             return true;
         }
@@ -54,7 +55,7 @@ impl Engine {
         let limit = self.queue_limits.slots.get(known.limit);
         let more = u32::from(plant::is(Plant::ExceedLimit));
         let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others;
-        let allows = |pace: Pace| pace.allows_after(others, self.key_arrival(key), self.now_us);
+        let allows = |pace: Pace| pace.allows_after(others, self.key_arrival(key), core.now_us);
         limit.rules().in_flight_per_key.is_none_or(has_place) && limit.pace_per_key.is_none_or(allows)
     }
 
@@ -73,12 +74,12 @@ impl Engine {
 
     /// Whether a ready message with this line may begin as far as its limit key is concerned.
     #[inline]
-    pub(crate) fn may_begin(&mut self, line: u32) -> bool {
+    pub(crate) fn may_begin(&mut self, line: u32, core: &Core) -> bool {
         if line == NIL {
             return true;
         }
         self.freshen_line(line);
-        self.key_has_room(self.queue_limits.lines.slots.get(line).of, 0)
+        self.key_has_room(self.queue_limits.lines.slots.get(line).of, 0, core)
     }
 
     /// Sends a ready message that may not begin after all to the front of its line.
@@ -116,10 +117,10 @@ impl Engine {
 
     /// A message with this line, if any, becomes ready.
     #[inline]
-    pub(crate) fn limit_ready(&mut self, queue_slot: u32, line: u32) {
+    pub(crate) fn limit_ready(&mut self, queue_slot: u32, line: u32, core: &Core) {
         let limit = self.queues.get(queue_slot).limit;
         if limit != NIL && self.queue_limits.slots.get(limit).pace.is_some() {
-            self.touch_used_up(limit);
+            self.touch_used_up(limit, core);
         }
         if line != NIL {
             self.freshen_line(line);
@@ -142,15 +143,15 @@ impl Engine {
     }
 
     /// A ready message has become leased.
-    pub(crate) fn begin_flight(&mut self, queue_slot: u32, extras: u32) {
+    pub(crate) fn begin_flight(&mut self, queue_slot: u32, extras: u32, core: &Core) {
         let slot = self.queues.get(queue_slot).limit;
-        let now_us = self.now_us;
+        let now_us = core.now_us;
         if slot != NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
             limit.in_flight += 1;
             if let Some(pace) = limit.pace {
                 limit.arrival_ns = pace.deliver(limit.arrival_ns, now_us);
-                self.touch_used_up(slot);
+                self.touch_used_up(slot, core);
             }
         }
         let line = self.key_line(extras);
@@ -176,9 +177,9 @@ impl Engine {
     }
 
     /// Lists a look at a limit that is used up or waits for its time.
-    fn touch_used_up(&mut self, slot: u32) {
+    fn touch_used_up(&mut self, slot: u32, core: &Core) {
         let limit = self.queue_limits.slots.get(slot);
-        if limit.timer_us != 0 || !limit.has_room(self.now_us) {
+        if limit.timer_us != 0 || !limit.has_room(core.now_us) {
             self.touch_limit(slot, false);
         }
     }

@@ -98,6 +98,18 @@ pub(crate) struct LimitKeys {
 }
 
 impl LimitKeys {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let LimitKeys { slots, index: _, idle: _ } = self;
+        slots.write_head(out);
+    }
+
+    /// Reads what [`LimitKeys::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<LimitKeys> {
+        let slots = Slab::read_head(reader)?;
+        Some(LimitKeys { slots, ..LimitKeys::default() })
+    }
+
     /// The slot of a key of a limit; the second is true when it is new.
     pub(crate) fn enter(&mut self, limit: u32, key: &Key) -> (u32, bool) {
         let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
@@ -229,6 +241,20 @@ pub(crate) struct KeyLines {
 }
 
 impl KeyLines {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let KeyLines { slots, idle, index: _ } = self;
+        slots.write_head(out);
+        idle.write(out);
+    }
+
+    /// Reads what [`KeyLines::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<KeyLines> {
+        let slots: Slab<KeyLine, 1024> = Slab::read_head(reader)?;
+        let idle = IdleKeys::read(reader, slots.slots())?;
+        Some(KeyLines { slots, idle, ..KeyLines::default() })
+    }
+
     /// The line of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
         let new =

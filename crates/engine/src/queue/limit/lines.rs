@@ -1,13 +1,14 @@
 //! Lines of messages with one limit key in one queue, and which of them go on.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::limit::IDLE_LIMIT_KEYS_MAX;
 use crate::outcome::Outcome;
+use crate::queue::QueueModule;
 use crate::queue::limit::state::Timed;
 use crate::store::NIL;
 use crate::store::list::List;
 
-impl Engine {
+impl QueueModule {
     /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
     #[inline]
     pub(crate) fn freshen_line(&mut self, line: u32) {
@@ -116,12 +117,18 @@ impl Engine {
     }
 
     /// Lets go on what may of a key, and sets its time. False when the budget was used up before.
-    pub(crate) fn look_at_key(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn look_at_key(
+        &mut self,
+        key: u32,
+        budget: &mut usize,
+        core: &Core,
+        out: &mut Outcome,
+    ) -> bool {
         if self.queue_limits.keys.slots.get(key).lines == NIL {
-            self.keep_or_forget_key(key);
+            self.keep_or_forget_key(key, core);
             return true;
         }
-        let done = self.admit_waiting(key, budget, out);
+        let done = self.admit_waiting(key, budget, core, out);
         let due_us = if done { self.key_due_us(key) } else { 0 };
         self.queue_limits.set_timer(Timed::Key(key), due_us);
         done
@@ -129,12 +136,12 @@ impl Engine {
 
     /// A key without messages is kept as long as its rate remembers their deliveries.
     #[inline(never)]
-    fn keep_or_forget_key(&mut self, key: u32) {
+    fn keep_or_forget_key(&mut self, key: u32, core: &Core) {
         let known = self.queue_limits.keys.slots.get(key);
         let slot = known.limit;
         let limit = self.queue_limits.slots.get(slot);
         let until_us = self.key_arrival(key).div_ceil(1_000);
-        let keep = limit.pace_per_key.is_some() && !limit.deleted && until_us > self.now_us;
+        let keep = limit.pace_per_key.is_some() && !limit.deleted && until_us > core.now_us;
         if known.touched || (keep && self.queue_limits.keys.idle <= IDLE_LIMIT_KEYS_MAX) {
             return self.queue_limits.set_timer(Timed::Key(key), if keep { until_us } else { 0 });
         }
@@ -147,14 +154,14 @@ impl Engine {
         }
     }
 
-    fn admit_waiting(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn admit_waiting(&mut self, key: u32, budget: &mut usize, core: &Core, out: &mut Outcome) -> bool {
         let mut line = self.queue_limits.keys.slots.get(key).lines;
         while line != NIL {
             let next = self.queue_limits.lines.slots.get(line).next;
             self.freshen_line(line);
             let known = self.queue_limits.lines.slots.get(line);
             let waits = known.of == key && !known.waiting.is_empty();
-            if waits && !self.admit_from_line(line, budget, out) {
+            if waits && !self.admit_from_line(line, budget, core, out) {
                 return false;
             }
             line = next;
@@ -163,11 +170,17 @@ impl Engine {
     }
 
     /// Lets messages of a line go on as long as there is room. False when the budget was used up before.
-    pub(crate) fn admit_from_line(&mut self, line: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    pub(crate) fn admit_from_line(
+        &mut self,
+        line: u32,
+        budget: &mut usize,
+        core: &Core,
+        out: &mut Outcome,
+    ) -> bool {
         loop {
             let known = self.queue_limits.lines.slots.get(line);
             let head = known.waiting.head;
-            if head == NIL || !self.key_has_room(known.of, known.ready) {
+            if head == NIL || !self.key_has_room(known.of, known.ready, core) {
                 return true;
             }
             if *budget == 0 {
@@ -175,7 +188,7 @@ impl Engine {
             }
             *budget -= 1;
             self.leave(head);
-            self.enter_ready(head, out);
+            self.enter_ready(head, core, out);
         }
     }
 

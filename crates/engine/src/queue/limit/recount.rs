@@ -1,14 +1,15 @@
 //! Limits, their keys, and the lines of these.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::Core;
+use crate::core::agree;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::limit::state::Timed;
 use crate::queue::message::state::BlockedBy;
 use crate::store::NIL;
 
-impl Engine {
-    pub(crate) fn recount_limits(&self) -> Result<(), String> {
+impl QueueModule {
+    pub(crate) fn recount_limits(&self, core: &Core) -> Result<(), String> {
         for (slot, limit) in self.queue_limits.slots.iter() {
             let what = |field: &str| format!("limit {:?}: {field}", limit.name);
             let queues = || self.queues.iter().filter(move |(_, queue)| queue.limit == slot);
@@ -20,14 +21,14 @@ impl Engine {
             agree(&what("in flight"), leased, limit.in_flight)?;
             let keys = self.queue_limits.keys.slots.iter().filter(|(_, key)| key.limit == slot).count();
             agree(&what("keys"), keys as u64, u64::from(limit.keys))?;
-            let by_rate = limit.pace.filter(|pace| pace.allowed(limit.arrival_ns, self.now_us) == 0);
+            let by_rate = limit.pace.filter(|pace| pace.allowed(limit.arrival_ns, core.now_us) == 0);
             let waits = queues().any(|(_, queue)| queue.ready.occupied != 0);
             if by_rate.is_some() && waits && limit.timer_us == 0 && !limit.touched {
                 return Err(what("it is used up, messages wait, and no time is set"));
             }
         }
         self.recount_key_lines()?;
-        self.recount_limit_keys()
+        self.recount_limit_keys(core)
     }
 
     fn recount_key_lines(&self) -> Result<(), String> {
@@ -74,7 +75,7 @@ impl Engine {
         agree("blocked by limits", waiting, listed)
     }
 
-    fn recount_limit_keys(&self) -> Result<(), String> {
+    fn recount_limit_keys(&self, core: &Core) -> Result<(), String> {
         let mut idle = 0;
         for (slot, key) in self.queue_limits.keys.slots.iter() {
             let rules = self.queue_limits.slots.get(key.limit).rules();
@@ -87,7 +88,8 @@ impl Engine {
                 leased += u64::from(line.leased);
                 let queue = self.queues.get(line.queue);
                 let fresh = line.generation == queue.waiting_generation && queue.limit == key.limit;
-                let (room, room_at_all) = (self.key_has_room(slot, line.ready), self.key_has_room(slot, 0));
+                let (room, room_at_all) =
+                    (self.key_has_room(slot, line.ready, core), self.key_has_room(slot, 0, core));
                 if fresh && line.waiting_count > 0 && line.ready == 0 && !key.touched {
                     let look_comes = self.queue_limits.slots.get(key.limit).cursor <= slot;
                     let by_time = rules.rate_per_key.is_some() && key.timer_us != 0;

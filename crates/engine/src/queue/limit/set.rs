@@ -1,11 +1,12 @@
 //! Limits come, change and go; queues take and leave them.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::limit::state::{Limit, Timed};
 use crate::queue::namespace_index::NamespaceIndex;
 use crate::queue::work::Work;
@@ -20,7 +21,7 @@ fn limit_of(index: &NamespaceIndex, name: &str) -> Result<u32, Error> {
     index.limits.get(name).copied().ok_or_else(|| Error::LimitNotFound { limit: name.to_owned() })
 }
 
-impl Engine {
+impl QueueModule {
     /// Sets the rules of a limit, which is made if it is missing. Rules that are the same change nothing: a
     /// look through all keys is not begun anew.
     pub(crate) fn limit_set(
@@ -28,9 +29,10 @@ impl Engine {
         namespace: NamespaceId,
         name: &str,
         rules: LimitRules,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+        let namespace_slot = core.find_namespace(namespace)?;
         let found = self.indexes.get(namespace_slot).limits.get(name).copied();
         if found.is_none() && self.queue_limits.slots.used() >= LIMITS_MAX {
             return Err(Error::LimitExceeded { what: "limits", limit: u64::from(LIMITS_MAX) });
@@ -46,24 +48,24 @@ impl Engine {
         });
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.version = limit.version.wrapping_add(1);
-        limit.changed_at_us = self.now_us;
+        limit.changed_at_us = core.now_us;
         limit.set_rules(rules);
         if let Some(pace) = limit.pace {
-            limit.arrival_ns = pace.take_over(limit.arrival_ns, self.now_us);
+            limit.arrival_ns = pace.take_over(limit.arrival_ns, core.now_us);
         }
         self.touch_limit(slot, true);
         if self.queue_limits.slots.get(slot).keys > 0 {
-            self.look_at_keys_of(slot, out);
+            self.look_at_keys_of(slot, core, out);
         }
         out.reply = Reply::Limit { created: found.is_none() };
         Ok(())
     }
 
     /// All keys of a limit are looked at, in slices.
-    fn look_at_keys_of(&mut self, slot: u32, out: &mut Outcome) {
+    fn look_at_keys_of(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
         let listed = std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, 0) != NIL;
         if !listed {
-            self.begin_work(Work::Limit(slot), out);
+            self.begin_work(Work::Limit(slot), core, out);
         }
     }
 
@@ -71,9 +73,10 @@ impl Engine {
         &mut self,
         namespace: NamespaceId,
         name: &str,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+        let namespace_slot = core.find_namespace(namespace)?;
         let slot = limit_of(self.indexes.get(namespace_slot), name)?;
         let queues = &self.queue_limits.slots.get(slot).queues;
         if !queues.is_empty() {
@@ -86,7 +89,7 @@ impl Engine {
             return Err(Error::LimitInUse { limit: name.to_owned(), queues });
         }
         self.drop_limit(slot);
-        self.look_at_keys_of(slot, out);
+        self.look_at_keys_of(slot, core, out);
         Ok(())
     }
 
@@ -132,7 +135,7 @@ impl Engine {
     }
 
     /// Lets a queue follow the limit that its settings name.
-    pub(crate) fn follow_limit(&mut self, queue_slot: u32, out: &mut Outcome) {
+    pub(crate) fn follow_limit(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let named = self.indexes.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
         let wanted = named.unwrap_or(NIL);
@@ -150,7 +153,7 @@ impl Engine {
         }
         let queue = self.queues.get_mut(queue_slot);
         if std::mem::replace(&mut queue.lines_cursor, 0) == NIL {
-            self.begin_work(Work::LimitLines(queue_slot), out);
+            self.begin_work(Work::LimitLines(queue_slot), core, out);
         }
     }
 

@@ -154,6 +154,22 @@ pub(crate) struct AllLimits {
 }
 
 impl AllLimits {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let AllLimits { slots, keys, lines, timers: _ } = self;
+        slots.write_head(out);
+        keys.write_head(out);
+        lines.write_head(out);
+    }
+
+    /// Reads what [`AllLimits::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<AllLimits> {
+        let slots = Slab::read_head(reader)?;
+        let keys = LimitKeys::read_head(reader)?;
+        let lines = KeyLines::read_head(reader)?;
+        Some(AllLimits { slots, keys, lines, ..AllLimits::default() })
+    }
+
     /// Sets the time of a limit or key anew; 0: none.
     #[inline]
     pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {

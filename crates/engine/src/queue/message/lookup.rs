@@ -1,9 +1,10 @@
 //! From names, numbers and ids to slots.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::hash::hash;
 use crate::id::{MessageId, NamespaceId};
+use crate::queue::QueueModule;
 use crate::queue::message::state::Message;
 use crate::queue::state::Queue;
 
@@ -11,46 +12,7 @@ pub(crate) fn queue_hash(namespace_slot: u32, name: &str) -> u64 {
     hash(u64::from(namespace_slot), name.as_bytes())
 }
 
-pub(crate) fn namespace_hash(name: &str) -> u64 {
-    hash(0, name.as_bytes())
-}
-
-impl Engine {
-    /// Slot of a namespace that exists.
-    #[inline(always)]
-    pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
-        if let Some((last, slot)) = self.last_namespace
-            && last == namespace
-        {
-            return Some(slot);
-        }
-        self.look_up_namespace(namespace)
-    }
-
-    #[inline(never)]
-    fn look_up_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
-        let slot = self.namespace_slot(namespace)?;
-        self.last_namespace = Some((namespace, slot));
-        Some(slot)
-    }
-
-    /// Like `live_namespace`, with the error for those who need it.
-    pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
-        self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
-    }
-
-    /// Like `live_namespace`, for reads.
-    #[inline]
-    pub(crate) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
-        if let Some((last, slot)) = self.last_namespace
-            && last == namespace
-        {
-            return Some(slot);
-        }
-        let slot = self.namespace_numbers.get(u64::from(namespace.0))?;
-        (!self.namespaces.get(slot).deleted).then_some(slot)
-    }
-
+impl QueueModule {
     /// Like `find_queue`, for a name as bytes, on the hot path.
     #[inline(always)]
     pub(crate) fn find_queue_again(&mut self, namespace_slot: u32, name: &[u8]) -> Option<u32> {
@@ -93,29 +55,34 @@ impl Engine {
     }
 
     /// Slots of namespace and queue, both existing.
-    pub(crate) fn require_queue(&mut self, namespace: NamespaceId, name: &str) -> Result<u32, Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+    pub(crate) fn require_queue(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        core: &mut Core,
+    ) -> Result<u32, Error> {
+        let namespace_slot = core.find_namespace(namespace)?;
         self.find_queue(namespace_slot, name).ok_or_else(|| queue_not_found(name))
     }
 
     /// Slot of a message that is there for those who ask.
     #[inline(always)]
-    pub(crate) fn find_message(&mut self, id: MessageId) -> Option<u32> {
-        let namespace_slot = self.live_namespace(id.namespace)?;
+    pub(crate) fn find_message(&mut self, id: MessageId, core: &mut Core) -> Option<u32> {
+        let namespace_slot = core.live_namespace(id.namespace)?;
         let slot = self.indexes.get_mut(namespace_slot).directory.find(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Slot of a message that a consequence names, also in a deleted namespace; `None`: it is gone or stale.
-    pub(crate) fn find_listed(&self, id: MessageId) -> Option<u32> {
-        let namespace_slot = self.namespace_numbers.get(u64::from(id.namespace.0))?;
+    pub(crate) fn find_listed(&self, id: MessageId, core: &Core) -> Option<u32> {
+        let namespace_slot = core.namespace_numbers.get(u64::from(id.namespace.0))?;
         let slot = self.indexes.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
 
     /// Like `find_message`, for reads.
-    pub(crate) fn message_slot(&self, id: MessageId) -> Option<u32> {
-        let namespace_slot = self.namespace_slot(id.namespace)?;
+    pub(crate) fn message_slot(&self, id: MessageId, core: &Core) -> Option<u32> {
+        let namespace_slot = core.namespace_slot(id.namespace)?;
         let slot = self.indexes.get(namespace_slot).directory.get(id.sequence)?;
         (!self.is_stale(slot)).then_some(slot)
     }
@@ -126,15 +93,10 @@ impl Engine {
         self.queues.get(message.queue).is_stale(message)
     }
 
-    pub(crate) fn id_of(&self, message: &Message, queue: &Queue) -> MessageId {
-        let namespace = NamespaceId(self.namespaces.get(queue.namespace).number);
+    pub(crate) fn id_of(&self, message: &Message, queue: &Queue, core: &Core) -> MessageId {
+        let namespace = NamespaceId(core.namespaces.get(queue.namespace).number);
         MessageId { namespace, sequence: message.sequence }
     }
-}
-
-#[cold]
-pub(crate) fn namespace_not_found(namespace: NamespaceId) -> Error {
-    Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
 }
 
 #[cold]

@@ -8,15 +8,16 @@
 
 pub(crate) mod state;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
+use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::message::state::BlockedBy;
 use crate::settings::OrderingRetry;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
     pub(crate) fn pass_ordering(&mut self, slot: u32, key: u32, time_us: u64) -> bool {
         if plant::is(Plant::PassOrderingKey) && self.messages.get(slot).sequence.is_multiple_of(4) {
@@ -84,8 +85,14 @@ impl Engine {
     }
 
     /// Does [`Consequence::Activate`]; false if `budget` was used up before.
-    pub(crate) fn activate_listed(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
-        let done = self.activate_next(key, budget, out);
+    pub(crate) fn activate_listed(
+        &mut self,
+        key: u32,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
+        let done = self.activate_next(key, budget, core, out);
         if done {
             self.ordering.end_work(key);
         }
@@ -94,7 +101,7 @@ impl Engine {
 
     /// Lets the next message of a key go on, behind those that end and those that step aside. False if
     /// `budget` was used up before.
-    fn activate_next(&mut self, key: u32, budget: &mut usize, out: &mut Outcome) -> bool {
+    fn activate_next(&mut self, key: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
         loop {
             self.refresh_ordering(key);
             let ordering = self.ordering.slots.get(key);
@@ -108,15 +115,15 @@ impl Engine {
             }
             *budget -= 1;
             let time_us = self.messages.get(head).time_us;
-            if self.is_over(head, time_us) {
-                self.end_waiting(head, out);
+            if self.is_over(head, time_us, core) {
+                self.end_waiting(head, core, out);
                 continue;
             }
             self.leave(head);
-            if time_us <= self.now_us || !self.steps_aside(head) {
+            if time_us <= core.now_us || !self.steps_aside(head) {
                 self.ordering.slots.get_mut(key).active = head;
             }
-            self.admit(head, time_us, out);
+            self.admit(head, time_us, core, out);
         }
     }
 }

@@ -185,6 +185,20 @@ pub(crate) struct OrderingKeys {
 }
 
 impl OrderingKeys {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let OrderingKeys { slots, idle, index: _ } = self;
+        slots.write_head(out);
+        idle.write(out);
+    }
+
+    /// Reads what [`OrderingKeys::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<OrderingKeys> {
+        let slots: Slab<OrderingKey, 1024> = Slab::read_head(reader)?;
+        let idle = IdleKeys::read(reader, slots.slots())?;
+        Some(OrderingKeys { slots, idle, ..OrderingKeys::default() })
+    }
+
     /// The slot of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
         let new = || OrderingKey {

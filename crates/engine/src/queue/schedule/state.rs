@@ -133,6 +133,20 @@ pub(crate) struct Schedules {
 }
 
 impl Schedules {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Schedules { slots, last_number, numbers: _, due: _ } = self;
+        slots.write_head(out);
+        out.u64(*last_number);
+    }
+
+    /// Reads what [`Schedules::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Schedules> {
+        let slots = Slab::read_head(reader)?;
+        let last_number = reader.u64()?;
+        Some(Schedules { slots, last_number, ..Schedules::default() })
+    }
+
     pub(crate) fn insert(&mut self, schedule: Schedule) -> u32 {
         let slot = self.slots.insert(schedule);
         self.index(slot);

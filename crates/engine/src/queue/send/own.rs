@@ -2,11 +2,12 @@
 //! send.
 
 use crate::command::Deliver;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
+use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
@@ -84,34 +85,35 @@ pub(crate) enum Room {
     Needed,
 }
 
-impl Engine {
+impl QueueModule {
     /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
     pub(crate) fn send_of_engine(
         &mut self,
         namespace: NamespaceId,
         send: &OwnSend<'_>,
         beside: Option<Beside>,
+        core: &mut Core,
         out: &mut Outcome,
     ) -> Result<OwnSent, Error> {
-        let namespace_slot = self.find_namespace(namespace)?;
+        let namespace_slot = core.find_namespace(namespace)?;
         let options = send.options();
         if let (Some(queue), Some(unique)) = (self.find_queue(namespace_slot, send.queue), &options.unique) {
             self.admit_to_queue(Some(queue))?;
-            self.admit_own_options(namespace_slot, send)?;
-            if let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, out)? {
+            self.admit_own_options(namespace_slot, send, core)?;
+            if let Some(sequence) = self.meet_unique(queue, unique, &send.item, send.blob, core, out)? {
                 return Ok(OwnSent { id: MessageId { namespace, sequence }, duplicate: true });
             }
         }
         let room = if beside.is_some() { Room::Needed } else { Room::ByQueue };
-        let admitted = self.admit_own(namespace_slot, send, room, 1)?;
-        self.place_own(admitted, send, beside, out);
+        let admitted = self.admit_own(namespace_slot, send, room, 1, core)?;
+        self.place_own(admitted, send, beside, core, out);
         Ok(OwnSent { id: MessageId { namespace, sequence: admitted.sequence }, duplicate: false })
     }
 
-    fn admit_own_options(&self, namespace_slot: u32, send: &OwnSend<'_>) -> Result<(), Error> {
+    fn admit_own_options(&self, namespace_slot: u32, send: &OwnSend<'_>, core: &Core) -> Result<(), Error> {
         let options = send.options();
-        self.admit_reply_to(namespace_slot, &options)?;
-        self.admit_expiry(send.item.deliver, options.expires)
+        self.admit_reply_to(namespace_slot, &options, core)?;
+        self.admit_expiry(send.item.deliver, options.expires, core)
     }
 
     /// Admits one message, and reserves its id. `places`: how many more messages the shard will hold, 0 or 1.
@@ -124,54 +126,63 @@ impl Engine {
         send: &OwnSend<'_>,
         room: Room,
         places: u64,
+        core: &mut Core,
     ) -> Result<Admitted, Error> {
         let name = send.queue.as_bytes();
         let found = self.find_queue(namespace_slot, send.queue);
         self.admit_to_queue(found)?;
-        self.admit_own_options(namespace_slot, send)?;
+        self.admit_own_options(namespace_slot, send, core)?;
         let bytes = u64::from(send.blob.len);
-        self.admit_messages(places)?;
-        self.admit_to_namespace(namespace_slot, 1, bytes)?;
+        self.admit_messages(places, core)?;
+        self.admit_to_namespace(namespace_slot, 1, bytes, core)?;
         let bounded = self.is_bounded(namespace_slot, found, name);
         if bounded && room == Room::Needed {
-            self.admit_step_to_bounded(namespace_slot, found, name, bytes, send.item.deliver)?;
+            self.admit_step_to_bounded(namespace_slot, found, name, bytes, send.item.deliver, core)?;
         } else if bounded {
             let delays = std::iter::once((None, send.item.deliver));
-            self.admit_to_bounded(namespace_slot, found, name, (1, bytes), delays)?;
+            self.admit_to_bounded(namespace_slot, found, name, (1, bytes), delays, core)?;
         }
         if found.is_none() {
-            self.admit_new_queue(namespace_slot, send.queue)?;
+            self.admit_new_queue(namespace_slot, send.queue, core)?;
         }
-        let sequence = self.reserve_sequences(namespace_slot, 1)?;
+        let sequence = self.reserve_sequences(namespace_slot, 1, core)?;
         Ok(Admitted { namespace_slot, found, room, bounded, sequence })
     }
 
-    /// Sends a message that [`Engine::admit_own`] has admitted.
+    /// Sends a message that [`QueueModule::admit_own`] has admitted.
     pub(crate) fn place_own(
         &mut self,
         admitted: Admitted,
         send: &OwnSend<'_>,
         beside: Option<Beside>,
+        core: &mut Core,
         out: &mut Outcome,
     ) {
         let Admitted { namespace_slot, found, room, bounded, sequence } = admitted;
-        let queue_slot = found.unwrap_or_else(|| self.make_queue(namespace_slot, send.queue));
-        self.count_sent(namespace_slot, queue_slot, 1, u64::from(send.blob.len));
-        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, beside, out);
+        let queue_slot = found.unwrap_or_else(|| self.make_queue(namespace_slot, send.queue, core));
+        self.count_sent(namespace_slot, queue_slot, 1, u64::from(send.blob.len), core);
+        self.insert_own(Place { namespace_slot, queue_slot, sequence }, send, beside, core, out);
         if bounded {
-            self.begin_ages(queue_slot, sequence..sequence + 1);
+            self.begin_ages(queue_slot, sequence..sequence + 1, core);
         }
         if bounded && room == Room::ByQueue {
             self.list_trim(queue_slot, 1);
         }
     }
 
-    fn insert_own(&mut self, place: Place, send: &OwnSend<'_>, beside: Option<Beside>, out: &mut Outcome) {
+    fn insert_own(
+        &mut self,
+        place: Place,
+        send: &OwnSend<'_>,
+        beside: Option<Beside>,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
         let (item, options) = (&send.item, send.options());
-        let slot = self.place_message(place, send.blob, item, out);
+        let slot = self.place_message(place, send.blob, item, core, out);
         let given = options.given();
         if given.is_some() || item.backoff.is_some() {
-            self.add_extras(slot, item.backoff, given);
+            self.add_extras(slot, item.backoff, given, core);
         }
         if let Some(beside) = beside {
             self.attach_chain(slot, beside.chain);
@@ -180,11 +191,11 @@ impl Engine {
                 self.extras.set_origin(extras, origin);
             }
         }
-        let due_us = self.due_us(item.deliver);
+        let due_us = self.due_us(item.deliver, core);
         if options.hold {
-            self.begin_held(slot, due_us, out);
+            self.begin_held(slot, due_us, core, out);
         } else {
-            self.admit(slot, due_us, out);
+            self.admit(slot, due_us, core, out);
         }
     }
 }

@@ -7,12 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::id::MessageId;
 use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use crate::outcome::Outcome;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::unique::Holder;
 use crate::record::{ItemOptions, SendRecord};
@@ -43,7 +44,7 @@ struct Plan<'a> {
     failed: BTreeSet<u64>,
 }
 
-impl Engine {
+impl QueueModule {
     /// Plans a send to a queue (`found`, if it is there) whose new messages have the sequence numbers from
     /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
     pub(crate) fn plan_unique<'a>(
@@ -52,6 +53,7 @@ impl Engine {
         first: u64,
         send: &SendRecord<'a>,
         options: &ItemOptions<'a>,
+        core: &Core,
         out: &mut Outcome,
     ) -> Needs {
         let mut plan = Plan { needs: Needs::default(), keys: BTreeMap::new(), failed: BTreeSet::new() };
@@ -63,7 +65,7 @@ impl Engine {
                 Some(here) => *here,
                 None => {
                     plan.needs.key = self.unique.find(self.queues.get(found?).number, unique.key)?;
-                    self.holder_of(plan.needs.key)
+                    self.holder_of(plan.needs.key, core)
                 }
             });
             let sequence = earlier.map_or(first + plan.needs.messages, |holder| holder.sequence);
@@ -73,7 +75,7 @@ impl Engine {
                 if let Some(unique) = &options.unique
                     && unique.on_duplicate == OnDuplicate::Debounce
                     && holder.until == UniqueUntil::Gone
-                    && self.comes_too_late(item.deliver, holder.ends_us)
+                    && self.comes_too_late(item.deliver, holder.ends_us, core)
                 {
                     plan.keys.insert(unique.key, None);
                 }
@@ -81,7 +83,7 @@ impl Engine {
                 plan.needs.messages += 1;
                 plan.needs.bytes += bytes;
                 plan.needs.sent_bytes += bytes;
-                self.plan_new(&mut plan, options, send, sequence, out);
+                self.plan_new(&mut plan, options, send, sequence, core, out);
             }
             out.ids.push(MessageId { namespace: send.namespace, sequence });
         }
@@ -113,11 +115,12 @@ impl Engine {
         options: &SendOptions<'a>,
         send: &SendRecord<'_>,
         sequence: u64,
+        core: &Core,
         out: &Outcome,
     ) {
-        let has_ended = self.has_ended(options.expires);
+        let has_ended = self.has_ended(options.expires, core);
         let is_cancelled =
-            || options.depends_on.is_some_and(|on| self.will_be_cancelled(plan, &on, send, out));
+            || options.depends_on.is_some_and(|on| self.will_be_cancelled(plan, &on, send, core, out));
         let fails = has_ended || is_cancelled();
         if fails {
             plan.failed.insert(sequence);
@@ -125,7 +128,7 @@ impl Engine {
         let Some(unique) = options.unique.filter(|_| send.count > 1) else { return };
         let until = unique.until;
         if !has_ended && (!fails || until == UniqueUntil::Window) {
-            let ends_us = self.end_us(options.expires);
+            let ends_us = self.end_us(options.expires, core);
             plan.keys.insert(unique.key, Some(Holder { sequence, slot: NIL, end: None, until, ends_us }));
         } else if !has_ended {
             plan.keys.insert(unique.key, None);
@@ -138,27 +141,28 @@ impl Engine {
         plan: &Plan<'_>,
         depends_on: &DependsOn<'_>,
         send: &SendRecord<'_>,
+        core: &Core,
         out: &Outcome,
     ) -> bool {
         if depends_on.on_parent_failed != OnParentFailed::Cancel {
             return false;
         }
         let places = depends_on.places().filter_map(|place| out.ids.get(place as usize).copied());
-        let mut parents = depends_on.ids().chain(places).map(|id| self.has_failed(plan, send, id));
+        let mut parents = depends_on.ids().chain(places).map(|id| self.has_failed(plan, send, id, core));
         match depends_on.mode {
             DependsMode::All => parents.any(|failed| failed),
             DependsMode::Any => parents.all(|failed| failed),
         }
     }
 
-    fn has_failed(&self, plan: &Plan<'_>, send: &SendRecord<'_>, id: MessageId) -> bool {
+    fn has_failed(&self, plan: &Plan<'_>, send: &SendRecord<'_>, id: MessageId, core: &Core) -> bool {
         if plan.failed.contains(&id.sequence) {
             return true;
         }
         if let Some(end) = plan.needs.gone.get(&id.sequence) {
             return *end == End::Failed;
         }
-        let slot = self.message_slot(MessageId { namespace: send.namespace, ..id });
+        let slot = self.message_slot(MessageId { namespace: send.namespace, ..id }, core);
         slot.is_some_and(|slot| self.messages.get(slot).state == Some(State::Dead))
     }
 

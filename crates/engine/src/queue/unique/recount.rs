@@ -1,11 +1,11 @@
 //! Unique keys.
 
-use crate::engine::Engine;
-use crate::engine::recount::agree;
+use crate::core::agree;
 use crate::query::State;
+use crate::queue::QueueModule;
 use crate::store::NIL;
 
-impl Engine {
+impl QueueModule {
     /// Each key has as many members as there are messages that name it, and is held by one of them at most.
     pub(crate) fn recount_unique(&self) -> Result<(), String> {
         self.unique.recount()?;

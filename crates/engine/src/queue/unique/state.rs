@@ -160,6 +160,22 @@ pub(crate) struct UniqueKeys {
 }
 
 impl UniqueKeys {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let UniqueKeys { wheel, slots, idle, index: _, guess: _ } = self;
+        wheel.write(out);
+        slots.write_head(out);
+        idle.write(out);
+    }
+
+    /// Reads what [`UniqueKeys::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<UniqueKeys> {
+        let wheel = Wheel::read(reader)?;
+        let slots: Slab<UniqueKey, 1024> = Slab::read_head(reader)?;
+        let idle = IdleKeys::read(reader, slots.slots())?;
+        Some(UniqueKeys { wheel, slots, idle, ..UniqueKeys::default() })
+    }
+
     /// The slot of a key that is known.
     pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<u32> {
         self.index.find(&self.slots, u64::from(queue), key)
