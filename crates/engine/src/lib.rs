@@ -19,6 +19,7 @@ pub mod blob;
 pub mod chain;
 pub mod change;
 pub mod command;
+mod core;
 mod engine;
 pub mod error;
 pub mod event;
@@ -34,14 +35,15 @@ pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
 pub mod query;
+mod queue;
 mod record;
 pub mod settings;
-mod state;
 mod store;
 mod wire;
 
+pub use crate::core::PAGE_ITEMS_MAX;
 pub use command::Command;
-pub use engine::{Engine, PAGE_ITEMS_MAX};
+pub use engine::Engine;
 pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;

@@ -1,158 +1,35 @@
-//! The engine: its state, and the door through which records come in.
+//! The engine: the core, the modules over it, and the door through which records come in.
 //!
-//! One file per concern: `send`, `receive`, `settle`, `dead`, `change` and `moving` for messages, `queues`
-//! and `namespaces` for what holds them, `consumers` for who gets them, `transitions` for how a message goes
-//! from one state into another, `ordering` for what may hold it up, `fair` for whose turn it is,
-//! `queue_limits` for how much at a time, `unique` and `unique_plan` for keys that one message has, `expiry`
-//! for those that wait too long, `length` for queues that hold too much, `flows`, `groups` and `chains` for
-//! what waits for what, or follows, `schedules` for what is sent at instants, `consequences` and
-//! `pending_sends` for what follows from all that, `timers` and `sweep` for what goes on by itself, `lookup`
-//! from names to slots, `read`, `flow_view` and `damage` for those who look, `events` for those who watch,
-//! `snapshot` and `restore`, and `recount` for tests.
-//!
-//! Decided here:
-//!
-//! - A lease that ends by itself is a failed attempt, and the next is ready at once: the lease was its delay.
-//! - Releases alone count against `max_deliveries`; failed attempts end by `max_attempts`.
-//! - What is given back stands at the end of its priority's line.
-//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep` frees them.
-//!   Dead letters that are all redriven stay dead until their slice has come, since only then can they be taken.
-//! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
-//! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
+//! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
+//! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
+//! (`queue_reads`).
 
-mod blobs;
-mod chains;
-mod change;
-mod consequences;
-mod consumers;
-mod damage;
-mod dead;
-mod events;
-mod expiry;
-mod fair;
-mod flow_view;
-mod flows;
-mod forwarding;
-mod groups;
-mod length;
-mod lookup;
-mod moving;
 mod namespaces;
-mod ordering;
-mod own_sends;
-mod pending_sends;
-mod progress;
-mod queue_defaults;
-mod queue_limits;
-mod queues;
-mod read;
-mod receive;
+mod queue_reads;
 mod recount;
-mod redriving;
 mod restore;
-mod results;
-mod schedules;
-mod send;
-mod settle;
 mod snapshot;
-mod sweep;
 mod texts;
-mod timers;
-mod transitions;
-mod unique;
-mod unique_plan;
 
-use std::collections::{BTreeSet, VecDeque};
-
+use crate::core::namespace::Namespace;
+use crate::core::{Core, internal};
+use crate::engine::snapshot::Snapshot;
 use crate::error::Error;
 use crate::event::Watched;
-use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, Receipt, ReceiptKey};
+use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
-use crate::query::Counters;
+use crate::queue::QueueModule;
 use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
-use crate::state::consequences::Consequences;
-use crate::state::consumers::AllConsumers;
-use crate::state::defaults::AllDefaults;
-use crate::state::expiry::Expiries;
-use crate::state::extras::AllExtras;
-use crate::state::fair::Lanes;
-use crate::state::flows::Flows;
-use crate::state::idempotency::Idempotency;
-use crate::state::limit::AllLimits;
-use crate::state::namespace::Namespace;
-use crate::state::ordering::OrderingKeys;
-use crate::state::pending_sends::PendingSends;
-use crate::state::schedule::Schedules;
-use crate::state::shared_blobs::SharedBlobs;
-use crate::state::tokens::Tokens;
-use crate::state::unique::UniqueKeys;
-use crate::state::wheel::Wheel;
-use crate::state::{Messages, Namespaces, Queues};
-use crate::store::directory::Directory;
-use crate::store::hash_index::HashIndex;
-pub use read::PAGE_ITEMS_MAX;
-use receive::Weighted;
-use snapshot::Snapshot;
-use sweep::Work;
 
 /// The state machine of one shard.
 #[derive(Debug, Default)]
 pub struct Engine {
-    applied_index: u64,
-    now_us: u64,
-    epoch: u64,
-    receipt_key: ReceiptKey,
-    limits: Limits,
-    totals: Counters,
-    messages: Messages,
-    extras: AllExtras,
-    ordering: OrderingKeys,
-    shared_blobs: SharedBlobs,
-    lanes: Lanes,
-    queue_limits: AllLimits,
-    unique: UniqueKeys,
-    schedules: Schedules,
-    flows: Flows,
-    expiry: Expiries,
-    consumers: AllConsumers,
-    queues: Queues,
-    namespaces: Namespaces,
-    wheel: Wheel,
-    tokens: Tokens,
-    idempotency: Idempotency,
-    /// Consequences of the records so far that are still to be done, in order.
-    consequences: Consequences,
-    /// How many consequences were left when the record being applied began.
-    backlog: usize,
-    /// Budget for consequences that the record being applied has used, in messages that are changed.
-    spent: usize,
-    pending_sends: PendingSends,
-    /// Work that is done in slices.
-    work: VecDeque<Work>,
-    next_queue: u32,
-    next_namespace: u32,
-    /// Queues by namespace and name. Derived.
-    queue_names: HashIndex,
-    /// Queues by number. Derived.
-    queue_numbers: Directory,
-    /// Namespaces by number. Derived.
-    namespace_numbers: Directory,
-    /// Namespaces by name. Derived.
-    namespace_names: HashIndex,
-    /// Number and slot of the namespace that was found last, as a first guess; not a deleted one.
-    last_namespace: Option<(NamespaceId, u32)>,
-    /// The queue that was found last by name, as a first guess.
-    last_queue: u32,
-    queue_defaults: AllDefaults,
-    /// Queues whose dead letters are redriven at a rate, by the time of the next slice. Derived.
-    redrives: BTreeSet<(u64, u32)>,
-    /// What somebody wants to hear of; no part of the state.
-    watched: Watched,
+    core: Core,
+    queue: QueueModule,
+    /// The snapshot that runs. Volatile.
     snapshot: Option<Snapshot>,
-    /// Reused by each receive over several queues.
-    weighted: Vec<Weighted>,
 }
 
 impl Engine {
@@ -160,9 +37,10 @@ impl Engine {
     pub fn new() -> Engine {
         let mut engine = Engine::default();
         for (number, name) in [(NamespaceId::SYS, "$sys"), (NamespaceId::DEFAULT, "default")] {
-            engine.add_namespace(Namespace::new(number.0, name, 0, Quotas::default(), 0));
+            engine.core.add_namespace(Namespace::new(number.0, name, 0, Quotas::default(), 0));
         }
-        engine.tokens.begin(0);
+        engine.queue.cover_namespaces(&engine.core);
+        engine.core.tokens.begin(0);
         engine
     }
 
@@ -171,36 +49,34 @@ impl Engine {
     /// first. A body that no [`crate::Command`] wrote is refused with [`Error::Internal`].
     pub fn apply(&mut self, now_us: u64, index: u64, body: &[u8], out: &mut Outcome) {
         out.clear();
-        self.now_us = self.now_us.max(now_us);
-        self.applied_index = index;
-        (self.backlog, self.spent) = (self.consequences.len(), 0);
+        self.core.now_us = self.core.now_us.max(now_us);
+        self.core.applied_index = index;
+        self.queue.begin_record();
         if let Err(error) = self.dispatch(body, out) {
             out.error = Some(error);
         }
-        let entails = !self.consequences.is_empty() | (self.consumers.totals.attached > 0);
-        if entails | self.watched.has(Watched::EVENTS) {
-            self.follow_up(out);
-        }
+        self.queue.end_record(&mut self.core, out);
     }
 
     #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
+        let Engine { core, queue: queues, snapshot: _ } = self;
         match kind_of(body)? {
             Kind::Send => {
                 let record = decode::send(body)?;
-                let sent = self.send(&record, out);
+                let sent = queues.send(&record, core, out);
                 if sent.is_err() {
                     out.ids.clear();
                     out.duplicates.clear();
-                    out.released.extend(record.blobs(self.applied_index));
+                    out.released.extend(record.blobs(core.applied_index));
                 }
                 sent
             }
-            Kind::Receive => self.receive(&decode::receive(body)?, out),
-            Kind::Settle => self.settle(&decode::settle(body)?, out),
-            Kind::Extend => self.extend(&decode::extend(body)?, out),
+            Kind::Receive => queues.receive(&decode::receive(body)?, core, out),
+            Kind::Settle => queues.settle(&decode::settle(body)?, core, out),
+            Kind::Extend => queues.extend(&decode::extend(body)?, core, out),
             Kind::Tick if body.len() == 2 => {
-                self.tick(out);
+                queues.tick(core, out);
                 Ok(())
             }
             Kind::Tick | Kind::Rare => self.dispatch_rare(decode::rare(body)?, out),
@@ -209,156 +85,143 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let Engine { core, queue: queues, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
-            RareRecord::ReceiptKey(key) => self.begin_receipts(key),
+            RareRecord::ReceiptKey(key) => core.begin_receipts(key),
             RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;
-                self.limits = limits;
+                core.limits = limits;
                 Ok(())
             }
             RareRecord::NamespaceCreate { number, name, shard, quotas } => {
                 self.namespace_create(number, name, shard, quotas, out)
             }
-            RareRecord::NamespaceSet { namespace, quotas } => self.namespace_set(namespace, quotas),
+            RareRecord::NamespaceSet { namespace, quotas } => core.namespace_set(namespace, quotas),
             RareRecord::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
             RareRecord::QueueSet { namespace, queue, patch, create } => {
-                self.queue_set(namespace, queue, &patch, create, out)
+                queues.queue_set(namespace, queue, &patch, create, core, out)
             }
-            RareRecord::QueuePurge { namespace, queue } => self.queue_purge(namespace, queue, out),
-            RareRecord::QueueDelete { namespace, queue } => self.queue_delete(namespace, queue, out),
+            RareRecord::QueuePurge { namespace, queue } => queues.queue_purge(namespace, queue, core, out),
+            RareRecord::QueueDelete { namespace, queue } => queues.queue_delete(namespace, queue, core, out),
             RareRecord::DeadRedrive { namespace, queue, ids } => {
-                self.dead_redrive(namespace, queue, &ids, out)
+                queues.dead_redrive(namespace, queue, &ids, core, out)
             }
             RareRecord::DeadRedriveRate { namespace, queue, per_second } => {
-                self.dead_redrive_rate(namespace, queue, per_second, out)
+                queues.dead_redrive_rate(namespace, queue, per_second, core, out)
             }
-            RareRecord::DeadDelete { namespace, queue, ids } => self.dead_delete(namespace, queue, &ids, out),
+            RareRecord::DeadDelete { namespace, queue, ids } => {
+                queues.dead_delete(namespace, queue, &ids, core, out)
+            }
             RareRecord::DefaultsSet { namespace, pattern, patch } => {
-                self.defaults_set(namespace, pattern, patch, out)
+                queues.defaults_set(namespace, pattern, patch, core, out)
             }
-            RareRecord::DefaultsDelete { namespace, pattern } => self.defaults_delete(namespace, pattern),
-            RareRecord::LimitSet { namespace, limit, rules } => self.limit_set(namespace, limit, rules, out),
-            RareRecord::LimitDelete { namespace, limit } => self.limit_delete(namespace, limit, out),
-            RareRecord::HoldDamaged { id, blob } => self.hold_damaged(id, blob, out),
+            RareRecord::DefaultsDelete { namespace, pattern } => {
+                queues.defaults_delete(namespace, pattern, core)
+            }
+            RareRecord::LimitSet { namespace, limit, rules } => {
+                queues.limit_set(namespace, limit, rules, core, out)
+            }
+            RareRecord::LimitDelete { namespace, limit } => queues.limit_delete(namespace, limit, core, out),
+            RareRecord::HoldDamaged { id, blob } => queues.hold_damaged(id, blob, core, out),
             RareRecord::SchedulePut(put) => {
-                let done = self.schedule_put(&put, out);
+                let done = queues.schedule_put(&put, core, out);
                 if done.is_err() {
-                    let blob = BlobRef { index: self.applied_index, item: 0, len: put.item.blob_len };
+                    let blob = BlobRef { index: core.applied_index, item: 0, len: put.item.blob_len };
                     out.released.push(blob);
                 }
                 done
             }
             RareRecord::ScheduleDelete { namespace, schedule } => {
-                self.schedule_delete(namespace, schedule, out)
+                queues.schedule_delete(namespace, schedule, core, out)
             }
             RareRecord::SchedulePause { namespace, schedule, paused, next_at_us } => {
-                self.schedule_pause(namespace, schedule, paused, next_at_us)
+                queues.schedule_pause(namespace, schedule, paused, next_at_us, core)
             }
-            RareRecord::ScheduleFire(fire) => self.schedule_fire(&fire, out),
+            RareRecord::ScheduleFire(fire) => queues.schedule_fire(&fire, core, out),
             RareRecord::ScheduleTrigger { namespace, schedule } => {
-                self.schedule_trigger(namespace, schedule, out)
+                queues.schedule_trigger(namespace, schedule, core, out)
             }
-            RareRecord::Group(group) => self.group(&group, out),
-            RareRecord::Report(report) => self.report(&report, out),
-            RareRecord::Change(change) => self.change(&change, out),
-            RareRecord::Attach(attach) => self.attach(&attach, out),
-            RareRecord::Credit { namespace, consumer, credit } => self.credit(namespace, consumer, credit),
+            RareRecord::Group(group) => queues.group(&group, core, out),
+            RareRecord::Report(report) => queues.report(&report, core, out),
+            RareRecord::Change(change) => queues.change(&change, core, out),
+            RareRecord::Attach(attach) => queues.attach(&attach, core, out),
+            RareRecord::Credit { namespace, consumer, credit } => {
+                queues.credit(namespace, consumer, credit, core)
+            }
             RareRecord::Detach { namespace, consumer, grace_ms, reached } => {
-                self.detach_consumer(namespace, consumer, grace_ms, reached, out)
+                queues.detach_consumer(namespace, consumer, grace_ms, reached, core, out)
             }
-            RareRecord::Resume(resume) => self.resume(&resume, out),
+            RareRecord::Resume(resume) => queues.resume(&resume, core, out),
         }
     }
 
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
     fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
-        if number < self.next_epoch() || number >> (u64::BITS - EPOCH_SHIFT) != 0 {
-            let reason = format!("epoch {number} does not follow epoch {}", self.epoch);
-            return Err(Error::Internal { reason });
-        }
-        self.epoch = number;
-        self.tokens.begin(number);
-        self.detach_all(None, out);
+        self.core.begin_epoch(number)?;
+        self.queue.detach_all(None, &self.core, out);
         Ok(())
     }
 
-    /// A log keeps its key: with another one no receipt would count that was given before.
-    fn begin_receipts(&mut self, key: ReceiptKey) -> Result<(), Error> {
-        if self.has_receipt_key() || key == ReceiptKey::default() {
-            return Err(Error::Internal { reason: "a log gets one key for its receipts".into() });
-        }
-        self.receipt_key = key;
-        Ok(())
-    }
-
-    /// When a `Tick` is due, in microseconds; a time that is past while consequences or work in slices are
-    /// left. `None`: nothing waits.
+    /// Time at which a `Tick` is due, in microseconds; a time that is past while consequences or work in
+    /// slices are left. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        if !self.work.is_empty() || !self.consequences.is_empty() {
-            return Some(self.now_us);
-        }
-        let others = self.unique.wheel.len() | self.expiry.wheel.len();
-        if others > 0 || !self.redrives.is_empty() || !self.queue_limits.timers.is_empty() {
-            return self.next_of_all();
-        }
-        self.wheel.next_us(&self.messages)
-    }
-
-    #[inline(never)]
-    fn next_of_all(&self) -> Option<u64> {
-        let redrive = self.redrives.first().map(|(due_us, _)| *due_us);
-        let deadlines = [
-            self.wheel.next_us(&self.messages),
-            self.unique.wheel.next_us(&self.unique.slots),
-            self.expiry.wheel.next_us(&self.expiry.slots),
-            self.next_limit_us(),
-            redrive,
-        ];
-        deadlines.into_iter().flatten().min()
+        self.queue.next_deadline(&self.core)
     }
 
     /// Index of the latest record applied.
     pub fn applied_index(&self) -> u64 {
-        self.applied_index
+        self.core.applied_index
     }
 
     /// Time of the latest record applied, in microseconds since the Unix epoch.
     pub fn time_us(&self) -> u64 {
-        self.now_us
+        self.core.now_us
     }
 
     /// The epoch in force; 0 before the first.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.core.epoch
+    }
+
+    /// The smallest number that the next epoch may have: above every id and token that was given.
+    pub fn next_epoch(&self) -> u64 {
+        self.core.next_epoch()
     }
 
     /// Whether receipts have tags that nobody can guess.
     pub fn has_receipt_key(&self) -> bool {
-        self.receipt_key != ReceiptKey::default()
+        self.core.has_receipt_key()
     }
 
     /// The receipt of a delivery.
     #[inline]
     pub fn receipt(&self, id: MessageId, token: u64) -> Receipt {
-        self.receipt_key.receipt(id, token)
-    }
-
-    /// The smallest number that the next epoch may have: above every id and token that was given.
-    pub fn next_epoch(&self) -> u64 {
-        let ids = self.namespaces.iter().map(|(_, namespace)| namespace.last_sequence);
-        let latest = ids.fold(self.tokens.latest(), u64::max);
-        self.epoch.max(latest >> EPOCH_SHIFT) + 1
+        self.core.receipt(id, token)
     }
 
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
-        &self.limits
+        &self.core.limits
     }
-}
 
-/// What a check before the proposal should have refused.
-fn internal(error: Error) -> Error {
-    Error::Internal { reason: format!("a record that should not have been proposed: {error}") }
+    /// Sets whether [`Outcome::events`] is filled. No part of the state.
+    pub fn watch_events(&mut self, watch: bool) {
+        self.core.watched.set(Watched::EVENTS, watch);
+    }
+
+    /// Sets whether [`Outcome::ended`] is filled: worth it only while somebody waits for results. No part of
+    /// the state.
+    pub fn watch_ends(&mut self, watch: bool) {
+        self.core.watched.set(Watched::ENDS, watch);
+    }
+
+    /// Every blob that the engine has not let go of, each once, in no particular order; for the journal after
+    /// a restart.
+    pub fn live_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        let shared = &self.core.shared_blobs;
+        let alone = |blob: &BlobRef| shared.owners(*blob) == 1;
+        self.queue.owned_blobs().filter(alone).chain(shared.blobs())
+    }
 }

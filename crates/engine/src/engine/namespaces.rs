@@ -1,15 +1,12 @@
-//! Namespaces: create, set, delete.
+//! Namespaces as a whole: what the core keeps of them, and what modules hold of them.
 
-use super::lookup::namespace_hash;
-use super::sweep::Work;
-use super::{Engine, internal};
+use crate::core::PAGE_ITEMS_MAX;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::outcome::{Outcome, Reply};
-use crate::record::name_rule;
+use crate::query::NamespaceView;
 use crate::settings::Quotas;
-use crate::state::namespace::Namespace;
-use crate::store::NIL;
 
 impl Engine {
     pub(super) fn namespace_create(
@@ -20,78 +17,93 @@ impl Engine {
         quotas: Quotas,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let exists = || Error::NamespaceExists { namespace: name.to_owned() };
-        if let Some(slot) = self.namespace_by_name_slot(name) {
-            let namespace = NamespaceId(self.namespaces.get(slot).number);
-            if number != Some(namespace) {
-                return Err(exists());
-            }
-            out.reply = Reply::Namespace { namespace };
-            return Ok(());
-        }
-        name_rule("namespace", name).map_err(internal)?;
-        let namespace = number.unwrap_or(NamespaceId(self.next_namespace));
-        if namespace.0 == NIL || self.namespace_numbers.get(u64::from(namespace.0)).is_some() {
-            return Err(exists());
-        }
-        if self.namespaces.used() >= self.limits.namespaces {
-            let limit = u64::from(self.limits.namespaces);
-            return Err(Error::LimitExceeded { what: "namespaces", limit });
-        }
-        self.add_namespace(Namespace::new(namespace.0, name, shard, quotas, self.now_us));
+        let namespace = self.core.namespace_create(number, name, shard, quotas)?;
+        self.queue.cover_namespaces(&self.core);
         out.reply = Reply::Namespace { namespace };
         Ok(())
     }
 
-    pub(super) fn add_namespace(&mut self, namespace: Namespace) {
-        self.next_namespace = self.next_namespace.max(namespace.number + 1);
-        let slot = self.namespaces.insert(namespace);
-        self.index_namespace(slot);
-    }
-
-    /// Enters a namespace into what is derived from it.
-    pub(super) fn index_namespace(&mut self, slot: u32) {
-        let namespace = self.namespaces.get(slot);
-        self.namespace_numbers.insert(u64::from(namespace.number), slot);
-        if !namespace.deleted {
-            self.namespace_names.insert(namespace_hash(&namespace.name), slot);
-        }
-    }
-
-    pub(super) fn namespace_by_name_slot(&self, name: &str) -> Option<u32> {
-        self.namespace_names.find(namespace_hash(name), |slot| *self.namespaces.get(slot).name == *name)
-    }
-
-    pub(super) fn namespace_set(&mut self, namespace: NamespaceId, quotas: Quotas) -> Result<(), Error> {
-        let slot = self.find_namespace(namespace)?;
-        self.namespaces.get_mut(slot).quotas = quotas;
-        Ok(())
-    }
-
-    /// The namespace and what it holds is gone at once for all who ask; its queues are swept in slices.
+    /// Deletes a namespace. It and what it holds is gone at once for all who ask; each module sweeps its part
+    /// in slices.
     pub(super) fn namespace_delete(
         &mut self,
         namespace: NamespaceId,
         force: bool,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let slot = self.find_namespace(namespace)?;
-        let deleted = self.namespaces.get_mut(slot);
+        let slot = self.core.find_namespace(namespace)?;
+        let found = self.core.namespaces.get(slot);
         if namespace == NamespaceId::SYS || namespace == NamespaceId::DEFAULT {
-            let reason = format!("{:?} is always there and cannot be deleted", deleted.name);
+            let reason = format!("{:?} is always there and cannot be deleted", found.name);
             return Err(Error::InvalidArgument { field: "namespace".into(), reason });
         }
-        let queues = deleted.queues.len() as u64;
+        let queues = self.queue.queues_in(slot);
         if queues > 0 && !force {
-            return Err(Error::NamespaceNotEmpty { namespace: deleted.name.to_string(), queues });
+            return Err(Error::NamespaceNotEmpty { namespace: found.name.to_string(), queues });
         }
-        let messages = deleted.messages;
-        deleted.deleted = true;
-        self.last_namespace = None;
-        self.namespace_names.remove(namespace_hash(&deleted.name), slot);
-        self.detach_all(Some(namespace), out);
-        self.begin_work(Work::Namespace(slot), out);
+        let messages = found.messages;
+        self.core.mark_deleted(slot);
+        self.queue.delete_namespace(namespace, slot, &mut self.core, out);
         out.reply = Reply::Count { messages };
         Ok(())
+    }
+
+    /// One namespace.
+    pub fn namespace(&self, namespace: NamespaceId) -> Option<NamespaceView> {
+        self.core.namespace_slot(namespace).map(|slot| self.namespace_view(slot))
+    }
+
+    /// The number behind a name.
+    pub fn namespace_by_name(&self, name: &str) -> Option<NamespaceId> {
+        let slot = self.core.namespace_by_name_slot(name)?;
+        Some(NamespaceId(self.core.namespaces.get(slot).number))
+    }
+
+    /// The number that the next new namespace gets: greater than all that were ever given or told here.
+    pub fn next_namespace(&self) -> NamespaceId {
+        NamespaceId(self.core.next_namespace)
+    }
+
+    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
+    pub fn namespaces(&self) -> Vec<NamespaceView> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.namespaces_after(all.last().map(|last: &NamespaceView| last.id), PAGE_ITEMS_MAX);
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Namespaces by number, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`].
+    pub fn namespaces_after(&self, after: Option<NamespaceId>, limit: usize) -> Vec<NamespaceView> {
+        let from = after.map_or(0, |after| u64::from(after.0) + 1);
+        let (found, _) = self.core.namespace_numbers.from(from, usize::MAX);
+        found
+            .map(|(_, slot)| slot)
+            .filter(|&slot| !self.core.namespaces.get(slot).deleted)
+            .take(limit.min(PAGE_ITEMS_MAX))
+            .map(|slot| self.namespace_view(slot))
+            .collect()
+    }
+
+    fn namespace_view(&self, slot: u32) -> NamespaceView {
+        let namespace = self.core.namespaces.get(slot);
+        NamespaceView {
+            id: NamespaceId(namespace.number),
+            name: namespace.name.to_string(),
+            shard: namespace.shard,
+            quotas: namespace.quotas,
+            queues: self.queue.queues_in(slot),
+            messages: namespace.messages,
+            bytes: namespace.bytes,
+            created_at_us: namespace.created_at_us,
+        }
+    }
+
+    /// The high end of the ids that a namespace has given so far.
+    pub fn last_sequence(&self, namespace: NamespaceId) -> Option<u64> {
+        self.core.namespace_slot(namespace).map(|slot| self.core.namespaces.get(slot).last_sequence)
     }
 }

@@ -1,24 +1,35 @@
 //! A new engine from a snapshot's pieces.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::Engine;
-use super::snapshot::{MAGIC, each_slab, section};
-use super::sweep::Work;
+use crate::core::Core;
+use crate::core::shared_blobs::SharedBlobs;
+use crate::core::tokens::Tokens;
+use crate::core::wheel::Wheel;
+use crate::engine::Engine;
+use crate::engine::snapshot::{MAGIC, each_slab, section};
 use crate::error::Error;
+use crate::event::Watched;
 use crate::id::ReceiptKey;
-use crate::query::State;
+use crate::queue::consequence::read_consequences;
+use crate::queue::consumer::state::AllConsumers;
+use crate::queue::expiry::state::Expiries;
+use crate::queue::fair::state::Lanes;
+use crate::queue::flow::state::Flows;
+use crate::queue::limit::state::AllLimits;
+use crate::queue::message::extras::AllExtras;
+use crate::queue::namespace_index::NamespaceIndexes;
+use crate::queue::ordering::state::OrderingKeys;
+use crate::queue::schedule::state::Schedules;
+use crate::queue::send::idempotency::Idempotency;
+use crate::queue::state::read_counters;
+use crate::queue::unique::state::UniqueKeys;
+use crate::queue::work::read_work;
+use crate::queue::{QueueModule, Queues};
 use crate::record::read_limits;
-use crate::state::consequences::read_consequences;
-use crate::state::idempotency::Idempotency;
-use crate::state::list::List;
-use crate::state::message::mark;
-use crate::state::queue::read_counters;
-use crate::state::tokens::Tokens;
-use crate::state::wheel::Wheel;
-use crate::store::NIL;
-use crate::store::idle::IdleKeys;
+use crate::store::directory::Directory;
+use crate::store::hash_index::HashIndex;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
 use crate::wire::{FORMAT, Reader};
 
@@ -49,7 +60,7 @@ impl Engine {
         }
         let mut engine = read_head(&head.content)?;
         let mut missing = HashMap::new();
-        each_slab!(engine, slab, number => missing.insert(number, slab.blocks()));
+        each_slab!([mut] &mut engine, slab, number => missing.insert(number, slab.blocks()));
         let mut seen = std::collections::HashSet::new();
         loop {
             let frame = frames.next()?;
@@ -69,13 +80,14 @@ impl Engine {
         if let Some((section, left)) = missing.iter().find(|(_, left)| **left > 0) {
             return Err(damaged(&format!("{left} block(s) of section {section} are missing")));
         }
-        engine.derive();
+        engine.core.rebuild();
+        engine.queue.rebuild(&engine.core);
         Ok(engine)
     }
 
     fn read_frame(&mut self, frame: &Frame) -> Result<(), Error> {
         let mut read = None;
-        each_slab!(self, slab, number => {
+        each_slab!([mut] self, slab, number => {
             if number == frame.section && frame.block < slab.blocks() {
                 read = slab.read_block(frame.block, Reader::new(&frame.content));
             }
@@ -83,52 +95,6 @@ impl Engine {
         read.ok_or_else(|| {
             damaged(&format!("block {} of section {} cannot be read", frame.block, frame.section))
         })
-    }
-
-    /// Builds what a snapshot leaves out.
-    fn derive(&mut self) {
-        let namespaces: Vec<u32> = self.namespaces.iter().map(|(slot, _)| slot).collect();
-        namespaces.into_iter().for_each(|slot| self.index_namespace(slot));
-        let queues: Vec<u32> = self.queues.iter().map(|(slot, _)| slot).collect();
-        queues.into_iter().for_each(|slot| self.index_queue(slot));
-        for (slot, message) in self.messages.iter() {
-            let queue = self.queues.get_mut(message.queue);
-            if matches!(message.state, Some(State::Dead | State::Held)) {
-                queue.parked.insert(message.sequence);
-            }
-            if message.is_marked(mark::ARRIVED) {
-                queue.arrived.insert(message.sequence);
-            }
-            if message.is_marked(mark::RETURNED) {
-                queue.trim.returned.insert(message.sequence);
-            }
-            if message.is_retained() {
-                queue.done.insert((message.started_at_us, message.sequence));
-            }
-            self.namespaces.get_mut(queue.namespace).directory.insert(message.sequence, slot);
-        }
-        self.idempotency.rebuild();
-        self.ordering.rebuild();
-        self.shared_blobs.rebuild();
-        self.lanes.rebuild();
-        self.queue_limits.rebuild();
-        for (slot, limit) in self.queue_limits.slots.iter().filter(|(_, limit)| !limit.deleted) {
-            self.namespaces.get_mut(limit.namespace).limits.insert(limit.name.clone(), slot);
-        }
-        self.schedules.rebuild();
-        for (slot, schedule) in self.schedules.slots.iter() {
-            self.namespaces.get_mut(schedule.namespace).schedules.insert(schedule.name.clone(), slot);
-        }
-        for (slot, defaults) in self.queue_defaults.iter() {
-            self.namespaces.get_mut(defaults.namespace).defaults.insert(defaults.pattern.clone(), slot);
-        }
-        let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
-        self.redrives = redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
-        for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
-            self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
-        }
-        self.unique.rebuild();
-        self.derive_consumers();
     }
 }
 
@@ -159,72 +125,83 @@ fn check_format(format: u8) -> Result<(), Error> {
 }
 
 fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
-    let mut engine = Engine {
-        applied_index: reader.u64()?,
-        now_us: reader.u64()?,
-        epoch: reader.u64()?,
-        receipt_key: ReceiptKey(*reader.array()?),
-        next_queue: reader.u32()?,
-        next_namespace: reader.u32()?,
-        limits: read_limits(reader)?,
-        totals: read_counters(reader)?,
-        wheel: Wheel::read(reader)?,
-        ..Engine::default()
+    let applied_index = reader.u64()?;
+    let now_us = reader.u64()?;
+    let epoch = reader.u64()?;
+    let receipt_key = ReceiptKey(*reader.array()?);
+    let next_queue = reader.u32()?;
+    let next_namespace = reader.u32()?;
+    let limits = read_limits(reader)?;
+    let totals = read_counters(reader)?;
+    let wheel = Wheel::read(reader)?;
+    let work = read_work(reader)?;
+    let consequences = read_consequences(reader)?;
+    let messages = Slab::read_head(reader)?;
+    let (slots, entries) = (Slab::read_head(reader)?, Slab::read_head(reader)?);
+    let queues = Queues::read_head(reader)?;
+    let namespaces = Slab::read_head(reader)?;
+    let tokens = Tokens::read_head(reader)?;
+    let idempotency = Idempotency::read_head(reader)?;
+    let options = Slab::read_head(reader)?;
+    let ordering = OrderingKeys::read_head(reader)?;
+    let shared_blobs = SharedBlobs::read_head(reader)?;
+    let lanes = Lanes::read_head(reader)?;
+    let unique = UniqueKeys::read_head(reader)?;
+    let expiry = Expiries::read_head(reader)?;
+    let (results, changed) = (Slab::read_head(reader)?, Slab::read_head(reader)?);
+    let consumers = AllConsumers::read_head(reader)?;
+    let queue_limits = AllLimits::read_head(reader)?;
+    let origins = Slab::read_head(reader)?;
+    let extras = AllExtras { slots, entries, options, results, changed, origins };
+    let schedules = Schedules::read_head(reader)?;
+    let flows = Flows::read_head(reader)?;
+    let queue_defaults = Slab::read_head(reader)?;
+    let pending_sends = Slab::read_head(reader)?;
+    let core = Core {
+        applied_index,
+        now_us,
+        epoch,
+        receipt_key,
+        limits,
+        namespaces,
+        next_namespace,
+        namespace_numbers: Directory::default(), // derived
+        namespace_names: HashIndex::default(),   // derived
+        last_namespace: None,
+        tokens,
+        shared_blobs,
+        watched: Watched::default(),
     };
-    for _ in 0..reader.u32()? {
-        let kind = reader.u8()?;
-        let slot = reader.u32()?;
-        engine.work.push_back(match kind {
-            0 => Work::Queue(slot),
-            1 => Work::Namespace(slot),
-            3 => Work::Limit(slot),
-            5 => Work::LimitLines(slot),
-            17 => Work::Deliver(slot),
-            18 => Work::Consumer(slot),
-            _ => return None,
-        });
-    }
-    engine.consequences = read_consequences(reader)?;
-    engine.messages = Slab::read_head(reader)?;
-    engine.extras.slots = Slab::read_head(reader)?;
-    engine.extras.entries = Slab::read_head(reader)?;
-    engine.queues = Slab::read_head(reader)?;
-    engine.namespaces = Slab::read_head(reader)?;
-    engine.tokens = Tokens::read_head(reader)?;
-    engine.idempotency = Idempotency::read_head(reader)?;
-    engine.extras.options = Slab::read_head(reader)?;
-    engine.ordering.slots = Slab::read_head(reader)?;
-    engine.ordering.idle = IdleKeys::read(reader)?;
-    engine.shared_blobs.slots = Slab::read_head(reader)?;
-    engine.lanes.slots = Slab::read_head(reader)?;
-    engine.lanes.idle = IdleKeys::read(reader)?;
-    engine.unique.wheel = Wheel::read(reader)?;
-    engine.unique.slots = Slab::read_head(reader)?;
-    engine.unique.idle = IdleKeys::read(reader)?;
-    engine.expiry.wheel = Wheel::read(reader)?;
-    engine.expiry.slots = Slab::read_head(reader)?;
-    engine.extras.results = Slab::read_head(reader)?;
-    engine.extras.changed = Slab::read_head(reader)?;
-    engine.consumers.given = reader.u64()?;
-    engine.consumers.served = reader.u64()?;
-    engine.consumers.slots = Slab::read_head(reader)?;
-    engine.consumers.holds = Slab::read_head(reader)?;
-    engine.consumers.sticky.slots = Slab::read_head(reader)?;
-    engine.consumers.sticky.used = List::read(reader)?;
-    engine.queue_limits.slots = Slab::read_head(reader)?;
-    engine.queue_limits.keys.slots = Slab::read_head(reader)?;
-    engine.queue_limits.lines.slots = Slab::read_head(reader)?;
-    engine.queue_limits.lines.idle = IdleKeys::read(reader)?;
-    engine.extras.origins = Slab::read_head(reader)?;
-    engine.schedules.slots = Slab::read_head(reader)?;
-    engine.schedules.last_number = reader.u64()?;
-    engine.flows.slots = Slab::read_head(reader)?;
-    engine.flows.parents = Slab::read_head(reader)?;
-    engine.flows.edges = Slab::read_head(reader)?;
-    engine.flows.chains = Slab::read_head(reader)?;
-    engine.queue_defaults = Slab::read_head(reader)?;
-    engine.pending_sends = Slab::read_head(reader)?;
-    Some(engine)
+    let queue = QueueModule {
+        totals,
+        messages,
+        extras,
+        ordering,
+        lanes,
+        queue_limits,
+        unique,
+        schedules,
+        flows,
+        expiry,
+        consumers,
+        queues,
+        next_queue,
+        queue_defaults,
+        idempotency,
+        wheel,
+        consequences,
+        backlog: 0,
+        spent: 0,
+        pending_sends,
+        work,
+        indexes: NamespaceIndexes::default(), // derived
+        queue_names: HashIndex::default(),    // derived
+        queue_numbers: Directory::default(),  // derived
+        last_queue: 0,
+        redrives: BTreeSet::new(), // derived
+        weighted: Vec::new(),
+    };
+    Some(Engine { core, queue, snapshot: None })
 }
 
 impl Frames<'_> {

@@ -1,16 +1,16 @@
 //! The steps of a message, as they lie among its options: whether there is one for its failure, which comes first then, and
 //! the others in order. Each has its length before it, so that the first one can be taken off.
 
-use super::check::{at_most, check_send_item, invalid, name_rule};
-use super::decode::{SendItemRecord, read_send_item};
-use super::encode::{encode_send_item, send_blob};
-use super::options::read_options;
-use super::schedule::Gathered;
 use crate::chain::{CHAIN_BYTES_MAX, Chain, STEPS_MAX, Step, Steps};
 use crate::command::{RecordSink, SendItem};
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::limits::Limits;
+use crate::record::check::{at_most, check_send_item, invalid, name_rule};
+use crate::record::decode::{SendItemRecord, read_send_item};
+use crate::record::encode::{encode_send_item, send_blob};
+use crate::record::options::read_options;
+use crate::record::schedule::Gathered;
 use crate::wire::{Put, Reader};
 
 /// One step as it lies in a record, and in the state.
@@ -27,7 +27,7 @@ fn all<'s>(steps: &'s Steps<'_>) -> impl Iterator<Item = &'s Step<'s>> {
     steps.on_failure.into_iter().chain(steps.steps)
 }
 
-pub(super) fn write_chain(out: &mut Vec<u8>, steps: &Steps<'_>) {
+pub(crate) fn write_chain(out: &mut Vec<u8>, steps: &Steps<'_>) {
     out.bool(steps.on_failure.is_some());
     for step in all(steps) {
         let start = out.len();
@@ -66,12 +66,12 @@ fn with_payload<'s>(item: &'s SendItem<'_>) -> impl Iterator<Item = &'s Step<'s>
 }
 
 /// How many blobs the steps of an item have.
-pub(super) fn blob_count(item: &SendItem<'_>) -> u32 {
+pub(crate) fn blob_count(item: &SendItem<'_>) -> u32 {
     if item.options.is_none() { 0 } else { with_payload(item).count() as u32 }
 }
 
 /// The blobs of the steps of an item. They follow those of all items.
-pub(super) fn write_blobs(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn write_blobs(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     if item.options.is_some() {
         with_payload(item).for_each(|step| send_blob(&step.item, sink));
     }
@@ -149,7 +149,7 @@ pub(crate) fn chain_is_sound(laid: &[u8]) -> bool {
 }
 
 /// What steps must obey; returns the bytes of their payloads and headers.
-pub(super) fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+pub(crate) fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     at_most(&format!("{prefix}chain steps"), steps.steps.len() as u64, STEPS_MAX as u64)?;
     if steps.steps.is_empty() && steps.on_failure.is_none() {
         return Err(invalid(format!("{prefix}chain"), "it has no steps: leave it out".into()));

@@ -1,14 +1,14 @@
 //! The layout of a change: the action and its fields, then items of a fixed length. Who and why are one blob, laid out as
 //! two headers; tags that replace others are the next.
 
-use super::check::{at_most, between, check_tags, invalid, name_rule};
-use super::{first_bytes, kind};
 use crate::blob::BlobHead;
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
 use crate::command::{Deliver, RecordSink};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::record::check::{at_most, between, check_tags, invalid, name_rule};
+use crate::record::{first_bytes, kind};
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
@@ -16,12 +16,12 @@ const ITEM_BYTES: usize = 16;
 
 /// Which fields a change sets.
 mod set {
-    pub(super) const PRIORITY: u8 = 1;
-    pub(super) const DELIVER_AFTER: u8 = 2;
-    pub(super) const DELIVER_AT: u8 = 4;
-    pub(super) const MAX_ATTEMPTS: u8 = 8;
-    pub(super) const TAGS: u8 = 16;
-    pub(super) const ALL: u8 = 31;
+    pub(crate) const PRIORITY: u8 = 1;
+    pub(crate) const DELIVER_AFTER: u8 = 2;
+    pub(crate) const DELIVER_AT: u8 = 4;
+    pub(crate) const MAX_ATTEMPTS: u8 = 8;
+    pub(crate) const TAGS: u8 = 16;
+    pub(crate) const ALL: u8 = 31;
 }
 
 fn note<'a>(change: &Change<'a>) -> Option<[(&'static str, &'a str); 2]> {
@@ -38,7 +38,7 @@ fn tags<'a>(change: &Change<'a>) -> Option<&'a [&'a str]> {
 }
 
 /// Refuses what is wrong whatever the state is.
-pub(super) fn check(change: &Change<'_>) -> Result<(), Error> {
+pub(crate) fn check(change: &Change<'_>) -> Result<(), Error> {
     between("number of messages", change.items.len() as u64, 1, CHANGE_ITEMS_MAX as u64)?;
     at_most("by bytes", change.by.len() as u64, BY_BYTES_MAX as u64)?;
     at_most("why bytes", change.why.len() as u64, WHY_BYTES_MAX as u64)?;
@@ -65,11 +65,11 @@ fn check_fields(fields: &NewFields<'_>) -> Result<(), Error> {
     check_tags("tags", fields.tags.unwrap_or_default())
 }
 
-pub(super) fn blob_count(change: &Change<'_>) -> u32 {
+pub(crate) fn blob_count(change: &Change<'_>) -> u32 {
     u32::from(note(change).is_some()) + u32::from(tags(change).is_some())
 }
 
-pub(super) fn encode(change: &Change<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode(change: &Change<'_>, sink: &mut impl RecordSink) {
     let (note, tags) = (note(change), tags(change));
     let mut body = Vec::with_capacity(64 + change.items.len() * ITEM_BYTES);
     body.raw(&first_bytes(kind::CHANGE));
@@ -140,7 +140,7 @@ pub(crate) struct SetFields {
     pub(crate) tags: bool,
 }
 
-pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ChangeRecord<'a>> {
+pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ChangeRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let action = match *Verb::ALL.get(usize::from(reader.u8()?))? {
         Verb::Move => ChangeStep::Move { to: reader.name()? },
@@ -148,7 +148,13 @@ pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ChangeRecord<'a>> {
         verb => ChangeStep::Plain(verb),
     };
     let (note_len, tags_len) = (reader.u32()?, reader.u32()?);
-    Some(ChangeRecord { namespace, action, note_len, tags_len, items: super::decode::fixed_items(reader)? })
+    Some(ChangeRecord {
+        namespace,
+        action,
+        note_len,
+        tags_len,
+        items: crate::record::decode::fixed_items(reader)?,
+    })
 }
 
 fn read_fields(reader: &mut Reader<'_>) -> Option<SetFields> {

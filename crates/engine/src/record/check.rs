@@ -6,17 +6,17 @@ mod send;
 mod settings;
 mod work;
 
-use super::consumers;
 use crate::command::Command;
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
-pub(super) use rules::{at_most, between, check_tags, invalid};
-pub(crate) use rules::{backoff_rule, name_rule};
-use rules::{check_ids, check_items, pattern_rule};
-pub(super) use send::check_send_item;
-use send::{check_group, check_schedule, check_send};
-use settings::{check_patch, check_rules};
-use work::{check_receive, check_report, check_settle};
+pub(crate) use crate::record::check::rules::{at_most, between, check_tags, invalid};
+pub(crate) use crate::record::check::rules::{backoff_rule, name_rule};
+use crate::record::check::rules::{check_ids, check_items, pattern_rule};
+pub(crate) use crate::record::check::send::check_send_item;
+use crate::record::check::send::{check_group, check_schedule, check_send};
+use crate::record::check::settings::{check_patch, check_rules};
+use crate::record::check::work::{check_receive, check_report, check_settle};
+use crate::record::consumers;
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
@@ -44,7 +44,7 @@ impl Command<'_> {
                 items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
             }
             Command::Report { items, .. } => check_report(items, limits),
-            Command::Change(change) => super::change::check(change),
+            Command::Change(change) => crate::record::change::check(change),
             Command::Attach(attach) => consumers::check_attach(attach),
             Command::Credit { credit, .. } => consumers::check_credit(*credit),
             Command::Detach { grace_ms, .. } => consumers::check_grace(*grace_ms),

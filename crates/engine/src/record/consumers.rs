@@ -1,13 +1,13 @@
 //! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
 
-use super::check::{at_most, between, invalid, name_rule};
-use super::decode::{RareRecord, fixed_items, receipt_at};
-use super::encode::receipt_into;
-use super::{RECEIPT_BYTES, kind};
 use crate::command::{Attach, DETACH_GRACE_MS_MAX};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
+use crate::record::check::{at_most, between, invalid, name_rule};
+use crate::record::decode::{RareRecord, fixed_items, receipt_at};
+use crate::record::encode::receipt_into;
+use crate::record::{RECEIPT_BYTES, kind};
 use crate::wire::{Put, Reader};
 
 /// A consumer that wants messages.
@@ -28,7 +28,7 @@ impl<'a> AttachRecord<'a> {
     }
 }
 
-pub(super) fn encode_attach(attach: &Attach<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode_attach(attach: &Attach<'_>, out: &mut Vec<u8>) {
     out.u32(attach.namespace.0);
     out.name(attach.name);
     out.u32(attach.credit);
@@ -52,7 +52,7 @@ impl<'a> ResumeRecord<'a> {
     }
 }
 
-pub(super) fn encode_resume(
+pub(crate) fn encode_resume(
     namespace: NamespaceId,
     consumer: ConsumerId,
     receipts: &[Receipt],
@@ -68,7 +68,7 @@ pub(super) fn encode_resume(
     }
 }
 
-pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+pub(crate) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     if kind == kind::ATTACH {
         let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
@@ -96,7 +96,7 @@ pub(super) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord
     })
 }
 
-pub(super) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
+pub(crate) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
     at_most("consumer bytes", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
     check_credit(attach.credit)?;
     at_most("lease_ms", attach.lease_ms, LEASE_MS_MAX)?;
@@ -110,10 +110,10 @@ pub(super) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn check_credit(credit: u32) -> Result<(), Error> {
+pub(crate) fn check_credit(credit: u32) -> Result<(), Error> {
     at_most("credit", credit.into(), CREDIT_MAX.into())
 }
 
-pub(super) fn check_grace(grace_ms: u64) -> Result<(), Error> {
+pub(crate) fn check_grace(grace_ms: u64) -> Result<(), Error> {
     at_most("grace_ms", grace_ms, DETACH_GRACE_MS_MAX)
 }

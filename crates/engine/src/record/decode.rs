@@ -1,17 +1,17 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
-use super::change::{self, ChangeRecord};
-use super::consumers::{self, AttachRecord, ResumeRecord};
-use super::fields;
-use super::group::{self, GroupRecord};
-use super::report::{self, ReportRecord};
-use super::schedule::{self, SchedulePutRecord};
-use super::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, kind, layout, tag};
 use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
+use crate::record::change::{self, ChangeRecord};
+use crate::record::consumers::{self, AttachRecord, ResumeRecord};
+use crate::record::fields;
+use crate::record::group::{self, GroupRecord};
+use crate::record::report::{self, ReportRecord};
+use crate::record::schedule::{self, SchedulePutRecord};
+use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, kind, layout, tag};
 use crate::settings::{Backoff, QueuePatch, Quotas};
 use crate::wire::Reader;
 
@@ -81,7 +81,7 @@ pub(crate) struct SendItemRecord<'a> {
     pub(crate) max_attempts: u16,
     pub(crate) deliver: Deliver,
     pub(crate) backoff: Option<Backoff>,
-    /// To be read by [`super::read_options`]; that it can be was seen when the record was decoded.
+    /// To be read by [`crate::record::read_options`]; that it can be was seen when the record was decoded.
     pub(crate) options: Option<&'a [u8]>,
 }
 
@@ -290,7 +290,7 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
         let item = read_send_item(reader)?;
         bytes += u64::from(item.blob_len);
         are_plain &= item.is_plain();
-        if item.options.is_some_and(|options| !super::are_options(options)) {
+        if item.options.is_some_and(|options| !crate::record::are_options(options)) {
             return None;
         }
     }
@@ -300,7 +300,7 @@ fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
 }
 
 #[inline(always)]
-pub(super) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
+pub(crate) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
     let fixed = reader.array::<8>()?;
     let flags = fixed[5];
     let deliver = match flags & tag::DELIVER_MASK {
@@ -370,7 +370,7 @@ fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
 }
 
 #[inline]
-pub(super) fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
+pub(crate) fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
     let count = reader.u32()? as usize;
     let (items, rest) = reader.raw(count.checked_mul(N)?)?.as_chunks::<N>();
     rest.is_empty().then_some(items)
@@ -390,7 +390,7 @@ pub(crate) fn id_at(bytes: &[u8]) -> MessageId {
     MessageId { namespace: NamespaceId(u32_at(bytes, 0)), sequence: u64_at(bytes, 4) }
 }
 
-pub(super) fn receipt_at(bytes: &[u8]) -> Receipt {
+pub(crate) fn receipt_at(bytes: &[u8]) -> Receipt {
     Receipt { id: id_at(bytes), token: u64_at(bytes, 12), tag: u64_at(bytes, 20) }
 }
 
@@ -405,7 +405,7 @@ impl SendItemRecord<'_> {
 
 impl<'a> SendRecord<'a> {
     /// One without items.
-    pub(super) fn head(
+    pub(crate) fn head(
         namespace: NamespaceId,
         queue: &'a str,
         idempotency_key: &'a [u8],
@@ -425,7 +425,7 @@ impl<'a> SendRecord<'a> {
 
     /// The record's blobs.
     pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        let steps = super::step_blobs(index, self.count, self.items());
+        let steps = crate::record::step_blobs(index, self.count, self.items());
         let of_items = (0u32..).zip(self.items());
         of_items.map(move |(item, send)| BlobRef { index, item, len: send.blob_len }).chain(steps)
     }

@@ -1,14 +1,14 @@
 //! Commands to bytes. Hot commands are written field by field from the stack; the others gather their few bytes first.
 
-use super::fields::{self, backoff_bytes};
-use super::options::write_options;
-use super::{
-    EXTEND_ITEM_BYTES, LIST_HEAD_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, chain, change, consumers,
-    first_bytes, group, kind, report, schedule, tag,
-};
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
 use crate::id::{MessageId, NamespaceId, Receipt};
+use crate::record::fields::{self, backoff_bytes};
+use crate::record::options::write_options;
+use crate::record::{
+    EXTEND_ITEM_BYTES, LIST_HEAD_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, chain, change, consumers,
+    first_bytes, group, kind, report, schedule, tag,
+};
 use crate::wire::Put;
 
 impl Command<'_> {
@@ -82,12 +82,12 @@ fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
 
 /// The one blob of an item.
 #[inline(always)]
-pub(super) fn send_blob(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn send_blob(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
 }
 
 #[inline(always)]
-pub(super) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode_send_item(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     let len = BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len();
     let (deliver, time) = match item.deliver {
         Deliver::Now => (tag::DELIVER_NOW, 0),
@@ -149,7 +149,7 @@ fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; LIST_HEAD_B
     head
 }
 
-pub(super) fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
+pub(crate) fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
     bytes[..4].copy_from_slice(&receipt.id.namespace.0.to_le_bytes());
     bytes[4..12].copy_from_slice(&receipt.id.sequence.to_le_bytes());
     bytes[12..20].copy_from_slice(&receipt.token.to_le_bytes());

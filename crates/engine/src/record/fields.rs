@@ -9,9 +9,9 @@ pub(crate) fn write_backoff(out: &mut Vec<u8>, backoff: &Backoff) {
 }
 
 /// Bytes of a backoff.
-pub(super) const BACKOFF_BYTES: usize = 18;
+pub(crate) const BACKOFF_BYTES: usize = 18;
 
-pub(super) fn backoff_bytes(backoff: &Backoff) -> [u8; BACKOFF_BYTES] {
+pub(crate) fn backoff_bytes(backoff: &Backoff) -> [u8; BACKOFF_BYTES] {
     let mut bytes = [0; BACKOFF_BYTES];
     bytes[0] = match backoff.kind {
         BackoffKind::None => 0,

@@ -1,17 +1,17 @@
 //! The layout of a group: as that of a send, with a queue before each item, and the callback as the last one.
 
-use super::decode::{SendItemRecord, SendRecord, read_send_item};
-use super::encode::{encode_send_item, send_blob};
-use super::{chain, first_bytes, kind, read_options};
 use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
+use crate::record::decode::{SendItemRecord, SendRecord, read_send_item};
+use crate::record::encode::{encode_send_item, send_blob};
+use crate::record::{chain, first_bytes, kind, read_options};
 use crate::wire::{Put, Reader};
 
 fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
     group.members.iter().chain(std::iter::once(group.callback))
 }
 
-pub(super) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
     let mut head = Vec::with_capacity(64);
     head.raw(&first_bytes(kind::GROUP));
     head.u32(group.namespace.0);
@@ -28,7 +28,7 @@ pub(super) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
     items(group).for_each(|queue_item| chain::write_blobs(&queue_item.item, sink));
 }
 
-pub(super) fn blob_count(group: &Group<'_>) -> u32 {
+pub(crate) fn blob_count(group: &Group<'_>) -> u32 {
     items(group).map(|queue_item| 1 + chain::blob_count(&queue_item.item)).sum()
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct GroupRecord<'a> {
     items: Reader<'a>,
 }
 
-pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<GroupRecord<'a>> {
+pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<GroupRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let (request_digest, idempotency_key) = (reader.u64()?, reader.bytes16()?);
     let count = reader.u32()?;

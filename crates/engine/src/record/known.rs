@@ -3,9 +3,9 @@
 
 use std::cmp::Ordering;
 
-use super::decode::{self, Kind, RareRecord, kind_of};
 use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
+use crate::record::decode::{self, Kind, RareRecord, kind_of};
 
 /// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.
 ///

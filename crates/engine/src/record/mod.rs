@@ -21,24 +21,26 @@ mod options;
 mod report;
 mod schedule;
 
-pub(crate) use chain::{
+pub(crate) use crate::record::chain::{
     StepRecord, chain_is_sound, read_headers, read_step, read_steps, split_chain, step_blobs,
 };
-pub(crate) use change::{ChangeRecord, ChangeStep, SetFields};
-pub(crate) use check::{backoff_rule, name_rule};
-pub(crate) use consumers::{AttachRecord, ResumeRecord};
-pub(crate) use decode::{
+pub(crate) use crate::record::change::{ChangeRecord, ChangeStep, SetFields};
+pub(crate) use crate::record::check::{backoff_rule, name_rule};
+pub(crate) use crate::record::consumers::{AttachRecord, ResumeRecord};
+pub(crate) use crate::record::decode::{
     ExtendRecord, Ids, Kind, RareRecord, ReceiveRecord, SendItemRecord, SendRecord, SettleRecord, id_at,
     kind_of,
 };
-pub(crate) use encode::settle_without_blobs;
-pub(crate) use fields::{read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas};
-pub(crate) use group::GroupRecord;
-pub use known::{check_behaviour, check_known};
-use options::are_options;
-pub(crate) use options::{ItemOptions, read_options, unique_of};
-pub(crate) use report::{ReportItemRecord, ReportRecord, report_without_notes};
-pub(crate) use schedule::{SchedulePutRecord, read_template};
+pub(crate) use crate::record::encode::settle_without_blobs;
+pub(crate) use crate::record::fields::{
+    read_backoff, read_limits, read_quotas, write_backoff, write_limits, write_quotas,
+};
+pub(crate) use crate::record::group::GroupRecord;
+pub use crate::record::known::{check_behaviour, check_known};
+use crate::record::options::are_options;
+pub(crate) use crate::record::options::{ItemOptions, read_options, unique_of};
+pub(crate) use crate::record::report::{ReportItemRecord, ReportRecord, report_without_notes};
+pub(crate) use crate::record::schedule::{SchedulePutRecord, read_template};
 
 /// The version of a kind's layout.
 #[inline(always)]
@@ -73,56 +75,56 @@ const LIST_HEAD_BYTES: usize = 10;
 
 /// The first byte of each body.
 mod kind {
-    pub(super) const EPOCH: u8 = 1;
-    pub(super) const CONFIGURE: u8 = 2;
-    pub(super) const TICK: u8 = 3;
-    pub(super) const SEND: u8 = 4;
-    pub(super) const RECEIVE: u8 = 5;
-    pub(super) const SETTLE: u8 = 6;
-    pub(super) const EXTEND: u8 = 7;
-    pub(super) const NAMESPACE_CREATE: u8 = 8;
-    pub(super) const NAMESPACE_SET: u8 = 9;
-    pub(super) const NAMESPACE_DELETE: u8 = 10;
-    pub(super) const QUEUE_SET: u8 = 11;
-    pub(super) const QUEUE_PURGE: u8 = 12;
-    pub(super) const QUEUE_DELETE: u8 = 13;
-    pub(super) const DEAD_REDRIVE: u8 = 14;
-    pub(super) const DEAD_DELETE: u8 = 15;
-    pub(super) const HOLD_DAMAGED: u8 = 16;
-    pub(super) const RECEIPT_KEY: u8 = 17;
-    pub(super) const REPORT: u8 = 28;
-    pub(super) const CHANGE: u8 = 34;
-    pub(super) const SCHEDULE_PUT: u8 = 50;
-    pub(super) const SCHEDULE_DELETE: u8 = 51;
-    pub(super) const SCHEDULE_PAUSE: u8 = 52;
-    pub(super) const SCHEDULE_FIRE: u8 = 53;
-    pub(super) const SCHEDULE_TRIGGER: u8 = 54;
-    pub(super) const DEAD_REDRIVE_RATE: u8 = 40;
-    pub(super) const DEFAULTS_SET: u8 = 41;
-    pub(super) const DEFAULTS_DELETE: u8 = 42;
-    pub(super) const ATTACH: u8 = 45;
-    pub(super) const CREDIT: u8 = 46;
-    pub(super) const DETACH: u8 = 47;
-    pub(super) const RESUME: u8 = 48;
-    pub(super) const LIMIT_SET: u8 = 20;
-    pub(super) const LIMIT_DELETE: u8 = 21;
-    pub(super) const GROUP: u8 = 55;
+    pub(crate) const EPOCH: u8 = 1;
+    pub(crate) const CONFIGURE: u8 = 2;
+    pub(crate) const TICK: u8 = 3;
+    pub(crate) const SEND: u8 = 4;
+    pub(crate) const RECEIVE: u8 = 5;
+    pub(crate) const SETTLE: u8 = 6;
+    pub(crate) const EXTEND: u8 = 7;
+    pub(crate) const NAMESPACE_CREATE: u8 = 8;
+    pub(crate) const NAMESPACE_SET: u8 = 9;
+    pub(crate) const NAMESPACE_DELETE: u8 = 10;
+    pub(crate) const QUEUE_SET: u8 = 11;
+    pub(crate) const QUEUE_PURGE: u8 = 12;
+    pub(crate) const QUEUE_DELETE: u8 = 13;
+    pub(crate) const DEAD_REDRIVE: u8 = 14;
+    pub(crate) const DEAD_DELETE: u8 = 15;
+    pub(crate) const HOLD_DAMAGED: u8 = 16;
+    pub(crate) const RECEIPT_KEY: u8 = 17;
+    pub(crate) const REPORT: u8 = 28;
+    pub(crate) const CHANGE: u8 = 34;
+    pub(crate) const SCHEDULE_PUT: u8 = 50;
+    pub(crate) const SCHEDULE_DELETE: u8 = 51;
+    pub(crate) const SCHEDULE_PAUSE: u8 = 52;
+    pub(crate) const SCHEDULE_FIRE: u8 = 53;
+    pub(crate) const SCHEDULE_TRIGGER: u8 = 54;
+    pub(crate) const DEAD_REDRIVE_RATE: u8 = 40;
+    pub(crate) const DEFAULTS_SET: u8 = 41;
+    pub(crate) const DEFAULTS_DELETE: u8 = 42;
+    pub(crate) const ATTACH: u8 = 45;
+    pub(crate) const CREDIT: u8 = 46;
+    pub(crate) const DETACH: u8 = 47;
+    pub(crate) const RESUME: u8 = 48;
+    pub(crate) const LIMIT_SET: u8 = 20;
+    pub(crate) const LIMIT_DELETE: u8 = 21;
+    pub(crate) const GROUP: u8 = 55;
 }
 
 /// How an item of a send or settle record spells its choices.
 mod tag {
-    pub(super) const DELIVER_NOW: u8 = 0;
-    pub(super) const DELIVER_AFTER: u8 = 1;
-    pub(super) const DELIVER_AT: u8 = 2;
-    pub(super) const DELIVER_MASK: u8 = 3;
-    pub(super) const HAS_BACKOFF: u8 = 4;
-    pub(super) const HAS_OPTIONS: u8 = 8;
+    pub(crate) const DELIVER_NOW: u8 = 0;
+    pub(crate) const DELIVER_AFTER: u8 = 1;
+    pub(crate) const DELIVER_AT: u8 = 2;
+    pub(crate) const DELIVER_MASK: u8 = 3;
+    pub(crate) const HAS_BACKOFF: u8 = 4;
+    pub(crate) const HAS_OPTIONS: u8 = 8;
 
-    pub(super) const ACK: u8 = 0;
-    pub(super) const NACK: u8 = 1;
-    pub(super) const NACK_DELAY: u8 = 2;
-    pub(super) const RELEASE: u8 = 3;
-    pub(super) const REJECT: u8 = 4;
+    pub(crate) const ACK: u8 = 0;
+    pub(crate) const NACK: u8 = 1;
+    pub(crate) const NACK_DELAY: u8 = 2;
+    pub(crate) const RELEASE: u8 = 3;
+    pub(crate) const REJECT: u8 = 4;
     /// Beside `ACK`: a result, whose length stands where others have their delay.
-    pub(super) const HAS_RESULT: u8 = 1;
+    pub(crate) const HAS_RESULT: u8 = 1;
 }

@@ -1,28 +1,28 @@
 //! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
 
-use super::chain::write_chain;
-use super::{SendItemRecord, SendRecord};
 use crate::chain::Chain;
 use crate::command::RecordSink;
 use crate::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
+use crate::record::chain::write_chain;
+use crate::record::{SendItemRecord, SendRecord};
 use crate::wire::{Put, Reader};
 
 /// The tags: never changed, never given again.
 mod field {
-    pub(super) const ORDERING_KEY: u8 = 1;
-    pub(super) const FAIR_KEY: u8 = 2;
-    pub(super) const LIMIT_KEY: u8 = 3;
-    pub(super) const UNIQUE: u8 = 4;
-    pub(super) const EXPIRES_AFTER: u8 = 5;
-    pub(super) const EXPIRES_AT: u8 = 6;
-    pub(super) const RESULT_TTL: u8 = 7;
-    pub(super) const CORRELATION_ID: u8 = 8;
-    pub(super) const REPLY_TO: u8 = 9;
-    pub(super) const HOLD: u8 = 10;
-    pub(super) const DEPENDS_ON: u8 = 40;
-    pub(super) const CHAIN: u8 = 41;
+    pub(crate) const ORDERING_KEY: u8 = 1;
+    pub(crate) const FAIR_KEY: u8 = 2;
+    pub(crate) const LIMIT_KEY: u8 = 3;
+    pub(crate) const UNIQUE: u8 = 4;
+    pub(crate) const EXPIRES_AFTER: u8 = 5;
+    pub(crate) const EXPIRES_AT: u8 = 6;
+    pub(crate) const RESULT_TTL: u8 = 7;
+    pub(crate) const CORRELATION_ID: u8 = 8;
+    pub(crate) const REPLY_TO: u8 = 9;
+    pub(crate) const HOLD: u8 = 10;
+    pub(crate) const DEPENDS_ON: u8 = 40;
+    pub(crate) const CHAIN: u8 = 41;
 }
 
 /// Bytes of options that are gathered on the stack.
@@ -45,7 +45,7 @@ impl Put for OnStack {
 }
 
 /// Appends the options with their length. Those of most messages are short: they allocate nothing.
-pub(super) fn write_options(sink: &mut impl RecordSink, options: &SendOptions<'_>) {
+pub(crate) fn write_options(sink: &mut impl RecordSink, options: &SendOptions<'_>) {
     let mut short = OnStack { bytes: [0; STACK_BYTES], len: 0 };
     write_fields(&mut short, options);
     sink.body(&(short.len as u16).to_le_bytes());
@@ -115,7 +115,7 @@ fn write_field(out: &mut impl Put, tag: u8, bytes: &[u8]) {
 
 /// Whether [`read_options`] can read them.
 #[inline(never)]
-pub(super) fn are_options(bytes: &[u8]) -> bool {
+pub(crate) fn are_options(bytes: &[u8]) -> bool {
     read(bytes).is_some()
 }
 
@@ -224,8 +224,8 @@ fn read_depends_on(bytes: &[u8]) -> Option<DependsOn<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Gathered;
     use super::*;
+    use crate::record::schedule::Gathered;
 
     fn written(options: &SendOptions<'_>) -> Vec<u8> {
         let mut body = Gathered(Vec::new());

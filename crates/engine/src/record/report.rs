@@ -1,11 +1,11 @@
 //! The layout of a report: items of a fixed length; notes and checkpoints are blobs.
 
-use super::decode::receipt_at;
-use super::encode::receipt_into;
-use super::{LIST_HEAD_BYTES, RECEIPT_BYTES};
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ReportItem};
 use crate::id::{BlobRef, NamespaceId, Receipt};
+use crate::record::decode::receipt_at;
+use crate::record::encode::receipt_into;
+use crate::record::{LIST_HEAD_BYTES, RECEIPT_BYTES};
 use crate::wire::Reader;
 
 /// Receipt, lease, flags, percent, and the lengths of note and checkpoint.
@@ -13,7 +13,7 @@ const ITEM_BYTES: usize = RECEIPT_BYTES + 16;
 const HAS_PROGRESS: u8 = 1;
 const HAS_CHECKPOINT: u8 = 2;
 
-pub(super) fn blob_count(items: &[ReportItem<'_>]) -> u32 {
+pub(crate) fn blob_count(items: &[ReportItem<'_>]) -> u32 {
     let of_item = |item: &ReportItem<'_>| {
         let noted = item.progress.is_some_and(|progress| !progress.note.is_empty());
         u32::from(noted) + u32::from(item.checkpoint.is_some())
@@ -22,7 +22,7 @@ pub(super) fn blob_count(items: &[ReportItem<'_>]) -> u32 {
 }
 
 /// Writes the items and their blobs; the list's head is written.
-pub(super) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink) {
+pub(crate) fn encode_items(items: &[ReportItem<'_>], sink: &mut impl RecordSink) {
     for item in items {
         let mut fixed = [0; ITEM_BYTES];
         receipt_into(&mut fixed, &item.receipt);
@@ -85,9 +85,9 @@ impl ReportItemRecord {
     }
 }
 
-pub(super) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ReportRecord<'a>> {
+pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ReportRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
-    let items: &[[u8; ITEM_BYTES]] = super::decode::fixed_items(reader)?;
+    let items: &[[u8; ITEM_BYTES]] = crate::record::decode::fixed_items(reader)?;
     let sound = |item: &[u8; ITEM_BYTES]| item[36] <= HAS_PROGRESS | HAS_CHECKPOINT && item[37] <= 100;
     items.iter().all(sound).then_some(ReportRecord { namespace, items })
 }

@@ -1,12 +1,12 @@
 //! The layout of what is done to schedules. What a schedule sends is laid out like the item of a send.
 
-use super::decode::{SendItemRecord, read_send_item};
-use super::encode::encode_send_item;
-use super::options::read_options;
-use super::{first_bytes, kind};
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ScheduleFire, SchedulePut};
 use crate::id::NamespaceId;
+use crate::record::decode::{SendItemRecord, read_send_item};
+use crate::record::encode::encode_send_item;
+use crate::record::options::read_options;
+use crate::record::{first_bytes, kind};
 use crate::wire::{Put, Reader};
 
 /// A schedule as it was put.
@@ -23,7 +23,7 @@ pub(crate) struct SchedulePutRecord<'a> {
 }
 
 /// The body of a record, or a piece of one, in memory.
-pub(super) struct Gathered(pub(super) Vec<u8>);
+pub(crate) struct Gathered(pub(crate) Vec<u8>);
 
 impl RecordSink for Gathered {
     fn body(&mut self, bytes: &[u8]) {
@@ -33,7 +33,7 @@ impl RecordSink for Gathered {
     fn blob(&mut self, _pieces: &[&[u8]]) {}
 }
 
-pub(super) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
     let mut template = Gathered(Vec::with_capacity(64));
     encode_send_item(put.item, &mut template);
     let mut body = Vec::with_capacity(192);
@@ -49,7 +49,7 @@ pub(super) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
     BlobHead::with(item.content_type, item.headers, item.tags, |head| sink.blob(&[head, item.payload]));
 }
 
-pub(super) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<SchedulePutRecord<'a>> {
+pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<SchedulePutRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let (schedule, queue) = (reader.name()?, reader.name()?);
     let (next_at_us, spec, template) = (reader.u64()?, reader.bytes16()?, reader.bytes16()?);
@@ -67,7 +67,7 @@ pub(crate) fn read_template(template: &[u8]) -> Option<SendItemRecord<'_>> {
     reader.is_empty().then_some(item)
 }
 
-pub(super) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
+pub(crate) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
     out.raw(&first_bytes(kind::SCHEDULE_FIRE));
     out.u64(fire.number);
     out.u64(fire.instant_us);
@@ -75,7 +75,7 @@ pub(super) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
     out.u64(fire.next_at_us);
 }
 
-pub(super) fn decode_fire(reader: &mut Reader<'_>) -> Option<ScheduleFire> {
+pub(crate) fn decode_fire(reader: &mut Reader<'_>) -> Option<ScheduleFire> {
     Some(ScheduleFire {
         number: reader.u64()?,
         instant_us: reader.u64()?,

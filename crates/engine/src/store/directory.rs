@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::NIL;
-use super::arena::Arena;
+use crate::store::NIL;
+use crate::store::arena::Arena;
 
 /// Numbers of one page.
 const PAGE: u64 = 256;

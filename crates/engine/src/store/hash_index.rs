@@ -2,8 +2,8 @@
 //!
 //! It holds no keys: who asks compares them in its own slots. It is derived from them, and is rebuilt after a restart.
 
-use super::NIL;
-use super::arena::Arena;
+use crate::store::NIL;
+use crate::store::arena::Arena;
 
 /// Buckets at the start.
 const BUCKETS_MIN: u32 = 16;

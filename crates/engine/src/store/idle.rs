@@ -1,28 +1,28 @@
-//! Keys that nothing needs at the moment. The latest are kept, so that who names one again finds it as it
+//! Keys that no message needs at the moment. The latest are kept, so that who names one again finds it as it
 //! was.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::slab::{Slab, Slot};
+use crate::store::slab::{Slab, Slot};
 use crate::wire::{Put, Reader};
 
 /// Slots of one kind that are listed as idle at most.
 pub(crate) const IDLE_KEYS_MAX: usize = 256;
 
-/// What may be kept although nothing needs it.
+/// An item that may be kept although no message needs it.
 pub(crate) trait Idle: Slot {
-    /// Whether nothing needs it.
+    /// Whether no message needs it.
     fn is_idle(&self) -> bool;
-    /// Whether it is listed in [`IdleKeys`].
-    fn is_listed_idle(&self) -> bool;
-    /// Notes whether it is listed in [`IdleKeys`].
-    fn set_listed_idle(&mut self, listed: bool);
 }
 
 /// Slots that have become idle, oldest first. One that is needed again stays listed until it is the oldest:
 /// so what comes and goes all the time is neither listed nor taken out each time.
 #[derive(Debug, Default)]
-pub(crate) struct IdleKeys(VecDeque<u32>);
+pub(crate) struct IdleKeys {
+    slots: VecDeque<u32>,
+    /// The same slots. Derived.
+    listed: SlotSet,
+}
 
 impl IdleKeys {
     /// Keeps a slot that has become idle. Returns another one, idle and no longer listed, which has to be
@@ -30,66 +30,95 @@ impl IdleKeys {
     #[inline]
     pub(crate) fn keep<T: Idle, const CHUNK: usize>(
         &mut self,
-        slots: &mut Slab<T, CHUNK>,
+        items: &Slab<T, CHUNK>,
         slot: u32,
     ) -> Option<u32> {
-        if slots.get(slot).is_listed_idle() { None } else { self.list(slots, slot) }
+        if self.listed.contains(slot) { None } else { self.list(items, slot) }
     }
 
-    fn list<T: Idle, const CHUNK: usize>(&mut self, slots: &mut Slab<T, CHUNK>, slot: u32) -> Option<u32> {
-        slots.get_mut(slot).set_listed_idle(true);
-        self.0.push_back(slot);
-        if self.0.len() <= IDLE_KEYS_MAX {
+    fn list<T: Idle, const CHUNK: usize>(&mut self, items: &Slab<T, CHUNK>, slot: u32) -> Option<u32> {
+        self.listed.insert(slot);
+        self.slots.push_back(slot);
+        if self.slots.len() <= IDLE_KEYS_MAX {
             return None;
         }
-        let oldest = self.0.pop_front()?;
-        slots.get_mut(oldest).set_listed_idle(false);
-        slots.get(oldest).is_idle().then_some(oldest)
+        let oldest = self.slots.pop_front()?;
+        self.listed.remove(oldest);
+        items.get(oldest).is_idle().then_some(oldest)
     }
 
-    /// Takes out those that belong to something that is gone, and returns them.
+    /// Takes out the slots whose items belong to something that is gone, and returns them.
     pub(crate) fn take<T: Idle, const CHUNK: usize>(
         &mut self,
-        slots: &Slab<T, CHUNK>,
+        items: &Slab<T, CHUNK>,
         belongs: impl Fn(&T) -> bool,
     ) -> VecDeque<u32> {
-        let (gone, left) = self.0.iter().partition(|&&slot| belongs(slots.get(slot)));
-        self.0 = left;
+        let (gone, left): (VecDeque<u32>, _) = self.slots.iter().partition(|&&slot| belongs(items.get(slot)));
+        self.slots = left;
+        gone.iter().for_each(|&slot| self.listed.remove(slot));
         gone
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.0.len() as u32);
-        self.0.iter().for_each(|&slot| out.u32(slot));
+        out.u32(self.slots.len() as u32);
+        self.slots.iter().for_each(|&slot| out.u32(slot));
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let count = reader.u32()?;
-        let slots: Option<_> = (0..count).map(|_| reader.u32()).collect();
-        slots.map(IdleKeys)
-    }
-
-    /// Notes in the slots which of them are listed, after all were read.
-    pub(crate) fn rebuild<T: Idle, const CHUNK: usize>(&self, slots: &mut Slab<T, CHUNK>) {
-        for &slot in &self.0 {
-            slots.get_mut(slot).set_listed_idle(true);
+    /// Reads what [`IdleKeys::write`] wrote; `None` if a slot is not below `slots`, the number that the slab has.
+    pub(crate) fn read(reader: &mut Reader<'_>, slots: u32) -> Option<Self> {
+        let mut idle = IdleKeys::default();
+        for _ in 0..reader.u32()? {
+            let slot = reader.u32().filter(|&slot| slot < slots)?;
+            idle.slots.push_back(slot);
+            idle.listed.insert(slot);
         }
+        Some(idle)
     }
 
-    /// Checks that what is noted as listed is, once, and that everything idle is.
-    pub(crate) fn recount<T: Idle, const CHUNK: usize>(&self, slots: &Slab<T, CHUNK>) -> Result<(), String> {
-        let listed: BTreeSet<u32> = self.0.iter().copied().collect();
+    /// Checks that all idle items are listed, that each is listed once, and that the set agrees with the list.
+    pub(crate) fn recount<T: Idle, const CHUNK: usize>(&self, items: &Slab<T, CHUNK>) -> Result<(), String> {
+        let in_list: BTreeSet<u32> = self.slots.iter().copied().collect();
         let mut found = 0;
-        for (slot, item) in slots.iter() {
-            if item.is_listed_idle() != listed.contains(&slot) || (item.is_idle() && !item.is_listed_idle()) {
+        for (slot, item) in items.iter() {
+            let listed = in_list.contains(&slot);
+            if listed != self.listed.contains(slot) || (item.is_idle() && !listed) {
                 return Err(format!("slot {slot} is idle and not listed, or listed otherwise than noted"));
             }
-            found += usize::from(item.is_listed_idle());
+            found += usize::from(listed);
         }
-        let figures = [found, listed.len(), self.0.len()];
+        let figures = [found, self.listed.len(), self.slots.len()];
         if figures != [found; 3] || found > IDLE_KEYS_MAX {
-            return Err(format!("idle keys found, listed, in the list: {figures:?}"));
+            return Err(format!("idle keys found, in the set, in the list: {figures:?}"));
         }
         Ok(())
+    }
+}
+
+/// A set of slots: one bit for each up to the largest that was ever in it.
+#[derive(Debug, Default)]
+struct SlotSet(Vec<u64>);
+
+impl SlotSet {
+    #[inline]
+    fn contains(&self, slot: u32) -> bool {
+        self.0.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, slot: u32) {
+        let word = slot as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (slot % 64);
+    }
+
+    fn remove(&mut self, slot: u32) {
+        if let Some(word) = self.0.get_mut(slot as usize / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 }

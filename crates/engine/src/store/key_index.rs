@@ -2,9 +2,9 @@
 //!
 //! An index holds no keys, and is derived from the slots that do.
 
-use super::hash_index::HashIndex;
-use super::slab::{Slab, Slot};
 use crate::hash::hash;
+use crate::store::hash_index::HashIndex;
+use crate::store::slab::{Slab, Slot};
 
 /// What is found by its key.
 pub(crate) trait Keyed: Slot {

@@ -4,7 +4,9 @@ pub(crate) mod arena;
 pub(crate) mod directory;
 pub(crate) mod hash_index;
 pub(crate) mod idle;
+pub(crate) mod key;
 pub(crate) mod key_index;
+pub(crate) mod list;
 pub(crate) mod slab;
 
 /// No slot: the end of a list, or nothing there.

@@ -3,9 +3,9 @@
 //! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed, the block
 //! is serialised; therefore a snapshot neither pauses the engine nor copies the state.
 
-use super::NIL;
-use super::arena::Arena;
 use crate::hash::hash;
+use crate::store::NIL;
+use crate::store::arena::Arena;
 use crate::wire::{Put, Reader};
 
 /// What may lie in a slab.

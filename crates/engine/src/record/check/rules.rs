@@ -16,7 +16,7 @@ pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
 }
 
 /// Patterns of names: a name in which `*` may stand.
-pub(super) fn pattern_rule(pattern: &str) -> Result<(), Error> {
+pub(crate) fn pattern_rule(pattern: &str) -> Result<(), Error> {
     let name = pattern.replace('*', "-");
     name_rule("pattern", &name).map_err(|_| {
         let shown: String = pattern.chars().take(NAME_BYTES_MAX + 1).collect();
@@ -26,25 +26,25 @@ pub(super) fn pattern_rule(pattern: &str) -> Result<(), Error> {
     })
 }
 
-pub(in crate::record) fn invalid(field: impl Into<String>, reason: String) -> Error {
+pub(crate) fn invalid(field: impl Into<String>, reason: String) -> Error {
     Error::InvalidArgument { field: field.into(), reason }
 }
 
-pub(in crate::record) fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
+pub(crate) fn at_most(field: &str, value: u64, max: u64) -> Result<(), Error> {
     if value <= max {
         return Ok(());
     }
     Err(invalid(field, format!("{value} is too much: use at most {max}")))
 }
 
-pub(in crate::record) fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
+pub(crate) fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(), Error> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
     Err(invalid(field, format!("{value} is out of range: use {min} to {max}")))
 }
 
-pub(super) fn check_items(what: &'static str, items: usize, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_items(what: &'static str, items: usize, limits: &Limits) -> Result<(), Error> {
     if items == 0 {
         return Err(invalid(what, "the list is empty: give at least one".into()));
     }
@@ -55,19 +55,19 @@ pub(super) fn check_items(what: &'static str, items: usize, limits: &Limits) -> 
     Ok(())
 }
 
-pub(super) fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error> {
     if ids.is_empty() { Ok(()) } else { check_items("ids", ids.len(), limits) }
 }
 
 /// What the items of one record carry together.
-pub(super) fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> Result<(), Error> {
     if bytes as u64 <= u64::from(limits.batch_bytes) {
         return Ok(());
     }
     Err(Error::BatchTooLarge { what, size: bytes as u64, limit: limits.batch_bytes.into() })
 }
 
-pub(super) fn check_content_type(field: &str, content_type: &str) -> Result<(), Error> {
+pub(crate) fn check_content_type(field: &str, content_type: &str) -> Result<(), Error> {
     if content_type.len() <= usize::from(u8::MAX) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ pub(super) fn check_content_type(field: &str, content_type: &str) -> Result<(), 
 }
 
 /// What tags must obey; `field` names them in the error.
-pub(in crate::record) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
+pub(crate) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
     at_most(&format!("number of {field}"), tags.len() as u64, TAGS_MAX as u64)?;
     for (at, tag) in tags.iter().enumerate() {
         between(&format!("{field}[{at}] bytes"), tag.len() as u64, 1, TAG_BYTES_MAX as u64)?;

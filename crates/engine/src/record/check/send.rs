@@ -1,8 +1,5 @@
 //! What a message obeys that is to be sent, now or by a schedule, alone and with others of its record.
 
-use super::rules::{
-    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
-};
 use crate::blob::BlobHead;
 use crate::chain::Chain;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
@@ -14,8 +11,11 @@ use crate::limits::{
 };
 use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::record::chain::check_chain;
+use crate::record::check::rules::{
+    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
+};
 
-pub(super) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
     at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
     check_items("messages", send.items.len(), limits)?;
@@ -28,7 +28,7 @@ pub(super) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> 
     together.check(limits)
 }
 
-pub(super) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
     at_most("idempotency_key bytes", group.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
     if !group.members.is_empty() {
         check_items("messages", group.members.len(), limits)?;
@@ -98,11 +98,7 @@ impl Together {
 }
 
 /// Returns the bytes of payload and headers, those of its steps included.
-pub(in crate::record) fn check_send_item(
-    item: &SendItem<'_>,
-    prefix: &str,
-    limits: &Limits,
-) -> Result<u64, Error> {
+pub(crate) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     let payload = item.payload.len() as u64;
     if payload > u64::from(limits.payload_bytes) {
         return Err(Error::PayloadTooLarge { size: payload, limit: u64::from(limits.payload_bytes) });
@@ -227,7 +223,7 @@ fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u
     Ok(bytes + item.tags.iter().map(|tag| tag.len() as u64).sum::<u64>())
 }
 
-pub(super) fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("schedule", put.schedule)?;
     name_rule("queue", put.queue)?;
     at_most("spec bytes", put.spec.len() as u64, SCHEDULE_SPEC_BYTES_MAX as u64)?;

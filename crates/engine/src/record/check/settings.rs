@@ -1,13 +1,13 @@
 //! What settings of queues obey, limits that they follow, and the limits of all.
 
-use super::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::error::Error;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, Limits, RETAIN_DONE_COUNT_MAX};
 use crate::options::KEY_BYTES_MAX;
+use crate::record::check::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::settings::{FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
 
-pub(super) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
+pub(crate) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     if let Some(lease_ms) = patch.lease_ms {
         between("lease_ms", lease_ms, 1, LEASE_MS_MAX)?;
     }
@@ -38,7 +38,7 @@ pub(super) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
     patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
 }
 
-pub(super) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
+pub(crate) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
     for (field, count) in [("in_flight", rules.in_flight), ("in_flight_per_key", rules.in_flight_per_key)] {
         if let Some(count) = count {
             none_refused(field, count.into(), IN_FLIGHT_MAX.into())?;

@@ -1,14 +1,16 @@
 //! What receives obey, and what holders of leases say.
 
-use super::rules::{at_most, between, check_bytes, check_content_type, check_items, invalid, name_rule};
 use crate::command::{Receive, ReportItem, SettleItem, Settlement};
 use crate::error::Error;
 use crate::limits::{
     CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX, Limits, NAME_BYTES_MAX,
     PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX,
 };
+use crate::record::check::rules::{
+    at_most, between, check_bytes, check_content_type, check_items, invalid, name_rule,
+};
 
-pub(super) fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
     between("max", u64::from(receive.max_messages), 1, u64::from(limits.receive_messages))?;
     at_most("lease_ms", receive.lease_ms, LEASE_MS_MAX)?;
     at_most("consumer bytes", receive.consumer.len() as u64, NAME_BYTES_MAX as u64)?;
@@ -28,7 +30,7 @@ pub(super) fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<()
     Ok(())
 }
 
-pub(super) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<(), Error> {
     check_items("items", items.len(), limits)?;
     let bytes = |item: &SettleItem<'_>| item.error.len() + item.result.map_or(0, |result| result.bytes.len());
     check_bytes("bytes of error texts and results", items.iter().map(bytes).sum(), limits)?;
@@ -51,7 +53,7 @@ pub(super) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<
     Ok(())
 }
 
-pub(super) fn check_report(items: &[ReportItem<'_>], limits: &Limits) -> Result<(), Error> {
+pub(crate) fn check_report(items: &[ReportItem<'_>], limits: &Limits) -> Result<(), Error> {
     check_items("items", items.len(), limits)?;
     let bytes = |item: &ReportItem<'_>| {
         item.progress.map_or(0, |progress| progress.note.len()) + item.checkpoint.map_or(0, <[u8]>::len)

@@ -1,0 +1,128 @@
+//! Namespaces: creation, quotas, deletion, and look-ups by number and name.
+
+use crate::core::namespace::Namespace;
+use crate::core::{Core, internal};
+use crate::error::Error;
+use crate::hash::hash;
+use crate::id::NamespaceId;
+use crate::record::name_rule;
+use crate::settings::Quotas;
+use crate::store::NIL;
+
+fn name_hash(name: &str) -> u64 {
+    hash(0, name.as_bytes())
+}
+
+impl Core {
+    /// Creates a namespace, and returns its number. With `number` it is idempotent for the same name.
+    pub(crate) fn namespace_create(
+        &mut self,
+        number: Option<NamespaceId>,
+        name: &str,
+        shard: u32,
+        quotas: Quotas,
+    ) -> Result<NamespaceId, Error> {
+        let exists = || Error::NamespaceExists { namespace: name.to_owned() };
+        if let Some(slot) = self.namespace_by_name_slot(name) {
+            let namespace = NamespaceId(self.namespaces.get(slot).number);
+            return if number == Some(namespace) { Ok(namespace) } else { Err(exists()) };
+        }
+        name_rule("namespace", name).map_err(internal)?;
+        let namespace = number.unwrap_or(NamespaceId(self.next_namespace));
+        if namespace.0 == NIL || self.namespace_numbers.get(u64::from(namespace.0)).is_some() {
+            return Err(exists());
+        }
+        if self.namespaces.used() >= self.limits.namespaces {
+            let limit = u64::from(self.limits.namespaces);
+            return Err(Error::LimitExceeded { what: "namespaces", limit });
+        }
+        self.add_namespace(Namespace::new(namespace.0, name, shard, quotas, self.now_us));
+        Ok(namespace)
+    }
+
+    pub(crate) fn add_namespace(&mut self, namespace: Namespace) {
+        self.next_namespace = self.next_namespace.max(namespace.number + 1);
+        let slot = self.namespaces.insert(namespace);
+        self.index_namespace(slot);
+    }
+
+    /// Derives the indexes after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        let slots: Vec<u32> = self.namespaces.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.index_namespace(slot));
+        self.shared_blobs.rebuild();
+    }
+
+    fn index_namespace(&mut self, slot: u32) {
+        let namespace = self.namespaces.get(slot);
+        self.namespace_numbers.insert(u64::from(namespace.number), slot);
+        if !namespace.deleted {
+            self.namespace_names.insert(name_hash(&namespace.name), slot);
+        }
+    }
+
+    pub(crate) fn namespace_by_name_slot(&self, name: &str) -> Option<u32> {
+        self.namespace_names.find(name_hash(name), |slot| *self.namespaces.get(slot).name == *name)
+    }
+
+    pub(crate) fn namespace_set(&mut self, namespace: NamespaceId, quotas: Quotas) -> Result<(), Error> {
+        let slot = self.find_namespace(namespace)?;
+        self.namespaces.get_mut(slot).quotas = quotas;
+        Ok(())
+    }
+
+    /// Marks a namespace as deleted: nobody finds it any more. What modules hold of it is swept in slices,
+    /// then it is removed by [`Core::remove_namespace`].
+    pub(crate) fn mark_deleted(&mut self, slot: u32) {
+        let namespace = self.namespaces.get_mut(slot);
+        namespace.deleted = true;
+        self.last_namespace = None;
+        self.namespace_names.remove(name_hash(&namespace.name), slot);
+    }
+
+    /// Removes a namespace of which no module holds anything.
+    pub(crate) fn remove_namespace(&mut self, slot: u32) {
+        self.namespace_numbers.remove(u64::from(self.namespaces.get(slot).number));
+        self.namespaces.remove(slot);
+    }
+
+    /// Slot of a namespace that exists.
+    #[inline(always)]
+    pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+        if let Some((last, slot)) = self.last_namespace
+            && last == namespace
+        {
+            return Some(slot);
+        }
+        self.look_up_namespace(namespace)
+    }
+
+    #[inline(never)]
+    fn look_up_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+        let slot = self.namespace_slot(namespace)?;
+        self.last_namespace = Some((namespace, slot));
+        Some(slot)
+    }
+
+    /// Like [`Core::live_namespace`]; the error is `namespace_not_found`.
+    pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
+        self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
+    }
+
+    /// Like [`Core::live_namespace`], for reads.
+    #[inline]
+    pub(crate) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
+        if let Some((last, slot)) = self.last_namespace
+            && last == namespace
+        {
+            return Some(slot);
+        }
+        let slot = self.namespace_numbers.get(u64::from(namespace.0))?;
+        (!self.namespaces.get(slot).deleted).then_some(slot)
+    }
+}
+
+#[cold]
+pub(crate) fn namespace_not_found(namespace: NamespaceId) -> Error {
+    Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) }
+}

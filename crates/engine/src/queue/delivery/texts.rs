@@ -1,0 +1,27 @@
+//! Settling on a full disk: error texts and results are left out.
+
+use crate::core::Core;
+use crate::id::Receipt;
+use crate::queue::QueueModule;
+use crate::record::{decode, settle_without_blobs};
+
+impl QueueModule {
+    /// The body of a settle record without its error texts and results; `None`: a result is wanted.
+    pub(crate) fn settle_without_texts(&self, body: &[u8], core: &Core) -> Option<Vec<u8>> {
+        let settle = decode::settle(body).ok()?;
+        let wanted =
+            settle.items().any(|item| item.result.is_some() && self.wants_result(&item.receipt, core));
+        (!wanted).then(|| settle_without_blobs(body))
+    }
+
+    /// Whether the result of a message would be kept, sent as a reply, or handed to a next step.
+    fn wants_result(&self, receipt: &Receipt, core: &Core) -> bool {
+        let Some(slot) = self.message_slot(receipt.id, core) else { return false };
+        let message = self.messages.get(slot);
+        let asked = self.extras.results(message.extras);
+        message.token == receipt.token
+            && (asked.is_some_and(|asked| asked.ttl_ms > 0 || !asked.reply_to.is_empty())
+                || self.hands_on_result(slot)
+                || self.queues.get(message.queue).settings.retains_done())
+    }
+}

@@ -1,0 +1,31 @@
+//! Ends of messages.
+
+use crate::core::Core;
+use crate::core::agree;
+use crate::query::State;
+use crate::queue::QueueModule;
+use crate::store::NIL;
+
+impl QueueModule {
+    /// Each end belongs to the message that names it, and its timer is set as long as that message may end.
+    pub(crate) fn recount_expiry(&self, core: &Core) -> Result<(), String> {
+        self.expiry.recount()?;
+        let mut ends = 0;
+        for (slot, message) in self.messages.iter() {
+            let expiry = self.extras.options(message.extras).map_or(NIL, |options| options.expiry);
+            if expiry == NIL {
+                continue;
+            }
+            ends += 1;
+            let known = self.expiry.slots.get(expiry);
+            agree("message of an end", u64::from(known.message), u64::from(slot))?;
+            let ended = matches!(message.state, Some(State::Dead | State::Done));
+            let fired =
+                known.end_us == 0 || (known.end_us <= core.now_us && message.state == Some(State::Leased));
+            if known.armed == ended && !fired {
+                return Err(format!("the end of message {} has armed = {}", message.sequence, known.armed));
+            }
+        }
+        agree("ends of messages", ends, u64::from(self.expiry.slots.used()))
+    }
+}

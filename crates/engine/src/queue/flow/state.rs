@@ -1,0 +1,425 @@
+//! What waits for what: the parents of messages, and the edges that lead from these to their children.
+
+use std::collections::BTreeMap;
+
+use crate::options::{DependsMode, OnParentFailed};
+use crate::plant::{self, Plant};
+use crate::queue::flow::chain_state::AllChains;
+use crate::store::NIL;
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// How a message ended, for those that wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Done,
+    /// Dead, or gone without being done.
+    Failed,
+}
+
+impl End {
+    /// Its byte in a snapshot; 0 is no end.
+    pub(crate) fn byte(end: Option<End>) -> u8 {
+        match end {
+            None => 0,
+            Some(End::Done) => 1,
+            Some(End::Failed) => 2,
+        }
+    }
+
+    /// The end that [`End::byte`] gives this byte for; the outer `None`: there is none.
+    pub(crate) fn of_byte(byte: u8) -> Option<Option<End>> {
+        [None, Some(End::Done), Some(End::Failed)].get(usize::from(byte)).copied()
+    }
+}
+
+/// What one message has to do with others, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// As what others wait for it, among [`Flows::parents`]; `NIL`: as nothing.
+    pub(crate) parent: u32,
+    /// The first edge from its own parents; `NIL`: it has none.
+    pub(crate) edges: u32,
+    /// Whether it still waits for its parents.
+    pub(crate) waiting: bool,
+    pub(crate) mode: DependsMode,
+    pub(crate) on_parent_failed: OnParentFailed,
+    /// Parents that have not ended, have been done, and have failed, as far as it was told.
+    pub(crate) open: u32,
+    pub(crate) done: u32,
+    pub(crate) failed: u32,
+    /// Whether its parents are the members of a group.
+    pub(crate) group: bool,
+    /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
+    pub(crate) chain: u32,
+    /// Slot of the pending send of the step for its failure; `NIL`: none.
+    pub(crate) pending: u32,
+    next_vacant: Option<u32>,
+}
+
+/// What the ends of its parents mean for a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Wait,
+    Run,
+    Failed,
+}
+
+impl Flow {
+    /// What follows from what it was told.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let enough = match self.mode {
+            DependsMode::All if plant::is(Plant::FirstParentIsEnough) => self.done > 0,
+            DependsMode::All => self.open == 0 && self.failed == 0,
+            DependsMode::Any => self.done > 0,
+        };
+        let hopeless = match self.mode {
+            DependsMode::All => self.failed > 0,
+            DependsMode::Any => self.open == 0,
+        };
+        match self.on_parent_failed {
+            _ if enough => Verdict::Run,
+            OnParentFailed::Run if self.open == 0 => Verdict::Run,
+            OnParentFailed::Cancel | OnParentFailed::Hold if hopeless => Verdict::Failed,
+            _ => Verdict::Wait,
+        }
+    }
+}
+
+impl PlainSlot for Flow {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Flow {
+            parent: NIL,
+            edges: NIL,
+            waiting: false,
+            mode: DependsMode::All,
+            on_parent_failed: OnParentFailed::Cancel,
+            open: 0,
+            done: 0,
+            failed: 0,
+            group: false,
+            chain: NIL,
+            pending: NIL,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.parent);
+        out.u32(self.edges);
+        out.bool(self.waiting);
+        out.raw(&[self.mode as u8, self.on_parent_failed as u8]);
+        [self.open, self.done, self.failed].into_iter().for_each(|count| out.u32(count));
+        out.bool(self.group);
+        out.u32(self.chain);
+        out.u32(self.pending);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Flow {
+            parent: reader.u32()?,
+            edges: reader.u32()?,
+            waiting: reader.bool()?,
+            mode: *[DependsMode::All, DependsMode::Any].get(usize::from(reader.u8()?))?,
+            on_parent_failed: *[OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run]
+                .get(usize::from(reader.u8()?))?,
+            open: reader.u32()?,
+            done: reader.u32()?,
+            failed: reader.u32()?,
+            group: reader.bool()?,
+            chain: reader.u32()?,
+            pending: reader.u32()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// A message that others wait for or have waited for, also when it is gone; or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Parent {
+    pub(crate) sequence: u64,
+    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which others wait
+    /// for it anew.
+    pub(crate) flow: u32,
+    pub(crate) end: Option<End>,
+    /// Edges to its children, in the order of their sending.
+    pub(crate) head: u32,
+    pub(crate) tail: u32,
+    /// The next edge that is to be told of its end; `NIL`: none.
+    pub(crate) cursor: u32,
+    /// Whether telling its children is listed among the consequences.
+    pub(crate) working: bool,
+    next_vacant: Option<u32>,
+}
+
+impl PlainSlot for Parent {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Parent {
+            sequence: 0,
+            flow: NIL,
+            end: None,
+            head: NIL,
+            tail: NIL,
+            cursor: NIL,
+            working: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u64(self.sequence);
+        [self.flow, self.head, self.tail, self.cursor].into_iter().for_each(|slot| out.u32(slot));
+        out.u8(End::byte(self.end));
+        out.bool(self.working);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Parent {
+            sequence: reader.u64()?,
+            flow: reader.u32()?,
+            head: reader.u32()?,
+            tail: reader.u32()?,
+            cursor: reader.u32()?,
+            end: End::of_byte(reader.u8()?)?,
+            working: reader.bool()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// One child of one parent, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    /// Among [`Flows::parents`].
+    pub(crate) parent: u32,
+    /// Slot of the message that waits.
+    pub(crate) child: u32,
+    /// Whether the child knows of its parent's end.
+    pub(crate) told: bool,
+    /// Neighbours among the children of the parent.
+    prev: u32,
+    pub(crate) next: u32,
+    /// The next one of the child's edges.
+    pub(crate) next_parent: u32,
+    next_vacant: Option<u32>,
+}
+
+impl PlainSlot for Edge {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Edge {
+            parent: NIL,
+            child: NIL,
+            told: false,
+            prev: NIL,
+            next: NIL,
+            next_parent: NIL,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.bool(self.told);
+        for slot in [self.parent, self.child, self.prev, self.next, self.next_parent] {
+            out.u32(slot);
+        }
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Edge {
+            told: reader.bool()?,
+            parent: reader.u32()?,
+            child: reader.u32()?,
+            prev: reader.u32()?,
+            next: reader.u32()?,
+            next_parent: reader.u32()?,
+            next_vacant: None,
+        })
+    }
+}
+
+/// The flows of all messages.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    pub(crate) slots: Slab<Flow, 1024>,
+    pub(crate) parents: Slab<Parent, 1024>,
+    pub(crate) edges: Slab<Edge, 1024>,
+    pub(crate) chains: AllChains,
+    /// How messages ended that are gone and have duplicates in the send being applied, by sequence number.
+    pub(crate) gone: BTreeMap<u64, End>,
+    /// The first id of that send, if its ids are a sequence.
+    pub(crate) first: u64,
+    /// The place of the next step's payload among the blobs of that send.
+    pub(crate) next_blob: u32,
+}
+
+impl Flows {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Flows { slots, parents, edges, chains, gone: _, first: _, next_blob: _ } = self;
+        slots.write_head(out);
+        parents.write_head(out);
+        edges.write_head(out);
+        chains.write_head(out);
+    }
+
+    /// Reads what [`Flows::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Flows> {
+        let slots = Slab::read_head(reader)?;
+        let parents = Slab::read_head(reader)?;
+        let edges = Slab::read_head(reader)?;
+        let chains = Slab::read_head(reader)?;
+        Some(Flows { slots, parents, edges, chains, ..Flows::default() })
+    }
+
+    /// A flow for a message that has none.
+    pub(crate) fn add(&mut self) -> u32 {
+        self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(NIL) })
+    }
+
+    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any more.
+    pub(crate) fn enter_parent(&mut self, flow: u32, sequence: u64, end: Option<End>) -> u32 {
+        let known = self.slots.get(flow).parent;
+        if known != NIL && self.parents.get(known).end == end {
+            return known;
+        }
+        let parent =
+            self.parents.insert(Parent { sequence, flow, end, next_vacant: None, ..Parent::vacant(NIL) });
+        self.slots.get_mut(flow).parent = parent;
+        if known != NIL {
+            self.parents.get_mut(known).flow = NIL;
+            self.forget_unused(known);
+        }
+        parent
+    }
+
+    /// Enters a parent that is gone already; returns its slot.
+    pub(crate) fn enter_gone(&mut self, sequence: u64) -> u32 {
+        // What was looked for before and is not here went without being done.
+        let end = Some(self.gone.get(&sequence).copied().unwrap_or(End::Failed));
+        self.parents.insert(Parent { sequence, end, next_vacant: None, ..Parent::vacant(NIL) })
+    }
+
+    /// Lets a child, in its slot and with its flow, wait for a parent.
+    pub(crate) fn connect(&mut self, parent: u32, child: u32, flow: u32) {
+        let end = self.parents.get(parent).end;
+        let of_child = self.slots.get_mut(flow);
+        match end {
+            None => of_child.open += 1,
+            Some(End::Done) => of_child.done += 1,
+            Some(End::Failed) => of_child.failed += 1,
+        }
+        let next_parent = of_child.edges;
+        let prev = self.parents.get(parent).tail;
+        let told = end.is_some();
+        let edge = Edge { parent, child, told, prev, next: NIL, next_parent, next_vacant: None };
+        let edge = self.edges.insert(edge);
+        self.slots.get_mut(flow).edges = edge;
+        let parent = self.parents.get_mut(parent);
+        parent.tail = edge;
+        if prev == NIL {
+            parent.head = edge;
+        } else {
+            self.edges.get_mut(prev).next = edge;
+        }
+    }
+
+    /// The message of a flow is gone, and with it what leads to it.
+    pub(crate) fn leave(&mut self, flow: u32) {
+        let gone = self.slots.remove(flow);
+        if gone.parent != NIL {
+            self.parents.get_mut(gone.parent).flow = NIL;
+            self.forget_unused(gone.parent);
+        }
+        let mut at = gone.edges;
+        while at != NIL {
+            let edge = self.edges.remove(at);
+            self.unlink(at, &edge);
+            self.forget_unused(edge.parent);
+            at = edge.next_parent;
+        }
+    }
+
+    fn unlink(&mut self, slot: u32, edge: &Edge) {
+        let parent = self.parents.get_mut(edge.parent);
+        if parent.cursor == slot {
+            parent.cursor = edge.next;
+        }
+        if edge.prev == NIL {
+            parent.head = edge.next;
+        }
+        if edge.next == NIL {
+            parent.tail = edge.prev;
+        }
+        if edge.prev != NIL {
+            self.edges.get_mut(edge.prev).next = edge.next;
+        }
+        if edge.next != NIL {
+            self.edges.get_mut(edge.next).prev = edge.prev;
+        }
+    }
+
+    /// All children of a parent have been told.
+    pub(crate) fn end_work(&mut self, parent: u32) {
+        self.parents.get_mut(parent).working = false;
+        self.forget_unused(parent);
+    }
+
+    /// A parent without children goes, unless telling them is listed.
+    fn forget_unused(&mut self, slot: u32) {
+        let parent = self.parents.get(slot);
+        if parent.head != NIL || parent.working {
+            return;
+        }
+        if parent.flow != NIL {
+            let flow = parent.flow;
+            self.slots.get_mut(flow).parent = NIL;
+        }
+        self.parents.remove(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_parents_decide() {
+        let verdict = |mode, on_parent_failed, [open, done, failed]: [u32; 3]| {
+            Flow { mode, on_parent_failed, open, done, failed, ..Flow::vacant(NIL) }.verdict()
+        };
+        use DependsMode::{All, Any};
+        use OnParentFailed::{Cancel, Hold, Run};
+        for (mode, on_failed, counts, expected) in [
+            (All, Cancel, [1, 1, 0], Verdict::Wait),
+            (All, Cancel, [0, 2, 0], Verdict::Run),
+            (All, Hold, [1, 1, 1], Verdict::Failed),
+            (All, Run, [1, 1, 1], Verdict::Wait),
+            (All, Run, [0, 1, 1], Verdict::Run),
+            (Any, Cancel, [2, 0, 0], Verdict::Wait),
+            (Any, Cancel, [2, 1, 0], Verdict::Run),
+            (Any, Cancel, [1, 0, 1], Verdict::Wait),
+            (Any, Cancel, [0, 0, 2], Verdict::Failed),
+            (Any, Run, [0, 0, 2], Verdict::Run),
+        ] {
+            assert_eq!(verdict(mode, on_failed, counts), expected, "{mode:?} {on_failed:?} {counts:?}");
+        }
+    }
+}

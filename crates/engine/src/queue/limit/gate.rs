@@ -1,0 +1,227 @@
+//! Whether a message may begin, and what its beginning and end do to the figures.
+
+use crate::core::Core;
+use crate::limit::Pace;
+use crate::plant::{self, Plant};
+use crate::queue::QueueModule;
+use crate::queue::message::state::BlockedBy;
+use crate::queue::state::Queue;
+use crate::store::NIL;
+
+impl QueueModule {
+    /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
+    #[inline]
+    pub(crate) fn room_to_begin(&self, queue: &Queue, core: &Core) -> u64 {
+        if queue.settings.paused {
+            0
+        } else if queue.limit == NIL {
+            u64::MAX
+        } else {
+            self.queue_limits.slots.get(queue.limit).room(core.now_us)
+        }
+    }
+
+    /// Whether any message of a queue may begin now, as far as the queue itself and its limit are concerned.
+    #[inline(always)]
+    pub(crate) fn has_room_to_begin(&self, queue: &Queue, core: &Core) -> bool {
+        let open = !queue.settings.paused;
+        open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(core.now_us))
+    }
+
+    /// The line of a message's limit key; `NIL`: it has none.
+    #[inline]
+    pub(crate) fn key_line(&self, extras: u32) -> u32 {
+        self.extras.options(extras).map_or(NIL, |options| options.limit)
+    }
+
+    /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
+    pub(crate) fn pass_limit(&mut self, slot: u32, line: u32, core: &Core) -> bool {
+        self.freshen_line(line);
+        let known = self.queue_limits.lines.slots.get(line);
+        if known.waiting.is_empty() && self.key_has_room(known.of, known.ready, core) {
+            return true;
+        }
+        self.block_by_limit(slot, line, false);
+        false
+    }
+
+    /// Whether one more message of a key may begin now, after so many others.
+    #[inline]
+    pub(crate) fn key_has_room(&self, key: u32, others: u32, core: &Core) -> bool {
+        if key == NIL {
+            return true;
+        }
+        let known = self.queue_limits.keys.slots.get(key);
+        let limit = self.queue_limits.slots.get(known.limit);
+        let more = u32::from(plant::is(Plant::ExceedLimit));
+        let has_place = |most: u32| (most + more).saturating_sub(known.in_flight) > others;
+        let allows = |pace: Pace| pace.allows_after(others, self.key_arrival(key), core.now_us);
+        limit.rules().in_flight_per_key.is_none_or(has_place) && limit.pace_per_key.is_none_or(allows)
+    }
+
+    /// The theoretical arrival time of a key's next delivery, under the rules in force.
+    #[inline]
+    pub(crate) fn key_arrival(&self, key: u32) -> u64 {
+        let known = self.queue_limits.keys.slots.get(key);
+        let limit = self.queue_limits.slots.get(known.limit);
+        match limit.pace_per_key {
+            Some(pace) if known.version != limit.version => {
+                pace.take_over(known.arrival_ns, limit.changed_at_us)
+            }
+            _ => known.arrival_ns,
+        }
+    }
+
+    /// Whether a ready message with this line may begin as far as its limit key is concerned.
+    #[inline]
+    pub(crate) fn may_begin(&mut self, line: u32, core: &Core) -> bool {
+        if line == NIL {
+            return true;
+        }
+        self.freshen_line(line);
+        self.key_has_room(self.queue_limits.lines.slots.get(line).of, 0, core)
+    }
+
+    /// Sends a ready message that may not begin after all to the front of its line.
+    pub(crate) fn bounce(&mut self, slot: u32) {
+        let line = self.key_line(self.messages.get(slot).extras);
+        self.leave(slot);
+        self.block_by_limit(slot, line, true);
+    }
+
+    fn block_by_limit(&mut self, slot: u32, line: u32, front: bool) {
+        self.enter_blocked(slot, BlockedBy::Limit, 0);
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.waiting_count += 1;
+        if front {
+            known.waiting.push_front(&mut self.messages, slot);
+        } else {
+            known.waiting.push_back(&mut self.messages, slot);
+        }
+        let key = known.of;
+        if key != NIL {
+            self.touch_limit_key(key);
+        }
+    }
+
+    /// A message that waits in its line leaves it. The lines of stale messages are void.
+    pub(crate) fn leave_line(&mut self, slot: u32) {
+        if self.is_stale(slot) {
+            return;
+        }
+        let line = self.key_line(self.messages.get(slot).extras);
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.waiting_count -= 1;
+        known.waiting.unlink(&mut self.messages, slot);
+    }
+
+    /// A message with this line, if any, becomes ready.
+    #[inline]
+    pub(crate) fn limit_ready(&mut self, queue_slot: u32, line: u32, core: &Core) {
+        let limit = self.queues.get(queue_slot).limit;
+        if limit != NIL && self.queue_limits.slots.get(limit).pace.is_some() {
+            self.touch_used_up(limit, core);
+        }
+        if line != NIL {
+            self.freshen_line(line);
+            self.queue_limits.lines.slots.get_mut(line).ready += 1;
+        }
+    }
+
+    /// A message that was ready, and is not stale, is no longer.
+    pub(crate) fn limit_unready(&mut self, extras: u32) {
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.ready -= 1;
+        let key = known.of;
+        if key != NIL && known.waiting_count > 0 {
+            self.touch_limit_key(key);
+        }
+    }
+
+    /// A ready message has become leased.
+    pub(crate) fn begin_flight(&mut self, queue_slot: u32, extras: u32, core: &Core) {
+        let slot = self.queues.get(queue_slot).limit;
+        let now_us = core.now_us;
+        if slot != NIL {
+            let limit = self.queue_limits.slots.get_mut(slot);
+            limit.in_flight += 1;
+            if let Some(pace) = limit.pace {
+                limit.arrival_ns = pace.deliver(limit.arrival_ns, now_us);
+                self.touch_used_up(slot, core);
+            }
+        }
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.ready -= 1;
+        known.leased += 1;
+        let key = known.of;
+        if key == NIL {
+            return;
+        }
+        let arrival_ns = self.key_arrival(key);
+        let known = self.queue_limits.keys.slots.get_mut(key);
+        known.in_flight += 1;
+        let limit = self.queue_limits.slots.get(known.limit);
+        if let Some(pace) = limit.pace_per_key {
+            known.arrival_ns = pace.deliver(arrival_ns, now_us);
+            known.version = limit.version;
+            self.touch_waited_for(key);
+        }
+    }
+
+    /// Lists a look at a limit that is used up or waits for its time.
+    fn touch_used_up(&mut self, slot: u32, core: &Core) {
+        let limit = self.queue_limits.slots.get(slot);
+        if limit.timer_us != 0 || !limit.has_room(core.now_us) {
+            self.touch_limit(slot, false);
+        }
+    }
+
+    /// The same for a key: nothing comes of a look at one whose only line is empty.
+    #[inline]
+    fn touch_waited_for(&mut self, key: u32) {
+        let known = self.queue_limits.keys.slots.get(key);
+        if known.lines != NIL && known.timer_us == 0 {
+            let line = self.queue_limits.lines.slots.get(known.lines);
+            if line.next == NIL && line.waiting.is_empty() {
+                return;
+            }
+        }
+        self.touch_limit_key(key);
+    }
+
+    /// A leased message of a queue that is not deleted is no longer.
+    pub(crate) fn end_flight(&mut self, queue_slot: u32) {
+        let slot = self.queues.get(queue_slot).limit;
+        if slot != NIL {
+            let limit = self.queue_limits.slots.get_mut(slot);
+            let was_used_up = limit.rules().in_flight.is_some_and(|most| limit.in_flight >= u64::from(most));
+            limit.in_flight -= 1;
+            if was_used_up {
+                self.touch_limit(slot, true);
+            }
+        }
+    }
+
+    /// A leased message, of a deleted queue too, is no longer, as far as its limit key is concerned.
+    pub(crate) fn end_flight_of_key(&mut self, extras: u32) {
+        let line = self.key_line(extras);
+        if line == NIL {
+            return;
+        }
+        let known = self.queue_limits.lines.slots.get_mut(line);
+        known.leased -= 1;
+        let key = known.of;
+        if key != NIL {
+            self.queue_limits.keys.slots.get_mut(key).in_flight -= 1;
+            self.touch_waited_for(key);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
+
+use crate::queue::message::state::PLACE;
+use crate::store::NIL;
+use crate::store::idle::{Idle, IdleKeys};
+use crate::store::key::Key;
+use crate::store::key_index::{KeyIndex, Keyed};
+use crate::store::list::List;
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// One key of one limit, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct LimitKey {
+    /// Slot of its limit.
+    pub(crate) limit: u32,
+    pub(crate) key: Key,
+    /// Leased messages of its lines.
+    pub(crate) in_flight: u32,
+    /// Theoretical arrival time of the next delivery under the rate per key.
+    pub(crate) arrival_ns: u64,
+    /// The limit's version for which `arrival_ns` holds.
+    pub(crate) version: u32,
+    /// When more may go on, or it may be forgotten; 0: not by time.
+    pub(crate) timer_us: u64,
+    /// The first of its lines; `NIL`: it is kept for its arrival time.
+    pub(crate) lines: u32,
+    /// Whether it is listed among the consequences.
+    pub(crate) touched: bool,
+    next_vacant: Option<u32>,
+}
+
+impl PlainSlot for LimitKey {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        LimitKey {
+            limit: NIL,
+            key: Key::default(),
+            in_flight: 0,
+            arrival_ns: 0,
+            version: 0,
+            timer_us: 0,
+            lines: NIL,
+            touched: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.limit);
+        self.key.write(out);
+        out.u32(self.in_flight);
+        out.u64(self.arrival_ns);
+        out.u32(self.version);
+        out.u64(self.timer_us);
+        out.u32(self.lines);
+        out.bool(self.touched);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(LimitKey {
+            limit: reader.u32()?,
+            key: Key::read(reader)?,
+            in_flight: reader.u32()?,
+            arrival_ns: reader.u64()?,
+            version: reader.u32()?,
+            timer_us: reader.u64()?,
+            lines: reader.u32()?,
+            touched: reader.bool()?,
+            next_vacant: None,
+        })
+    }
+}
+
+impl Keyed for LimitKey {
+    fn scope(&self) -> u64 {
+        self.limit.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+/// The keys of all limits.
+#[derive(Debug, Default)]
+pub(crate) struct LimitKeys {
+    pub(crate) slots: Slab<LimitKey, 1024>,
+    /// By limit and key. Derived.
+    index: KeyIndex,
+    /// Keys that have no lines. Derived.
+    pub(crate) idle: u32,
+}
+
+impl LimitKeys {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let LimitKeys { slots, index: _, idle: _ } = self;
+        slots.write_head(out);
+    }
+
+    /// Reads what [`LimitKeys::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<LimitKeys> {
+        let slots = Slab::read_head(reader)?;
+        Some(LimitKeys { slots, ..LimitKeys::default() })
+    }
+
+    /// The slot of a key of a limit; the second is true when it is new.
+    pub(crate) fn enter(&mut self, limit: u32, key: &Key) -> (u32, bool) {
+        let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(limit), key, new);
+        self.idle += u32::from(is_new);
+        (slot, is_new)
+    }
+
+    /// The slot of a key of a limit, if there is one.
+    pub(crate) fn find(&self, limit: u32, key: &[u8]) -> Option<u32> {
+        self.index.find(&self.slots, u64::from(limit), key)
+    }
+
+    /// Forgets a key that has no lines.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.idle -= 1;
+        self.index.remove(&mut self.slots, slot);
+    }
+
+    pub(crate) fn rebuild(&mut self) {
+        self.index.rebuild(&self.slots);
+        self.idle = self.slots.iter().filter(|(_, key)| key.lines == NIL).count() as u32;
+    }
+}
+
+/// The messages of one queue and limit key, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyLine {
+    /// Slot of its queue.
+    pub(crate) queue: u32,
+    pub(crate) key: Key,
+    /// Slot of the key of the queue's limit; `NIL`: the queue had none when it was last looked at.
+    pub(crate) of: u32,
+    /// Messages that have the key, in whichever state.
+    pub(crate) members: u32,
+    /// Those that are leased.
+    pub(crate) leased: u32,
+    /// The queue's waiting generation for which the following holds: of an earlier one, all of it is void.
+    pub(crate) generation: u32,
+    /// Messages that are ready.
+    pub(crate) ready: u32,
+    /// How many wait.
+    pub(crate) waiting_count: u32,
+    /// Those that wait for the limit, in the order in which they came.
+    pub(crate) waiting: List<PLACE>,
+    /// Neighbours among the lines of the key.
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    next_vacant: Option<u32>,
+}
+
+impl PlainSlot for KeyLine {
+    const BLOCK: usize = 32;
+
+    fn vacant(next: u32) -> Self {
+        KeyLine {
+            queue: NIL,
+            key: Key::default(),
+            of: NIL,
+            members: 0,
+            leased: 0,
+            generation: 0,
+            ready: 0,
+            waiting_count: 0,
+            waiting: List::default(),
+            prev: NIL,
+            next: NIL,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.queue);
+        self.key.write(out);
+        for number in [self.of, self.members, self.leased, self.generation, self.ready, self.waiting_count] {
+            out.u32(number);
+        }
+        self.waiting.write(out);
+        out.u32(self.prev);
+        out.u32(self.next);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(KeyLine {
+            queue: reader.u32()?,
+            key: Key::read(reader)?,
+            of: reader.u32()?,
+            members: reader.u32()?,
+            leased: reader.u32()?,
+            generation: reader.u32()?,
+            ready: reader.u32()?,
+            waiting_count: reader.u32()?,
+            waiting: List::read(reader)?,
+            prev: reader.u32()?,
+            next: reader.u32()?,
+            next_vacant: None,
+        })
+    }
+}
+
+impl Keyed for KeyLine {
+    fn scope(&self) -> u64 {
+        self.queue.into()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+impl Idle for KeyLine {
+    fn is_idle(&self) -> bool {
+        self.members == 0
+    }
+}
+
+/// The lines of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct KeyLines {
+    pub(crate) slots: Slab<KeyLine, 1024>,
+    /// Those without messages that are kept.
+    pub(crate) idle: IdleKeys,
+    /// By queue and key. Derived.
+    index: KeyIndex,
+}
+
+impl KeyLines {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let KeyLines { slots, idle, index: _ } = self;
+        slots.write_head(out);
+        idle.write(out);
+    }
+
+    /// Reads what [`KeyLines::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<KeyLines> {
+        let slots: Slab<KeyLine, 1024> = Slab::read_head(reader)?;
+        let idle = IdleKeys::read(reader, slots.slots())?;
+        Some(KeyLines { slots, idle, ..KeyLines::default() })
+    }
+
+    /// The line of a key, for one more message that has it.
+    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
+        let new =
+            || KeyLine { queue, key: Key::new(key), members: 1, next_vacant: None, ..KeyLine::vacant(NIL) };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+        if !is_new {
+            self.slots.get_mut(slot).members += 1;
+        }
+        slot
+    }
+
+    /// One message fewer is a member. Returns an idle line that has to be forgotten, if there are too many.
+    pub(crate) fn leave(&mut self, slot: u32) -> Option<u32> {
+        let line = self.slots.get_mut(slot);
+        line.members -= 1;
+        if line.members == 0 { self.idle.keep(&self.slots, slot) } else { None }
+    }
+
+    /// Forgets a line without members, which is no key's any more.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.index.remove(&mut self.slots, slot);
+    }
+
+    /// The limit key of a line.
+    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+        &self.slots.get(slot).key
+    }
+
+    pub(crate) fn rebuild(&mut self) {
+        self.index.rebuild(&self.slots);
+    }
+}

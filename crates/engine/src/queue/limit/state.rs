@@ -1,0 +1,208 @@
+//! Limits: what is in flight and used up under each, overall.
+
+use std::collections::BTreeSet;
+
+use crate::limit::{LimitRules, Pace};
+use crate::queue::limit::key_state::{KeyLines, LimitKeys};
+use crate::store::NIL;
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// A limit of a namespace, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    /// Slot of its namespace.
+    pub(crate) namespace: u32,
+    pub(crate) name: Box<str>,
+    rules: LimitRules,
+    /// Of the overall rate. Derived.
+    pub(crate) pace: Option<Pace>,
+    /// Of the rate per key. Derived.
+    pub(crate) pace_per_key: Option<Pace>,
+    /// Counts changes of the rules.
+    pub(crate) version: u32,
+    pub(crate) changed_at_us: u64,
+    /// Leased messages of its queues.
+    pub(crate) in_flight: u64,
+    /// Theoretical arrival time of the next delivery under the overall rate.
+    pub(crate) arrival_ns: u64,
+    /// When its queues are to be woken; 0: not by time.
+    pub(crate) timer_us: u64,
+    /// The first of the keys that a running look through all keys has not seen; `NIL`: none runs.
+    pub(crate) cursor: u32,
+    /// Keys that belong to it.
+    pub(crate) keys: u32,
+    pub(crate) deleted: bool,
+    /// Slots of the queues that name it, in order. Derived.
+    pub(crate) queues: Vec<u32>,
+    /// Whether it is listed among the consequences, and whether a place was freed.
+    pub(crate) touched: bool,
+    pub(crate) freed: bool,
+    next_vacant: Option<u32>,
+}
+
+impl Limit {
+    pub(crate) fn new(namespace: u32, name: &str) -> Limit {
+        Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(NIL) }
+    }
+
+    /// What it allows.
+    pub(crate) fn rules(&self) -> &LimitRules {
+        &self.rules
+    }
+
+    pub(crate) fn set_rules(&mut self, rules: LimitRules) {
+        self.rules = rules;
+        self.pace = rules.rate.map(Pace::from);
+        self.pace_per_key = rules.rate_per_key.map(Pace::from);
+    }
+
+    /// Whether its queues may begin any message now.
+    #[inline]
+    pub(crate) fn has_room(&self, now_us: u64) -> bool {
+        self.rules.in_flight.is_none_or(|most| u64::from(most) > self.in_flight)
+            && self.pace.is_none_or(|pace| pace.allows_after(0, self.arrival_ns, now_us))
+    }
+
+    /// How many messages its queues may begin now.
+    pub(crate) fn room(&self, now_us: u64) -> u64 {
+        let places =
+            self.rules.in_flight.map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.in_flight));
+        let rate = self.pace.map_or(u64::MAX, |pace| pace.allowed(self.arrival_ns, now_us));
+        places.min(rate)
+    }
+}
+
+impl PlainSlot for Limit {
+    const BLOCK: usize = 8;
+
+    fn vacant(next: u32) -> Self {
+        Limit {
+            namespace: NIL,
+            name: Box::default(),
+            rules: LimitRules::default(),
+            pace: None,
+            pace_per_key: None,
+            version: 0,
+            changed_at_us: 0,
+            in_flight: 0,
+            arrival_ns: 0,
+            timer_us: 0,
+            cursor: NIL,
+            keys: 0,
+            deleted: false,
+            queues: Vec::new(),
+            touched: false,
+            freed: false,
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.namespace);
+        out.name(&self.name);
+        self.rules.write(out);
+        out.u32(self.version);
+        out.u64(self.changed_at_us);
+        out.u64(self.in_flight);
+        out.u64(self.arrival_ns);
+        out.u64(self.timer_us);
+        out.u32(self.cursor);
+        out.u32(self.keys);
+        out.bool(self.deleted);
+        out.bool(self.touched);
+        out.bool(self.freed);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let namespace = reader.u32()?;
+        let mut limit = Limit::new(namespace, reader.name()?);
+        limit.set_rules(LimitRules::read(reader)?);
+        limit.version = reader.u32()?;
+        limit.changed_at_us = reader.u64()?;
+        limit.in_flight = reader.u64()?;
+        limit.arrival_ns = reader.u64()?;
+        limit.timer_us = reader.u64()?;
+        limit.cursor = reader.u32()?;
+        limit.keys = reader.u32()?;
+        limit.deleted = reader.bool()?;
+        limit.touched = reader.bool()?;
+        limit.freed = reader.bool()?;
+        Some(limit)
+    }
+}
+
+/// Whose time it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timed {
+    Limit(u32),
+    Key(u32),
+}
+
+/// The limits of all namespaces, and what hangs on them.
+#[derive(Debug, Default)]
+pub(crate) struct AllLimits {
+    pub(crate) slots: Slab<Limit, 64>,
+    pub(crate) keys: LimitKeys,
+    pub(crate) lines: KeyLines,
+    /// Times of limits and keys, in order. Derived.
+    pub(crate) timers: BTreeSet<(u64, Timed)>,
+}
+
+impl AllLimits {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let AllLimits { slots, keys, lines, timers: _ } = self;
+        slots.write_head(out);
+        keys.write_head(out);
+        lines.write_head(out);
+    }
+
+    /// Reads what [`AllLimits::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<AllLimits> {
+        let slots = Slab::read_head(reader)?;
+        let keys = LimitKeys::read_head(reader)?;
+        let lines = KeyLines::read_head(reader)?;
+        Some(AllLimits { slots, keys, lines, ..AllLimits::default() })
+    }
+
+    /// Sets the time of a limit or key anew; 0: none.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {
+        let known_us = match timed {
+            Timed::Limit(slot) => self.slots.get(slot).timer_us,
+            Timed::Key(slot) => self.keys.slots.get(slot).timer_us,
+        };
+        if known_us != time_us {
+            self.change_timer(timed, time_us);
+        }
+    }
+
+    #[inline(never)]
+    fn change_timer(&mut self, timed: Timed, time_us: u64) {
+        let place = match timed {
+            Timed::Limit(slot) => &mut self.slots.get_mut(slot).timer_us,
+            Timed::Key(slot) => &mut self.keys.slots.get_mut(slot).timer_us,
+        };
+        let before = std::mem::replace(place, time_us);
+        if before != 0 {
+            self.timers.remove(&(before, timed));
+        }
+        if time_us != 0 {
+            self.timers.insert((time_us, timed));
+        }
+    }
+
+    /// Derives times and indexes after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        let limits = self.slots.iter().map(|(slot, limit)| (limit.timer_us, Timed::Limit(slot)));
+        let keys = self.keys.slots.iter().map(|(slot, key)| (key.timer_us, Timed::Key(slot)));
+        self.timers = limits.chain(keys).filter(|(time_us, _)| *time_us != 0).collect();
+        self.keys.rebuild();
+        self.lines.rebuild();
+    }
+}

@@ -1,0 +1,324 @@
+//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
+
+use crate::id::BlobRef;
+use crate::limits::HISTORY_ATTEMPTS_MAX;
+use crate::query::{Attempt, AttemptEnd};
+use crate::queue::change::state::{AllChanged, Changed};
+use crate::queue::message::options::{AllOptions, Options};
+use crate::queue::message::origin::{AllOrigins, Origin};
+use crate::queue::message::results::{AllResults, Results};
+use crate::record::{read_backoff, write_backoff};
+use crate::settings::Backoff;
+use crate::store::NIL;
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// The optional fields of one message.
+#[derive(Clone, Debug)]
+pub(crate) struct Extras {
+    pub(crate) backoff: Option<Backoff>,
+    /// Oldest and newest entry of the history.
+    head: u32,
+    tail: u32,
+    /// Slot among [`crate::queue::message::options::AllOptions`].
+    options: u32,
+    entries: u16,
+    next_vacant: Option<u32>,
+}
+
+const _: () = assert!(size_of::<Extras>() == 48);
+
+impl PlainSlot for Extras {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        Extras { backoff: None, head: NIL, tail: NIL, options: NIL, entries: 0, next_vacant: Some(next) }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.bool(self.backoff.is_some());
+        if let Some(backoff) = &self.backoff {
+            write_backoff(out, backoff);
+        }
+        out.u32(self.head);
+        out.u32(self.tail);
+        out.u16(self.entries);
+        out.u32(self.options);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
+        let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
+        let options = reader.u32()?;
+        Some(Extras { backoff, head, tail, options, entries, next_vacant: None })
+    }
+}
+
+/// One entry of a history.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    attempt: Attempt,
+    next: u32,
+    vacant: bool,
+}
+
+const _: () = assert!(size_of::<Entry>() == 56);
+
+impl PlainSlot for Entry {
+    const BLOCK: usize = 64;
+
+    fn vacant(next: u32) -> Self {
+        let attempt =
+            Attempt { number: 0, end: AttemptEnd::Nacked, started_at_us: 0, ended_at_us: 0, error: None };
+        Entry { attempt, next, vacant: true }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.vacant.then_some(self.next)
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.next);
+        out.u16(self.attempt.number);
+        out.u8(self.attempt.end as u8);
+        out.u64(self.attempt.started_at_us);
+        out.u64(self.attempt.ended_at_us);
+        out.bool(self.attempt.error.is_some());
+        if let Some(error) = self.attempt.error {
+            out.blob(error);
+        }
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        let next = reader.u32()?;
+        let number = reader.u16()?;
+        let end = match reader.u8()? {
+            0 => AttemptEnd::Nacked,
+            1 => AttemptEnd::Released,
+            2 => AttemptEnd::Rejected,
+            3 => AttemptEnd::Expired,
+            _ => return None,
+        };
+        let (started_at_us, ended_at_us) = (reader.u64()?, reader.u64()?);
+        let error = if reader.bool()? { Some(reader.blob()?) } else { None };
+        Some(Entry {
+            attempt: Attempt { number, end, started_at_us, ended_at_us, error },
+            next,
+            vacant: false,
+        })
+    }
+}
+
+/// The optional fields of all messages.
+#[derive(Debug, Default)]
+pub(crate) struct AllExtras {
+    pub(crate) slots: Slab<Extras, 1024>,
+    pub(crate) entries: Slab<Entry, 1024>,
+    pub(crate) options: AllOptions,
+    pub(crate) results: AllResults,
+    pub(crate) changed: AllChanged,
+    pub(crate) origins: AllOrigins,
+}
+
+impl AllExtras {
+    /// Optional fields for a message which has none yet.
+    pub(crate) fn add(&mut self, backoff: Option<Backoff>) -> u32 {
+        self.slots.insert(Extras { backoff, next_vacant: None, ..Extras::vacant(NIL) })
+    }
+
+    /// Gives a message its options, which it has not had.
+    pub(crate) fn add_options(&mut self, extras: u32, options: Options) {
+        let slot = self.options.insert(options);
+        self.slots.get_mut(extras).options = slot;
+    }
+
+    /// The message's options; `None`: it has none.
+    #[inline]
+    pub(crate) fn options(&self, extras: u32) -> Option<&Options> {
+        if extras == NIL {
+            return None;
+        }
+        let slot = self.slots.get(extras).options;
+        (slot != NIL).then(|| self.options.get(slot))
+    }
+
+    /// Where a message comes from, if it died elsewhere.
+    pub(crate) fn origin(&self, extras: u32) -> Option<&Origin> {
+        let slot = self.options(extras)?.origin;
+        (slot != NIL).then(|| self.origins.get(slot))
+    }
+
+    /// Remembers where a message has died last.
+    pub(crate) fn set_origin(&mut self, extras: u32, origin: Origin) {
+        let options = self.enter_options(extras);
+        let known = self.options.get(options).origin;
+        if known == NIL {
+            self.options.get_mut(options).origin = self.origins.insert(origin);
+        } else {
+            *self.origins.get_mut(known) = origin;
+        }
+    }
+
+    /// The slot of a message's options, which it gets if it has none.
+    pub(crate) fn enter_options(&mut self, extras: u32) -> u32 {
+        if self.slots.get(extras).options == NIL {
+            self.add_options(extras, Options::none());
+        }
+        self.slots.get(extras).options
+    }
+
+    /// The slot of what a message has of results.
+    pub(crate) fn results_slot(&self, extras: u32) -> Option<u32> {
+        self.options(extras).map(|options| options.results).filter(|&results| results != NIL)
+    }
+
+    /// What a message has of results.
+    pub(crate) fn results(&self, extras: u32) -> Option<&Results> {
+        self.results_slot(extras).map(|slot| self.results.get(slot))
+    }
+
+    /// The slot of what a message has of results, which it gets if it has none.
+    pub(crate) fn enter_results(&mut self, extras: u32) -> u32 {
+        if let Some(slot) = self.results_slot(extras) {
+            return slot;
+        }
+        let slot = self.results.insert(Results::none());
+        let options = self.enter_options(extras);
+        self.options.get_mut(options).results = slot;
+        slot
+    }
+
+    /// Gives a message which has options others.
+    pub(crate) fn set_options(&mut self, extras: u32, options: Options) {
+        let slot = self.slots.get(extras).options;
+        *self.options.get_mut(slot) = options;
+    }
+
+    /// Puts a message which has options into another lane.
+    pub(crate) fn set_fair(&mut self, extras: u32, lane: u32) {
+        let slot = self.slots.get(extras).options;
+        self.options.get_mut(slot).fair = lane;
+    }
+
+    /// The slot of what people have changed of a message.
+    pub(crate) fn changed_slot(&self, extras: u32) -> Option<u32> {
+        self.options(extras).map(|options| options.changed).filter(|&changed| changed != NIL)
+    }
+
+    /// What people have changed of a message.
+    pub(crate) fn changed(&self, extras: u32) -> Option<&Changed> {
+        self.changed_slot(extras).map(|slot| self.changed.get(slot))
+    }
+
+    /// The slot of what people have changed of a message, which it gets if it has none.
+    pub(crate) fn enter_changed(&mut self, extras: u32) -> u32 {
+        if let Some(slot) = self.changed_slot(extras) {
+            return slot;
+        }
+        let slot = self.changed.insert(Changed::none());
+        let options = self.enter_options(extras);
+        self.options.get_mut(options).changed = slot;
+        slot
+    }
+
+    /// The message's own backoff.
+    pub(crate) fn backoff(&self, extras: u32) -> Option<Backoff> {
+        if extras == NIL { None } else { self.slots.get(extras).backoff }
+    }
+
+    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the first and the
+    /// latest stay; the error text that goes with it is returned.
+    pub(crate) fn record(&mut self, extras: u32, attempt: Attempt) -> Option<BlobRef> {
+        let entry = self.entries.insert(Entry { attempt, next: NIL, vacant: false });
+        let slot = self.slots.get_mut(extras);
+        let tail = std::mem::replace(&mut slot.tail, entry);
+        slot.entries += 1;
+        if tail == NIL {
+            slot.head = entry;
+        } else {
+            self.entries.get_mut(tail).next = entry;
+        }
+        if usize::from(slot.entries) <= HISTORY_ATTEMPTS_MAX {
+            return None;
+        }
+        slot.entries -= 1;
+        let first = slot.head;
+        let second = self.entries.get(first).next;
+        let gone = self.entries.remove(second);
+        self.entries.get_mut(first).next = gone.next;
+        gone.attempt.error
+    }
+
+    /// A history, oldest first.
+    pub(crate) fn history(&self, extras: u32) -> impl Iterator<Item = Attempt> + '_ {
+        let mut at = if extras == NIL { NIL } else { self.slots.get(extras).head };
+        std::iter::from_fn(move || {
+            let entry = (at != NIL).then(|| self.entries.get(at))?;
+            at = entry.next;
+            Some(entry.attempt)
+        })
+    }
+
+    /// Removes the optional fields of a message; gives the blobs that they refer to to `release`.
+    pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
+        let &Extras { head, options: slot, .. } = self.slots.get(extras);
+        self.slots.free(extras);
+        if slot != NIL {
+            let options = *self.options.get(slot);
+            self.options.free(slot);
+            if options.results != NIL {
+                self.results.remove(options.results).blobs().for_each(&mut release);
+            }
+            if options.origin != NIL {
+                self.origins.free(options.origin);
+            }
+            if options.changed != NIL {
+                self.changed.remove(options.changed).blobs().for_each(&mut release);
+            }
+        }
+        let mut at = head;
+        while at != NIL {
+            let entry = self.entries.remove(at);
+            at = entry.next;
+            if let Some(error) = entry.attempt.error {
+                release(error);
+            }
+        }
+    }
+
+    /// Everything that optional fields refer to.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        let errors = self.entries.iter().filter_map(|(_, entry)| entry.attempt.error);
+        let of_results = self.results.iter().flat_map(|(_, results)| results.blobs());
+        errors.chain(of_results).chain(self.changed.iter().flat_map(|(_, changed)| changed.blobs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_history_keeps_the_first_and_the_latest() {
+        let mut all = AllExtras::default();
+        let extras = all.add(None);
+        let blob = |number: u16| BlobRef { index: u64::from(number), item: 0, len: 3 };
+        let mut released = Vec::new();
+        for number in 1..=40 {
+            let error = Some(blob(number));
+            let attempt =
+                Attempt { number, end: AttemptEnd::Nacked, started_at_us: 0, ended_at_us: 0, error };
+            released.extend(all.record(extras, attempt));
+        }
+        let kept: Vec<u16> = all.history(extras).map(|attempt| attempt.number).collect();
+        assert_eq!(kept, std::iter::once(1).chain(10..=40).collect::<Vec<_>>());
+        assert_eq!(released, (2..10).map(blob).collect::<Vec<_>>());
+        all.remove(extras, |blob| released.push(blob));
+        assert_eq!(released.len(), 40);
+        assert_eq!((all.slots.used(), all.entries.used()), (0, 0));
+    }
+}

@@ -1,0 +1,49 @@
+//! What the module of queues finds in one namespace by name or number. All of it is derived.
+
+use std::collections::BTreeMap;
+
+use crate::store::arena::Arena;
+use crate::store::directory::Directory;
+
+/// Slots of what one namespace holds. Derived.
+#[derive(Debug, Default)]
+pub(crate) struct NamespaceIndex {
+    /// Slots of queues by name, without those that are deleted.
+    pub(crate) queues: BTreeMap<Box<str>, u32>,
+    /// Slots of queue limits by name, without those that are deleted.
+    pub(crate) limits: BTreeMap<Box<str>, u32>,
+    /// Slots of schedules by name.
+    pub(crate) schedules: BTreeMap<Box<str>, u32>,
+    /// Slots of queue defaults by pattern.
+    pub(crate) defaults: BTreeMap<Box<str>, u32>,
+    /// Slots of messages by sequence number.
+    pub(crate) directory: Directory,
+}
+
+/// Indexes of all namespaces, by the slot of the namespace.
+#[derive(Debug, Default)]
+pub(crate) struct NamespaceIndexes(Arena<NamespaceIndex, 64>);
+
+impl NamespaceIndexes {
+    #[inline]
+    pub(crate) fn get(&self, namespace: u32) -> &NamespaceIndex {
+        self.0.get(namespace)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, namespace: u32) -> &mut NamespaceIndex {
+        self.0.get_mut(namespace)
+    }
+
+    /// Adds empty indexes until there are as many as slots of namespaces.
+    pub(crate) fn cover(&mut self, slots: u32) {
+        while self.0.len() < slots as usize {
+            self.0.push(NamespaceIndex::default());
+        }
+    }
+
+    /// Empties the index of a namespace that is gone.
+    pub(crate) fn clear(&mut self, namespace: u32) {
+        *self.0.get_mut(namespace) = NamespaceIndex::default();
+    }
+}

@@ -1,0 +1,230 @@
+//! Schedules: what is sent, and when the next time is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::BlobRef;
+use crate::store::NIL;
+use crate::store::slab::{PlainSlot, Slab};
+use crate::wire::{Put, Reader};
+
+/// A schedule of a namespace, or a vacant slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    /// Slot of its namespace.
+    pub(crate) namespace: u32,
+    /// Never given again; another one after each change of what the schedule does.
+    pub(crate) number: u64,
+    pub(crate) name: Box<str>,
+    /// When it fires: the node's to read.
+    pub(crate) spec: Box<[u8]>,
+    /// Name of the queue that it sends to.
+    pub(crate) queue: Box<str>,
+    /// Content type, headers and payload of what it sends.
+    pub(crate) blob: BlobRef,
+    /// The other fields of what it sends, laid out like the item of a send.
+    pub(crate) template: Box<[u8]>,
+    /// When it fires next; 0: not at all.
+    pub(crate) next_at_us: u64,
+    pub(crate) paused: bool,
+    pub(crate) created_at_us: u64,
+    /// Messages sent at its instants.
+    pub(crate) fired: u64,
+    /// Instants at which a message with its unique key was there already.
+    pub(crate) duplicates: u64,
+    /// Instants at which the message was refused.
+    pub(crate) refused: u64,
+    /// The latest instant at which it sent or tried to; 0: none yet.
+    pub(crate) last_at_us: u64,
+    /// Sequence of the latest message that it sent; 0: none yet.
+    pub(crate) last_sequence: u64,
+    /// Code of the error with which its latest message was refused; empty: it was sent.
+    pub(crate) last_error: Box<str>,
+    next_vacant: Option<u32>,
+}
+
+impl Schedule {
+    /// One that never fires.
+    pub(crate) fn new(namespace: u32, name: &str, created_at_us: u64) -> Schedule {
+        Schedule { namespace, name: name.into(), created_at_us, next_vacant: None, ..Schedule::vacant(NIL) }
+    }
+}
+
+impl PlainSlot for Schedule {
+    const BLOCK: usize = 8;
+
+    fn vacant(next: u32) -> Self {
+        Schedule {
+            namespace: NIL,
+            number: 0,
+            name: Box::default(),
+            spec: Box::default(),
+            queue: Box::default(),
+            blob: BlobRef::EMPTY,
+            template: Box::default(),
+            next_at_us: 0,
+            paused: false,
+            created_at_us: 0,
+            fired: 0,
+            duplicates: 0,
+            refused: 0,
+            last_at_us: 0,
+            last_sequence: 0,
+            last_error: Box::default(),
+            next_vacant: Some(next),
+        }
+    }
+
+    fn next_vacant(&self) -> Option<u32> {
+        self.next_vacant
+    }
+
+    fn write_used(&self, out: &mut Vec<u8>) {
+        out.u32(self.namespace);
+        out.u64(self.number);
+        out.name(&self.name);
+        out.bytes16(&self.spec);
+        out.name(&self.queue);
+        out.blob(self.blob);
+        out.bytes16(&self.template);
+        out.u64(self.next_at_us);
+        out.bool(self.paused);
+        out.u64(self.created_at_us);
+        out.u64(self.fired);
+        out.u64(self.duplicates);
+        out.u64(self.refused);
+        out.u64(self.last_at_us);
+        out.u64(self.last_sequence);
+        out.name(&self.last_error);
+    }
+
+    fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Schedule {
+            namespace: reader.u32()?,
+            number: reader.u64()?,
+            name: reader.name()?.into(),
+            spec: reader.bytes16()?.into(),
+            queue: reader.name()?.into(),
+            blob: reader.blob()?,
+            template: reader.bytes16()?.into(),
+            next_at_us: reader.u64()?,
+            paused: reader.bool()?,
+            created_at_us: reader.u64()?,
+            fired: reader.u64()?,
+            duplicates: reader.u64()?,
+            refused: reader.u64()?,
+            last_at_us: reader.u64()?,
+            last_sequence: reader.u64()?,
+            last_error: reader.name()?.into(),
+            next_vacant: None,
+        })
+    }
+}
+
+/// All schedules of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Schedules {
+    pub(crate) slots: Slab<Schedule, 64>,
+    /// The last number given.
+    pub(crate) last_number: u64,
+    /// Slots by number. Derived.
+    numbers: BTreeMap<u64, u32>,
+    /// Slots by the next time, of those that have one. Derived.
+    due: BTreeSet<(u64, u32)>,
+}
+
+impl Schedules {
+    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+        let Schedules { slots, last_number, numbers: _, due: _ } = self;
+        slots.write_head(out);
+        out.u64(*last_number);
+    }
+
+    /// Reads what [`Schedules::write_head`] wrote; slots are vacant until their blocks are read.
+    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Schedules> {
+        let slots = Slab::read_head(reader)?;
+        let last_number = reader.u64()?;
+        Some(Schedules { slots, last_number, ..Schedules::default() })
+    }
+
+    pub(crate) fn insert(&mut self, schedule: Schedule) -> u32 {
+        let slot = self.slots.insert(schedule);
+        self.index(slot);
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Schedule {
+        self.unindex(slot);
+        self.slots.remove(slot)
+    }
+
+    /// Changes a schedule, its number and its next time included.
+    pub(crate) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Schedule)) {
+        self.unindex(slot);
+        change(self.slots.get_mut(slot));
+        self.index(slot);
+    }
+
+    /// A number for a schedule that does something else from here on.
+    pub(crate) fn new_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<u32> {
+        self.numbers.get(&number).copied()
+    }
+
+    /// Those with a next time, by that time.
+    pub(crate) fn by_time(&self) -> impl Iterator<Item = (u64, &Schedule)> + '_ {
+        self.due.iter().map(|&(at_us, slot)| (at_us, self.slots.get(slot)))
+    }
+
+    fn index(&mut self, slot: u32) {
+        let schedule = self.slots.get(slot);
+        self.numbers.insert(schedule.number, slot);
+        if schedule.next_at_us > 0 {
+            self.due.insert((schedule.next_at_us, slot));
+        }
+    }
+
+    fn unindex(&mut self, slot: u32) {
+        let schedule = self.slots.get(slot);
+        self.numbers.remove(&schedule.number);
+        self.due.remove(&(schedule.next_at_us, slot));
+    }
+
+    /// Derives the indexes after all slots were read.
+    pub(crate) fn rebuild(&mut self) {
+        let slots: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.index(slot));
+    }
+
+    /// Compares the indexes with the slots.
+    pub(crate) fn recount(&self) -> Result<(), String> {
+        let mut timed = 0;
+        for (slot, schedule) in self.slots.iter() {
+            let name = &schedule.name;
+            if schedule.number > self.last_number || self.find(schedule.number) != Some(slot) {
+                return Err(format!("schedule {name:?} is not found by its number {}", schedule.number));
+            }
+            if schedule.paused && schedule.next_at_us > 0 {
+                return Err(format!("schedule {name:?} is paused and has a next time"));
+            }
+            if schedule.next_at_us > 0 {
+                timed += 1;
+                if !self.due.contains(&(schedule.next_at_us, slot)) {
+                    return Err(format!("schedule {name:?} is not listed at its next time"));
+                }
+            }
+        }
+        if timed != self.due.len() || self.numbers.len() != self.slots.used() as usize {
+            return Err(format!(
+                "schedules listed: {} by time, {} by number",
+                self.due.len(),
+                self.numbers.len()
+            ));
+        }
+        Ok(())
+    }
+}
