@@ -18,6 +18,10 @@ mod serve;
 mod top;
 mod work;
 
+/// Counts what benchmarks and `serve --count-allocations` allocate; one load and one branch a call while it does not.
+#[global_allocator]
+static ALLOCATOR: sluice_alloc_count::Counting = sluice_alloc_count::Counting;
+
 fn main() -> std::process::ExitCode {
     cli::main()
 }

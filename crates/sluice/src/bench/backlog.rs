@@ -15,7 +15,6 @@ use super::report::Report;
 use super::server::{Server, ServerOptions};
 use super::setup::FolderArgs;
 use super::table::{Table, figure};
-use crate::cli::{self, Out};
 use crate::config::units::parse_size;
 
 /// How long the server has to give disk back.
@@ -85,11 +84,7 @@ impl Settings {
     }
 }
 
-pub(super) fn run(args: &BacklogArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &BacklogArgs) -> Result<Report, String> {
+pub(super) fn run(args: &BacklogArgs) -> Result<Report, String> {
     let settings = Settings::of(args);
     let folder = args.folder.make()?;
     let mut report = Report::new("backlog", settings.server.durability()).secured(settings.server.security());

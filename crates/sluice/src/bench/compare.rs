@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::Outcome;
 use super::table::{Table, figure};
-use crate::cli::{self, CliError, Out};
 
 /// Changes smaller than this are not held against a row, however large their percentage: a row that allocates 0.01
 /// times a message may come to 0.02 by one table that grew earlier.
@@ -44,15 +44,14 @@ struct Change {
     too_much: bool,
 }
 
-pub(super) fn run(args: &CompareArgs, out: Out) -> cli::Result<bool> {
-    let changes = compare(args).map_err(CliError::failed)?;
-    if out.json {
-        let changes: Vec<Value> = changes.iter().map(to_json).collect();
-        super::write(&json!({ "changes": changes }), out)?;
-    } else {
-        out.text(&to_text(&changes, args.fail_over.unwrap_or_default()))?;
-    }
-    Ok(!changes.iter().any(|change| change.too_much))
+pub(super) fn run(args: &CompareArgs) -> Result<Outcome, String> {
+    let changes = compare(args)?;
+    let of_machines: Vec<Value> = changes.iter().map(to_json).collect();
+    Ok(Outcome {
+        text: to_text(&changes, args.fail_over.unwrap_or_default()),
+        json: json!({ "changes": of_machines }),
+        passed: !changes.iter().any(|change| change.too_much),
+    })
 }
 
 fn compare(args: &CompareArgs) -> Result<Vec<Change>, String> {

@@ -1,8 +1,6 @@
 //! Open files: many connections need as many, on both sides.
 
-use rustix::process::{Resource, getrlimit};
-
-use crate::serve::open_files::raise_limit;
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Files that a process needs besides its connections: the journal's, and some to spare.
 const FILES_OTHER: u64 = 512;
@@ -12,7 +10,10 @@ const FILES_OTHER: u64 = 512;
 /// # Errors
 /// That the system does not allow as many; named are the limit and what helps.
 pub(super) fn allow_connections(connections: u64) -> Result<(), String> {
-    raise_limit();
+    let mut raised = getrlimit(Resource::Nofile);
+    raised.current = raised.maximum;
+    // Where this is refused, the limit is judged as it was.
+    let _ = setrlimit(Resource::Nofile, raised);
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     let needed = connections + FILES_OTHER;
     if limit >= needed {

@@ -6,10 +6,11 @@
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against a server that is
 //! started as a child;
 //! `load` loops that send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
-//! `report`, `table`, `stats` what they print; `setup`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files`
+//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files`
 //! what they watch.
 
 mod backlog;
+mod certificates;
 mod compare;
 mod crash;
 mod disk;
@@ -32,13 +33,9 @@ mod wire;
 
 use serde_json::Value;
 
-use crate::cli::error::FAILED;
-use crate::cli::{self, CliError, Out};
-use report::Report;
+use sluice_client::Credentials;
 
-/// Counts what the benchmarks allocate; one load and one branch a call while it does not.
-#[global_allocator]
-static ALLOCATOR: sluice_alloc_count::Counting = sluice_alloc_count::Counting;
+use report::Report;
 
 /// Measures this program on this machine.
 #[derive(clap::Subcommand, Debug)]
@@ -65,35 +62,49 @@ pub(crate) enum BenchVerb {
     Compare(compare::CompareArgs),
 }
 
-/// Runs a benchmark. Exit code 0: done, and all checks held; 1: not.
-pub(crate) fn run(verb: &BenchVerb, out: Out) -> cli::Result<u8> {
-    let done = match verb {
-        BenchVerb::Engine(args) => engine::run(args, out),
-        BenchVerb::Queue(args) => queue::run(args, out),
-        BenchVerb::Stream(args) => stream::run(args, out),
-        BenchVerb::Single(args) => single::run(args, out),
-        BenchVerb::Idle(args) => idle::run(args, out),
-        BenchVerb::Flood(args) => flood::run(args, out),
-        BenchVerb::Backlog(args) => backlog::run(args, out),
-        BenchVerb::Crash(args) => crash::run(args, out),
-        BenchVerb::Wire(args) => wire::run(args, out),
-        BenchVerb::Compare(args) => compare::run(args, out),
-    };
-    done.map(|passed| if passed { 0 } else { FAILED })
+/// Reads the credentials for a server that `--url` names: a CA to trust, a certificate or a token to show.
+pub(crate) type ReadCredentials = fn() -> Result<Credentials, String>;
+
+/// What a benchmark came to.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Outcome {
+    /// For people.
+    pub(crate) text: String,
+    /// For machines.
+    pub(crate) json: Value,
+    /// Whether all checks held.
+    pub(crate) passed: bool,
 }
 
-/// Prints a report and tells whether its checks held.
-fn print(report: Result<Report, String>, out: Out) -> cli::Result<bool> {
-    let report = report.map_err(CliError::failed)?;
-    if out.json {
-        write(&report.to_json(), out)?;
-    } else {
-        out.text(&report.to_text())?;
+impl Outcome {
+    /// Counts, which people read as JSON, too, since they keep them in a file and compare.
+    fn counted(counts: Value) -> Outcome {
+        Outcome { text: format!("{counts:#}\n"), json: counts, passed: true }
     }
-    Ok(report.passed())
 }
 
-/// Writes JSON that people may keep in a repository and compare.
-fn write(value: &Value, out: Out) -> cli::Result<()> {
-    out.line(&format!("{value:#}"))
+impl From<Report> for Outcome {
+    fn from(report: Report) -> Outcome {
+        Outcome { text: report.to_text(), json: report.to_json(), passed: report.passed() }
+    }
+}
+
+/// Runs a benchmark.
+///
+/// # Errors
+/// Why it could not be run or did not get to its end.
+pub(crate) fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, String> {
+    let report = match verb {
+        BenchVerb::Engine(args) => return engine::run(args),
+        BenchVerb::Compare(args) => return compare::run(args),
+        BenchVerb::Queue(args) => queue::run(args, credentials),
+        BenchVerb::Stream(args) => stream::run(args, credentials),
+        BenchVerb::Single(args) => single::run(args),
+        BenchVerb::Idle(args) => idle::run(args),
+        BenchVerb::Flood(args) => flood::run(args),
+        BenchVerb::Backlog(args) => backlog::run(args),
+        BenchVerb::Crash(args) => crash::run(args),
+        BenchVerb::Wire(args) => wire::run(args),
+    };
+    report.map(Outcome::from)
 }

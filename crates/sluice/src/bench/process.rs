@@ -1,7 +1,17 @@
-//! What a process has used, as Linux tells in `/proc`.
+//! This program as a process: starting it once more, and what a process has used, as Linux tells in `/proc`.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
+
+/// The program that runs, to be started once more.
+///
+/// # Errors
+/// Its file cannot be found.
+pub(super) fn this_program() -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    Ok(Command::new(program))
+}
 
 /// Figures of one process.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sluice_client::{Client, Options};
 
-use super::endpoint::{self, Endpoint};
+use super::certificates::Certificates;
+use super::endpoint::Endpoint;
 use super::load::runtime;
-use super::process::{Usage, reset_peak, usage};
+use super::process::{Usage, reset_peak, this_program, usage};
 
 /// How long a server may take to answer; recovering a large log is part of it.
 const READY_WITHIN: Duration = Duration::from_secs(120);
@@ -94,16 +95,28 @@ impl ServerOptions {
             arguments.push("--no-encryption".to_owned());
         }
         if self.tls {
-            arguments.extend(endpoint::serve_flags(&certificates(data_dir))?);
+            let certificates = certificates(data_dir);
+            certificates.make(&["127.0.0.1"])?;
+            arguments.extend(mutual_tls_flags(&certificates));
         }
         arguments.extend_from_slice(&self.flags);
         Ok(arguments)
     }
 }
 
-/// The folder of a server's certificates.
-fn certificates(data_dir: &Path) -> PathBuf {
-    data_dir.with_extension("certificates")
+/// The certificates of a server: in a folder beside its data.
+fn certificates(data_dir: &Path) -> Certificates {
+    Certificates::in_folder(&data_dir.with_extension("certificates"))
+}
+
+/// The flags of `sluice serve` with which it asks each client for a certificate.
+fn mutual_tls_flags(certificates: &Certificates) -> [String; 3] {
+    let server = certificates.server();
+    [
+        format!("--tls-cert={}", server.cert.display()),
+        format!("--tls-key={}", server.key.display()),
+        format!("--tls-client-ca={}", certificates.ca().cert.display()),
+    ]
 }
 
 /// A server that this process started; killed when it is dropped.
@@ -118,8 +131,6 @@ pub(super) struct Server {
 impl Server {
     /// Starts a server on a data directory and waits until it serves. Blocks.
     pub(super) fn start(data_dir: &Path, options: &ServerOptions) -> Result<Server, String> {
-        let program =
-            std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let address = free_address()?;
         let log = data_dir.with_extension("log");
         let output = File::options()
@@ -134,7 +145,7 @@ impl Server {
             true => Endpoint::mutual_tls(&address, &certificates(data_dir))?,
             false => Endpoint::clear_text(&address),
         };
-        let mut command = Command::new(program);
+        let mut command = this_program()?;
         for setting in OWN_SETTINGS {
             command.env_remove(setting);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::ReadCredentials;
 use super::disk::{fdatasync_us, is_in_memory};
 use super::endpoint::Endpoint;
 use super::load::{Amount, NUMBER_BYTES};
@@ -71,9 +72,14 @@ impl TargetArgs {
     }
 
     /// Starts the server, if it is ours to start.
-    pub(super) fn start(&self, folder: &TempDir, options: &ServerOptions) -> Result<Target, String> {
+    pub(super) fn start(
+        &self,
+        folder: &TempDir,
+        options: &ServerOptions,
+        credentials: ReadCredentials,
+    ) -> Result<Target, String> {
         match &self.url {
-            Some(url) => Ok(Target::Elsewhere(Endpoint::named(url)?)),
+            Some(url) => Ok(Target::Elsewhere(Endpoint::named(url, credentials()?))),
             None => Ok(Target::Child(Server::start(&folder.path().join("data"), options)?)),
         }
     }

@@ -1,6 +1,7 @@
 //! The command line: one file per group of verbs, and what they share.
 
 mod backup;
+mod bench;
 mod bulk;
 mod cert;
 mod change;
@@ -211,7 +212,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
-        Verb::Bench(verb) => crate::bench::run(&verb, out),
+        Verb::Bench(verb) => bench::run(&verb, out),
         Verb::Events(args) => talk(events::run(args, out)),
         Verb::Status(args) => talk(status::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),

@@ -9,8 +9,8 @@ mod auto;
 mod banner;
 mod logging;
 mod names;
-pub(crate) mod open_files;
-pub(crate) mod pages;
+mod open_files;
+mod pages;
 mod secured;
 mod stopping;
 

@@ -19,7 +19,6 @@ use super::server::{Server, ServerOptions};
 use super::setup::FolderArgs;
 use super::stats::Samples;
 use super::table::{Table, figure};
-use crate::cli::{self, Out};
 use clients::Crashing;
 
 /// Starts with much waiting, of which the median is told.
@@ -57,11 +56,7 @@ pub(crate) struct CrashArgs {
     folder: FolderArgs,
 }
 
-pub(super) fn run(args: &CrashArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &CrashArgs) -> Result<Report, String> {
+pub(super) fn run(args: &CrashArgs) -> Result<Report, String> {
     let folder = args.folder.make()?;
     let runtime = runtime(1)?;
     let options = ServerOptions::with_durability(&args.durability);

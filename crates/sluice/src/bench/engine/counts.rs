@@ -11,6 +11,7 @@ use sluice_alloc_count::Mode;
 
 use super::measure::{COUNTED_FUNCTION, round};
 use super::rows::{ROWS, Row, find};
+use crate::bench::process::this_program;
 use crate::bench::stats::per;
 
 /// Under callgrind a program is some 50 times slower: rounds are shorter by this.
@@ -39,11 +40,10 @@ pub(super) fn run(names: &[String]) -> Result<Value, String> {
 
 fn count(row: &Row) -> Result<Value, String> {
     let steps = row.steps(DIVISOR);
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{COUNTED_FUNCTION}*"))
-        .arg(program)
+        .arg(this_program()?.get_program())
         .args(["bench", "engine", "--rows", row.name, "--steps", &steps.to_string()])
         .stdin(Stdio::null())
         .output()

@@ -20,10 +20,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::Outcome;
 use super::report::Report;
 use super::stats::percentile;
 use super::table::{Table, figure};
-use crate::cli::{self, CliError, Out};
 use measure::{Measured, measure, step_times};
 use rows::{ROWS, Row};
 
@@ -93,15 +93,13 @@ pub(crate) struct EngineArgs {
     smoke: bool,
 }
 
-pub(super) fn run(args: &EngineArgs, out: Out) -> cli::Result<bool> {
-    let counted = match (args.steps, args.rows.as_slice()) {
-        (Some(steps), [row]) => counts::run_row(row, steps),
+pub(super) fn run(args: &EngineArgs) -> Result<Outcome, String> {
+    match (args.steps, args.rows.as_slice()) {
+        (Some(steps), [row]) => counts::run_row(row, steps).map(Outcome::counted),
         (Some(_), _) => Err("--steps: name one row with --rows".to_owned()),
-        (None, rows) if args.counts => counts::run(rows),
-        (None, _) => return super::print(measure_all(args), out),
-    };
-    super::write(&counted.map_err(CliError::failed)?, out)?;
-    Ok(true)
+        (None, rows) if args.counts => counts::run(rows).map(Outcome::counted),
+        (None, _) => measure_all(args).map(Outcome::from),
+    }
 }
 
 fn measure_all(args: &EngineArgs) -> Result<Report, String> {

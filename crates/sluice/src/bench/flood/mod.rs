@@ -19,7 +19,6 @@ use super::server::{Server, ServerOptions, counter};
 use super::setup::{FolderArgs, report_of};
 use super::stream::{Rate, Run, Shape, combined, paced};
 use super::table::{Table, figure};
-use crate::cli::{self, Out};
 use crate::config::units::parse_duration;
 use attackers::{Ended, Kind};
 
@@ -85,11 +84,7 @@ impl Settings {
     }
 }
 
-pub(super) fn run(args: &FloodArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &FloodArgs) -> Result<Report, String> {
+pub(super) fn run(args: &FloodArgs) -> Result<Report, String> {
     let settings = Settings::of(args);
     allow_connections(u64::from(settings.connections))?;
     let folder = args.folder.make()?;

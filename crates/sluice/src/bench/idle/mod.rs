@@ -15,7 +15,6 @@ use super::process::{Usage, mib, usage};
 use super::report::Report;
 use super::server::{Server, ServerOptions};
 use super::setup::{FolderArgs, report_of};
-use crate::cli::{self, Out};
 use waiting::Waiting;
 
 /// Connections and requests of the server besides those of the sessions.
@@ -64,11 +63,7 @@ impl IdleArgs {
     }
 }
 
-pub(super) fn run(args: &IdleArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &IdleArgs) -> Result<Report, String> {
+pub(super) fn run(args: &IdleArgs) -> Result<Report, String> {
     allow_connections(u64::from(args.sessions() + BESIDE))?;
     let folder = args.folder.make()?;
     let options = args.server();

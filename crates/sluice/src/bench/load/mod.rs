@@ -15,7 +15,6 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::endpoint::Endpoint;
-use crate::serve::pages;
 pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
 pub(super) use tasks::{Lane, Phase, histogram};
 
@@ -56,7 +55,9 @@ impl Done {
 
 /// Threads for the client's side: as few as will do, since the server needs the processor. They take memory as it does.
 pub(super) fn runtime(threads: usize) -> Result<Runtime, String> {
-    pages::keep_small();
+    // Huge pages are cleared whole when they are first touched: time that would be taken for that of the client. A system
+    // that cannot turn them off measures with them.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let mut builder = match threads {
         0 | 1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),

@@ -1,7 +1,10 @@
 //! What `sluice bench queue` can be told.
 
+use tempfile::TempDir;
+
+use crate::bench::ReadCredentials;
 use crate::bench::load::Amount;
-use crate::bench::server::ServerOptions;
+use crate::bench::server::{ServerOptions, Target};
 use crate::bench::setup::{AmountArgs, FolderArgs, TargetArgs};
 
 /// Messages that are in flight in the combined phase, for each message of all workers' batches.
@@ -74,6 +77,7 @@ pub(super) enum During {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) target: TargetArgs,
+    credentials: ReadCredentials,
     pub(super) folder: FolderArgs,
     pub(super) amount: Amount,
     pub(super) payload_bytes: usize,
@@ -91,7 +95,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn of(args: &QueueArgs) -> Settings {
+    pub(super) fn of(args: &QueueArgs, credentials: ReadCredentials) -> Settings {
         let (workers, batch) = (args.workers as usize, args.batch as usize);
         let amount = args.amount.amount(args.folder.smoke);
         let moved = match amount {
@@ -100,6 +104,7 @@ impl Settings {
         };
         Settings {
             target: args.target.clone(),
+            credentials,
             folder: args.folder.clone(),
             amount,
             payload_bytes: args.amount.payload as usize,
@@ -128,5 +133,10 @@ impl Settings {
     pub(super) fn server(&self, shards: u32) -> ServerOptions {
         let options = ServerOptions { shards, ..ServerOptions::with_durability(&self.durability) };
         self.target.secured(options)
+    }
+
+    /// The server that is measured: one with so many shards, or the one that was named.
+    pub(super) fn start(&self, folder: &TempDir, shards: u32) -> Result<Target, String> {
+        self.target.start(folder, &self.server(shards), self.credentials)
     }
 }

@@ -46,7 +46,7 @@ struct Window {
 }
 
 pub(super) async fn run(settings: &Settings, folder: &TempDir, report: &mut Report) -> Result<(), String> {
-    let target = settings.target.start(folder, &settings.server(1))?;
+    let target = settings.start(folder, 1)?;
     let admin = connection(target.endpoint())?;
     let fill = if settings.folder.smoke { FILL / 50 } else { FILL };
     fill_aside(&target, settings, fill).await?;

@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const SENDS_MIN: usize = 1_000;
 
 pub(super) async fn run(settings: &Settings, folder: &TempDir, report: &mut Report) -> Result<(), String> {
-    let target = settings.target.start(folder, &settings.server(1))?;
+    let target = settings.start(folder, 1)?;
     let admin = connection(target.endpoint())?;
     let messages = if settings.folder.smoke { MOVED / 100 } else { MOVED };
     fill_aside(&target, settings, messages).await?;

@@ -12,21 +12,17 @@ mod rows;
 use sluice_client::Client;
 use tempfile::TempDir;
 
+use super::ReadCredentials;
 use super::load::{Amount, connection, runtime};
 use super::report::Report;
 use super::server::Target;
 use super::stats::Samples;
-use crate::cli::{self, Out};
 pub(crate) use args::QueueArgs;
 use args::{During, RowKind, Settings};
 use phases::{Phases, Shape};
 
-pub(super) fn run(args: &QueueArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &QueueArgs) -> Result<Report, String> {
-    let settings = Settings::of(args);
+pub(super) fn run(args: &QueueArgs, credentials: ReadCredentials) -> Result<Report, String> {
+    let settings = Settings::of(args, credentials);
     let folder = settings.folder.make()?;
     let mut report = settings.target.report("queue", &folder, &settings.server(settings.shards))?;
     let runtime = runtime(settings.client_threads)?;
@@ -43,7 +39,7 @@ async fn measure(settings: &Settings, folder: &TempDir, report: &mut Report) -> 
         Some(During::Bulk) => return during_bulk::run(settings, folder, report).await,
         None => {}
     }
-    let target = settings.target.start(folder, &settings.server(settings.shards))?;
+    let target = settings.start(folder, settings.shards)?;
     let admin = connection(target.endpoint())?;
     let mut main = None;
     if settings.rows.contains(&RowKind::Main) {

@@ -16,7 +16,6 @@ use super::report::Report;
 use super::setup::{FolderArgs, report_of};
 use super::stats::Samples;
 use super::table::{Table, figure};
-use crate::cli::{self, Out};
 use loops::{Moved, Shape};
 use modes::{Mode, Ran};
 
@@ -82,11 +81,7 @@ impl SingleArgs {
     }
 }
 
-pub(super) fn run(args: &SingleArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &SingleArgs) -> Result<Report, String> {
+pub(super) fn run(args: &SingleArgs) -> Result<Report, String> {
     let folder = args.folder.make()?;
     let mut report = report_of("single", &folder, &Mode::Both.server(&args.durability))?;
     report = report.secured("each mode as told below");

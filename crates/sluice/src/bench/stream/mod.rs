@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use sluice_client::Client;
 
+use super::ReadCredentials;
 use super::load::{Amount, connection, runtime};
 use super::report::Report;
 use super::server::{ServerOptions, Target};
 use super::setup::{AmountArgs, FolderArgs, TargetArgs};
 use super::stats::Samples;
-use crate::cli::{self, Out};
 pub(super) use pace::Rate;
 use phases::Phases;
 pub(super) use phases::{Shape, combined, paced};
@@ -88,15 +88,11 @@ impl StreamArgs {
     }
 }
 
-pub(super) fn run(args: &StreamArgs, out: Out) -> cli::Result<bool> {
-    super::print(report(args), out)
-}
-
-fn report(args: &StreamArgs) -> Result<Report, String> {
+pub(super) fn run(args: &StreamArgs, credentials: ReadCredentials) -> Result<Report, String> {
     let folder = args.folder.make()?;
     let options = args.server();
     let mut report = args.target.report("stream", &folder, &options)?;
-    let target = args.target.start(&folder, &options)?;
+    let target = args.target.start(&folder, &options, credentials)?;
     let threads = args.amount.client_threads as usize;
     runtime(threads)?.block_on(measure(args, target, &mut report))?;
     Ok(report)

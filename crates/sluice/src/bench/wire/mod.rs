@@ -20,7 +20,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::load::runtime;
 use super::process;
 use super::report::Report;
-use crate::cli::{self, Out};
 use files::{BODIES, Files};
 use serve::{Ours, Stack, tls_allocations};
 
@@ -87,8 +86,8 @@ impl From<Emit> for EmitMode {
     }
 }
 
-pub(super) fn run(args: &WireArgs, out: Out) -> cli::Result<bool> {
-    super::print(runtime(1).and_then(|runtime| runtime.block_on(serve(args))), out)
+pub(super) fn run(args: &WireArgs) -> Result<Report, String> {
+    runtime(1)?.block_on(serve(args))
 }
 
 async fn serve(args: &WireArgs) -> Result<Report, String> {

@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, SupportedCipherSuite};
 
-use crate::cert::{Authority, Maker};
+use crate::bench::certificates::{Certificates, Pair};
 
 /// A cipher of TLS 1.3.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,12 +45,11 @@ pub(super) fn from_files(
 
 /// With a certificate that is made for this run.
 pub(super) fn of_its_own(cipher: Option<Cipher>) -> Result<Arc<ServerConfig>, String> {
-    let authority = Authority::open(&Authority::create("sluice bench", 1)?)?;
-    let pair = authority.server(&["localhost".to_owned(), "127.0.0.1".to_owned()], 1, Maker::Person)?;
-    let unreadable = |error| format!("our own certificate cannot be read: {error}");
-    let cert = CertificateDer::from_pem_slice(pair.cert.as_bytes()).map_err(unreadable)?;
-    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(unreadable)?;
-    config(vec![cert], key, cipher)
+    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let certificates = Certificates::in_folder(folder.path());
+    certificates.make(&["localhost", "127.0.0.1"])?;
+    let Pair { cert, key } = certificates.server();
+    from_files(&cert, &key, cipher)
 }
 
 fn config(
