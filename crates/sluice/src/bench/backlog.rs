@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sluice_client::{Message, Receive};
+use sluice_units::parse_size;
 
 use super::disk::directory_bytes;
 use super::load::{Amount, Ledger, Load, NUMBER_BYTES, connection, runtime};
@@ -15,7 +16,6 @@ use super::report::Report;
 use super::server::{Server, ServerOptions};
 use super::setup::FolderArgs;
 use super::table::{Table, figure};
-use crate::config::units::parse_size;
 
 /// How long the server has to give disk back.
 const SHRINK_WITHIN: Duration = Duration::from_secs(60);

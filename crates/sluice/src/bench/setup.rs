@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_units::parse_duration;
 use tempfile::TempDir;
 
 use super::ReadCredentials;
@@ -11,7 +12,6 @@ use super::endpoint::Endpoint;
 use super::load::{Amount, NUMBER_BYTES};
 use super::report::Report;
 use super::server::{Server, ServerOptions, Target};
-use crate::config::units::parse_duration;
 
 /// How much is moved.
 #[derive(clap::Args, Clone, Debug)]

@@ -7,17 +7,16 @@ use std::time::Duration;
 
 use sluice_engine::limit::{RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use sluice_front::http::WEIGHT_MAX;
-
-use crate::config::units;
+use sluice_units::{parse_duration, parse_size};
 
 /// A duration such as `30s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    units::parse_duration(text)
+    parse_duration(text)
 }
 
 /// A size such as `64MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    units::parse_size(text)
+    parse_size(text)
 }
 
 /// A parser of whole numbers in a range.
@@ -66,7 +65,7 @@ pub(crate) fn rate(text: &str) -> Result<sluice_client::Rate, String> {
         Ok(number) if (1..=RATE_COUNT_MAX).contains(&number) => Ok(number),
         _ => Err(format!("the {what} {text:?} is not a number from 1 to {RATE_COUNT_MAX}; {expected}")),
     };
-    let period_ms = match units::parse_duration(period) {
+    let period_ms = match parse_duration(period) {
         Ok(time) if (1..=u128::from(RATE_PERIOD_MS_MAX)).contains(&time.as_millis()) => {
             time.as_millis() as u64
         }
@@ -97,7 +96,7 @@ pub(crate) fn backoff(text: &str) -> Result<sluice_client::Backoff, String> {
         Some("exponential") => BackoffKind::Exponential,
         _ => return Err(expected.to_owned()),
     };
-    let millis = |text: &str| units::parse_duration(text).map(|d| d.as_millis() as u64).map_err(|_| expected);
+    let millis = |text: &str| parse_duration(text).map(|d| d.as_millis() as u64).map_err(|_| expected);
     if let Some(base) = parts.next() {
         backoff.base_ms = millis(base)?;
         backoff.cap_ms = backoff.cap_ms.max(backoff.base_ms);

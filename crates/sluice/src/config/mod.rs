@@ -1,7 +1,7 @@
 //! Settings of the server: one table, four sources, one error that lists everything that is wrong.
 //!
-//! Map: `table` every setting with its default and its words, `values` the types they may have, `units` durations and
-//! sizes, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
+//! Map: `table` every setting with its default and its words, `values` the types they may have, `host` names of
+//! hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
 //! the table as a page.
 
 mod flags;
@@ -9,7 +9,6 @@ mod host;
 mod load;
 mod markdown;
 mod table;
-pub(crate) mod units;
 mod values;
 
 pub(crate) use flags::SettingFlags;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sluice_client::Client;
+use sluice_units::parse_duration;
 
 use super::files::allow_connections;
 use super::load::{Amount, Done, Ledger, connection, runtime};
@@ -19,7 +20,6 @@ use super::server::{Server, ServerOptions, counter};
 use super::setup::{FolderArgs, report_of};
 use super::stream::{Rate, Run, Shape, combined, paced};
 use super::table::{Table, figure};
-use crate::config::units::parse_duration;
 use attackers::{Ended, Kind};
 
 /// The load, as `bench stream` has it.

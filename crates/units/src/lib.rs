@@ -1,4 +1,5 @@
-//! Durations (`500ms`, `30s`, `5m`, `1h30m`) and sizes (`64MiB`, `10MB`), as people write them.
+//! Durations (`500ms`, `30s`, `5m`, `1h30m`) and sizes (`64MiB`, `10MB`) as text: in settings and in flags.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::time::Duration;
 
@@ -19,8 +20,12 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("TiB", 1 << 40),
 ];
 
-/// Reads a duration of whole milliseconds; parts may follow one another: `1h30m`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+/// Reads a duration of whole milliseconds. Its units are `ms`, `s`, `m`, `h` and `d`; parts may follow one another, as in
+/// `1h30m`, and `0` needs no unit.
+///
+/// # Errors
+/// A sentence that says what is expected: the text is no duration, or is longer than 2^64 - 1 milliseconds.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || "expected a duration with its unit, such as 500ms, 30s, 5m, 12h, 1h30m or 7d".to_owned();
     let mut rest = text.trim();
     let mut total_ms = 0u64;
@@ -42,8 +47,11 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(total_ms))
 }
 
-/// Reads a size in bytes.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+/// Reads a size in bytes. Without a unit the number counts bytes; `kB` to `TB` are powers of 1000, `KiB` to `TiB` of 1024.
+///
+/// # Errors
+/// A sentence that says what is expected: the text is no size, or is larger than 2^64 - 1 bytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 64MiB, 10MB, 512KiB, or a number of bytes".to_owned();
     let (number, unit) = split_number(text.trim()).ok_or_else(wrong)?;
     let scale = SIZE_UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(wrong)?.1;
@@ -57,7 +65,7 @@ fn split_number(text: &str) -> Option<(u64, &str)> {
 }
 
 /// Writes a duration so that [`parse_duration`] reads the same: `90000` ms are `1m30s`.
-pub(crate) fn show_duration(duration: Duration) -> String {
+pub fn show_duration(duration: Duration) -> String {
     let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     if rest == 0 {
         return "0s".to_owned();
@@ -73,7 +81,7 @@ pub(crate) fn show_duration(duration: Duration) -> String {
 }
 
 /// Writes a size so that [`parse_size`] reads the same.
-pub(crate) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.iter().find(|(_, scale)| bytes >= *scale && bytes.is_multiple_of(*scale)) {
         Some((unit, scale)) => format!("{}{unit}", bytes / scale),
