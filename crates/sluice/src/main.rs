@@ -5,10 +5,9 @@
 //!
 //! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert` certificates,
 //! `part` files that appear when they are complete, `root_keys` where the keys of encryption are, `work` the
-//! loop that runs a command for each message, `bench` the benchmarks.
+//! loop that runs a command for each message.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod bench;
 mod cert;
 mod cli;
 mod config;

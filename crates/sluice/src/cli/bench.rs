@@ -1,15 +1,15 @@
-//! `sluice bench`: what `crate::bench` needs of the command line.
+//! `sluice bench`: the benchmarks of `sluice_bench`, with the credentials and the output of the command line.
 
+use sluice_bench::BenchVerb;
 use sluice_client::Credentials;
 
 use super::credentials::CredentialFiles;
 use super::error::FAILED;
 use super::{CliError, Out, Result};
-use crate::bench::BenchVerb;
 
 /// Runs a benchmark. Exit code 0: done, and all checks held; 1: not.
 pub(super) fn run(verb: &BenchVerb, out: Out) -> Result<u8> {
-    let outcome = crate::bench::run(verb, credentials_of_environment).map_err(CliError::failed)?;
+    let outcome = sluice_bench::run(verb, credentials_of_environment).map_err(CliError::failed)?;
     if out.json {
         out.line(&format!("{:#}", outcome.json))?;
     } else {

@@ -149,7 +149,7 @@ enum Verb {
     WhoAmI(token::WhoAmIArgs),
     /// Measure this program on this machine.
     #[command(subcommand)]
-    Bench(crate::bench::BenchVerb),
+    Bench(sluice_bench::BenchVerb),
     /// Keep names for servers, and choose one.
     #[command(subcommand)]
     Context(context::ContextVerb),
