@@ -3,9 +3,9 @@
 use sluice_bench::BenchVerb;
 use sluice_client::Credentials;
 
-use super::credentials::CredentialFiles;
 use super::error::FAILED;
 use super::{CliError, Out, Result};
+use crate::connect::CredentialFiles;
 
 /// Runs a benchmark. Exit code 0: done, and all checks held; 1: not.
 pub(super) fn run(verb: &BenchVerb, out: Out) -> Result<u8> {

@@ -29,10 +29,10 @@ use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options, StartError};
 use tokio::runtime::Runtime;
 
-use crate::cli::data_dir::expect_directory;
-use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
+use crate::terminal::data_dir::expect_directory;
+use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
 use secured::Secured;
 use stopping::Stopping;
@@ -180,7 +180,7 @@ fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
 }
 
 /// The settings as the engine takes them.
-pub(crate) fn limits(config: &Config) -> Limits {
+fn limits(config: &Config) -> Limits {
     Limits {
         payload_bytes: config.limit_payload.as_u32(),
         headers: config.limit_headers.as_u32(),
@@ -254,10 +254,19 @@ mod tests {
     use super::*;
     use crate::config::SETTINGS;
 
+    fn defaults() -> Config {
+        let default = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
+        Config::read(default).unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_engine() {
+        assert_eq!(limits(&defaults()), Limits::default());
+    }
+
     #[test]
     fn the_defaults_are_those_of_the_http_front() {
-        let defaults = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
-        let ours = http_options(&Config::read(defaults).unwrap());
+        let ours = http_options(&defaults());
         let theirs = HttpOptions { shutdown_grace: ours.shutdown_grace, ..HttpOptions::default() };
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
     }

@@ -12,7 +12,7 @@ use sluice_client::Consumer;
 
 use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, State, is_paused};
-use crate::cli::format::{length, now_ms, size, time};
+use crate::terminal::format::{length, now_ms, size, time};
 
 // The words of `sluice queue list`, `consumer list` and `limit list`.
 const QUEUE_COLUMNS: [&str; 12] = [

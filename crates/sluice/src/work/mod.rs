@@ -17,9 +17,10 @@ use sluice_client::{Stop, Worker, WorkerOptions, WorkerTransport};
 use sluice_front::near::nearest;
 use tokio::sync::mpsc;
 
-use crate::cli::connect::{Connection, ServerFlags};
-use crate::cli::format::quoted;
-use crate::cli::{CliError, Out, Result, duration, number, queue_weight};
+use crate::connect::{Connection, ServerFlags};
+use crate::terminal::format::quoted;
+use crate::terminal::values::{duration, number, queue_weight};
+use crate::terminal::{CliError, Out, Result};
 use child::Setup;
 use report::Report;
 

@@ -1,4 +1,9 @@
 //! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
+//!
+//! Map: `credentials` files and tokens that a verb trusts and shows, `contexts` servers that have a name.
+
+mod contexts;
+mod credentials;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -6,9 +11,10 @@ use std::time::Duration;
 use clap::Args;
 use sluice_client::{Client, ClientError, Options, TlsFault, TransportKind};
 
-use super::contexts::Contexts;
-use super::credentials::CredentialFiles;
-use super::{CliError, Result, duration};
+use crate::terminal::values::duration;
+use crate::terminal::{CliError, Result};
+pub(crate) use contexts::{Context, Contexts};
+pub(crate) use credentials::CredentialFiles;
 
 /// The server when none is named.
 pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use sluice_client::Credentials;
 
-use super::{CliError, Result};
+use crate::terminal::{CliError, Result};
 
 /// Names of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize, Serialize)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::credentials::CredentialFiles;
-use super::{CliError, Result};
+use super::CredentialFiles;
+use crate::terminal::{CliError, Result};
 
 /// Named servers, and the one in use.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

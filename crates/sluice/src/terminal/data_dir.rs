@@ -1,9 +1,13 @@
-//! Data directories that a verb is given by name.
+//! What is said of a data directory.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{CliError, Result};
+
+/// What is said of a server that was killed, or whose machine lost power.
+pub(crate) const NOT_IN_ORDER: &str =
+    "the server was not stopped in order: whether its very last writes are all there cannot be known";
 
 /// Refuses a path that is there and is no directory, or that cannot be looked at. One that is not there is
 /// none of its business.
