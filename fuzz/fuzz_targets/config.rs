@@ -5,20 +5,14 @@
 #[allow(dead_code, unused_imports)]
 #[path = "../../crates/sluice/src/config/mod.rs"]
 mod config;
-#[allow(dead_code)]
-#[path = "../../crates/sluice/src/root_keys/source.rs"]
-mod source;
-/// All that the configuration needs of it.
-mod root_keys {
-    pub(crate) use crate::source::RootKeySource;
-}
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use config::{SETTINGS, SettingFlags, Sources, load};
 use libfuzzer_sys::fuzz_target;
+
+use config::{SETTINGS, SettingFlags, Sources, load};
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
 

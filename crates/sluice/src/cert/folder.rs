@@ -9,8 +9,8 @@ use rcgen::KeyPair;
 
 use super::read::{Seen, see};
 use super::{Authority, Pair};
-use crate::cli::{self, CliError, Fault};
 use crate::part::{Part, sync_folder_of};
+use crate::terminal::{self, CliError, Fault};
 
 const CA: &str = "ca";
 
@@ -53,7 +53,7 @@ impl Folder {
     }
 
     /// Writes a new CA; one that is there is never replaced, since all that it has signed would be worthless.
-    pub(crate) fn make_ca(&self, name: &str, days: u32) -> cli::Result<Files> {
+    pub(crate) fn make_ca(&self, name: &str, days: u32) -> terminal::Result<Files> {
         if self.has_ca() {
             let there =
                 format!("there is a CA in {} already: name another folder with --dir", self.0.display());
@@ -63,7 +63,7 @@ impl Folder {
     }
 
     /// Writes a pair; with `overwrite` instead of what is there.
-    pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> cli::Result<Files> {
+    pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> terminal::Result<Files> {
         self.make().map_err(|e| CliError::unwritable(&self.0, &e))?;
         let files = self.files(name);
         for path in [&files.cert, &files.key] {

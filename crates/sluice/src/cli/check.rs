@@ -8,16 +8,11 @@ use serde_json::{Value, json};
 use sluice_journal::{CheckReport, FsDisk, OpenError, check};
 use sluice_node::directory;
 
-use crate::root_keys::KeyFlags;
-
-use super::data_dir::expect_directory;
 use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
-
-/// What is said of a server that was killed, or whose machine lost power.
-pub(crate) const NOT_IN_ORDER: &str =
-    "the server was not stopped in order: whether its very last writes are all there cannot be known";
+use crate::root_keys::KeyFlags;
+use crate::terminal::data_dir::{NOT_IN_ORDER, expect_directory};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

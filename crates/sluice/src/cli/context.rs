@@ -4,10 +4,9 @@ use clap::Subcommand;
 use serde_json::json;
 use sluice_client::{Client, Options};
 
-use super::contexts::{Context, Contexts};
-use super::credentials::CredentialFiles;
 use super::output::Table;
 use super::{CliError, Out, Result};
+use crate::connect::{Context, Contexts, CredentialFiles};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextVerb {

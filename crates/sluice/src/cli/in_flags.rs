@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use clap::Command;
+use sluice_units::{parse_duration, parse_size, show_duration, show_size};
 
 use super::CliError;
-use crate::config::units::{parse_duration, parse_size, show_duration, show_size};
 
 /// Fields whose flags have other names.
 const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result")];

@@ -1,24 +1,19 @@
-//! The command line: one file per group of verbs, and what they share.
+//! The command line: one file per group of verbs.
 
 mod backup;
+mod bench;
 mod bulk;
 mod cert;
 mod change;
-pub(crate) mod check;
+mod check;
 mod completions;
 mod config;
-pub(crate) mod connect;
 mod consumer;
 mod content;
 mod context;
-mod contexts;
-pub(crate) mod credentials;
-pub(crate) mod data_dir;
 mod dead;
-pub(crate) mod error;
 mod events;
 mod flow;
-pub(crate) mod format;
 mod globals;
 mod in_flags;
 mod key;
@@ -26,7 +21,6 @@ mod limit;
 mod message;
 mod namespace;
 mod near;
-pub(crate) mod output;
 mod progress;
 mod queue;
 mod queue_defaults;
@@ -40,16 +34,15 @@ mod settle;
 mod status;
 mod sure;
 mod token;
-mod values;
 
 use std::future::Future;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub(crate) use error::{CliError, Fault, Result};
-pub(crate) use output::Out;
-pub(crate) use values::{duration, number, queue_weight};
+use crate::connect;
+use crate::terminal::values::{duration, number, queue_weight};
+use crate::terminal::{CliError, Fault, Out, Result, error, format, output, values};
 
 /// A durable queue server, and everything to work with it.
 ///
@@ -148,7 +141,7 @@ enum Verb {
     WhoAmI(token::WhoAmIArgs),
     /// Measure this program on this machine.
     #[command(subcommand)]
-    Bench(crate::bench::BenchVerb),
+    Bench(sluice_bench::BenchVerb),
     /// Keep names for servers, and choose one.
     #[command(subcommand)]
     Context(context::ContextVerb),
@@ -211,7 +204,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),
-        Verb::Bench(verb) => crate::bench::run(&verb, out),
+        Verb::Bench(verb) => bench::run(&verb, out),
         Verb::Events(args) => talk(events::run(args, out)),
         Verb::Status(args) => talk(status::run(args, out)),
         Verb::Top(args) => talk(crate::top::run(args, out)),

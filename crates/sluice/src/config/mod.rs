@@ -1,20 +1,21 @@
 //! Settings of the server: one table, four sources, one error that lists everything that is wrong.
 //!
-//! Map: `table` every setting with its default and its words, `values` the types they may have, `units` durations and
-//! sizes, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
+//! Map: `table` every setting with its default and its words, `values` the types they may have, `root_key_source`
+//! one of them, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
 //! the table as a page.
 
 mod flags;
 mod host;
 mod load;
 mod markdown;
+mod root_key_source;
 mod table;
-pub(crate) mod units;
 mod values;
 
 pub(crate) use flags::SettingFlags;
 pub(crate) use host::{plain_host, read_host};
 pub(crate) use load::{Loaded, Origin, Sources, load};
 pub(crate) use markdown::markdown;
+pub(crate) use root_key_source::RootKeySource;
 pub(crate) use table::{Config, SETTINGS};
 pub(crate) use values::{Any, LogFormat, SettingValue, TlsMode};

@@ -7,8 +7,7 @@ use std::time::Duration;
 use sluice_front::http::Compression;
 use sluice_node::Durability;
 
-use crate::root_keys::RootKeySource;
-
+use super::RootKeySource;
 use super::values::{
     Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
 };
@@ -294,11 +293,9 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_engine() {
+    fn the_defaults_do_not_contradict_each_other() {
         let defaults = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
-        let config = Config::read(defaults).unwrap();
-        assert!(config.contradictions().is_empty());
-        assert_eq!(crate::serve::limits(&config), sluice_engine::Limits::default());
+        assert!(Config::read(defaults).unwrap().contradictions().is_empty());
     }
 
     #[test]

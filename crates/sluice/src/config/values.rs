@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sluice_front::http::Compression;
 use sluice_node::Durability;
+use sluice_units::{parse_duration, parse_size, show_duration, show_size};
 
 use super::host::{plain_host, read_host};
-use super::units::{parse_duration, parse_size, show_duration, show_size};
 
 /// A type of settings. Every source gives text; a type reads it, or says what would be right.
 pub(crate) trait SettingValue: Sized {

@@ -7,8 +7,8 @@ use sluice_calls::access::Access;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::secured::Secured;
-use crate::cli::{CliError, Fault, Result};
 use crate::config::{Loaded, Origin};
+use crate::terminal::{CliError, Fault, Result};
 
 /// Connections that may wait to be accepted, if the system allows as many (`net.core.somaxconn`). With the usual 128, of
 /// thousands of workers that come back at once some would wait for seconds, and some for ever: those that say nothing first.

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use super::names;
 use crate::cert::{Authority, Files, Folder, Maker, Pair};
-use crate::cli::{CliError, Result};
 use crate::config::Config;
+use crate::terminal::{CliError, Result};
 
 const CA_DAYS: u32 = 3_650;
 const DAYS: u32 = 397;

@@ -10,11 +10,11 @@ use sluice_node::Node;
 
 use super::auto::Made;
 use super::secured::Secured;
-use crate::cli::check::NOT_IN_ORDER;
-use crate::cli::format::{counted, quoted, size};
-use crate::cli::{Out, Result};
 use crate::config::Loaded;
 use crate::root_keys::Chosen;
+use crate::terminal::data_dir::NOT_IN_ORDER;
+use crate::terminal::format::{counted, quoted, size};
+use crate::terminal::{Out, Result};
 
 /// The port without which clients need no address.
 const DEFAULT_PORT: u16 = 7070;

@@ -9,8 +9,8 @@ mod auto;
 mod banner;
 mod logging;
 mod names;
-pub(crate) mod open_files;
-pub(crate) mod pages;
+mod open_files;
+mod pages;
 mod secured;
 mod stopping;
 
@@ -19,9 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use banner::Started;
 use clap::Args;
-use secured::Secured;
 use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_calls::access::{Access, Guard, GuardOptions};
 use sluice_engine::Limits;
@@ -29,13 +27,15 @@ use sluice_front::http::{Hosts, HttpOptions, serve};
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
 use sluice_node::{Node, Options, StartError};
-use stopping::Stopping;
 use tokio::runtime::Runtime;
 
-use crate::cli::data_dir::expect_directory;
-use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
+use crate::terminal::data_dir::expect_directory;
+use crate::terminal::{CliError, Fault, Out, Result};
+use banner::Started;
+use secured::Secured;
+use stopping::Stopping;
 
 /// The least that the journal gets for its last sync.
 const LAST_SYNC: Duration = Duration::from_secs(2);
@@ -180,7 +180,7 @@ fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
 }
 
 /// The settings as the engine takes them.
-pub(crate) fn limits(config: &Config) -> Limits {
+fn limits(config: &Config) -> Limits {
     Limits {
         payload_bytes: config.limit_payload.as_u32(),
         headers: config.limit_headers.as_u32(),
@@ -254,10 +254,19 @@ mod tests {
     use super::*;
     use crate::config::SETTINGS;
 
+    fn defaults() -> Config {
+        let default = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
+        Config::read(default).unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_engine() {
+        assert_eq!(limits(&defaults()), Limits::default());
+    }
+
     #[test]
     fn the_defaults_are_those_of_the_http_front() {
-        let defaults = |key: &str| SETTINGS.iter().find(|s| s.key == key).unwrap().default.to_owned();
-        let ours = http_options(&Config::read(defaults).unwrap());
+        let ours = http_options(&defaults());
         let theirs = HttpOptions { shutdown_grace: ours.shutdown_grace, ..HttpOptions::default() };
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
     }

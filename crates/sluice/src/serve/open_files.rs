@@ -10,7 +10,7 @@ const FILES_OTHER: u64 = 96;
 const OPEN_AT_START: u64 = 64;
 
 /// Takes as many open files as the system allows: the usual soft limit of 1,024 is for programs that still use `select`.
-pub(crate) fn raise_limit() {
+pub(super) fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_none() || limit.current == limit.maximum {
         return;

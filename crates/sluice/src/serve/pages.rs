@@ -5,7 +5,7 @@
 use rustix::thread::disable_transparent_huge_pages;
 
 /// From here on this process gets memory in pages of the usual size, and so do those that it starts.
-pub(crate) fn keep_small() {
+pub(super) fn keep_small() {
     if let Err(error) = disable_transparent_huge_pages(true) {
         tracing::debug!(%error, "huge pages could not be turned off");
     }

@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::auto::Made;
-use crate::cli::{CliError, Result};
 use crate::config::{Config, TlsMode};
+use crate::terminal::{CliError, Result};
 
 /// How often files are looked at: what is revoked in one ends within about as long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

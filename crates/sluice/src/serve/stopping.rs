@@ -8,7 +8,7 @@ use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::{CliError, Result};
+use crate::terminal::{CliError, Result};
 
 /// Exit code when a second signal ends the process at once, as shells give it for SIGINT.
 const INTERRUPTED: i32 = 130;

@@ -15,8 +15,9 @@ use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::cli::connect::{Connection, ServerFlags};
-use crate::cli::{CliError, Out, Result, duration};
+use crate::connect::{Connection, ServerFlags};
+use crate::terminal::values::duration;
+use crate::terminal::{CliError, Out, Result};
 use sample::Sampler;
 use state::{Command, Pane, State};
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde::Serialize;
 use sluice_client::{Consumer, Limit, Queue, Totals};
 
-use crate::cli::Result;
-use crate::cli::connect::Connection;
+use crate::connect::Connection;
+use crate::terminal::Result;
 
 /// One look at a namespace.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -7,12 +7,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
-
 use sluice_client::Consumer;
 
 use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, State, is_paused};
-use crate::cli::format::{length, now_ms, size, time};
+use crate::terminal::format::{length, now_ms, size, time};
 
 // The words of `sluice queue list`, `consumer list` and `limit list`.
 const QUEUE_COLUMNS: [&str; 12] = [

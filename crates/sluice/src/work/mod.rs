@@ -12,16 +12,17 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use child::Setup;
 use clap::Args;
-use report::Report;
 use sluice_calls::near::nearest;
 use sluice_client::{Stop, Worker, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
-use crate::cli::connect::{Connection, ServerFlags};
-use crate::cli::format::quoted;
-use crate::cli::{CliError, Out, Result, duration, number, queue_weight};
+use crate::connect::{Connection, ServerFlags};
+use crate::terminal::format::quoted;
+use crate::terminal::values::{duration, number, queue_weight};
+use crate::terminal::{CliError, Out, Result};
+use child::Setup;
+use report::Report;
 
 /// Most of a machine's name that goes into the name of a consumer.
 const MACHINE_CHARS_MAX: usize = 100;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sluice_client::{Delivered, Settle, Summary, WorkerEvent};
 use tokio::sync::mpsc;
 
-use crate::cli::Out;
-use crate::cli::connect::Connection;
-use crate::cli::format::{counted, length, line};
+use crate::connect::Connection;
+use crate::terminal::Out;
+use crate::terminal::format::{counted, length, line};
 
 /// Tells people or machines.
 #[derive(Clone, Copy, Debug)]

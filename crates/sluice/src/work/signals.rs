@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
-use crate::cli::{CliError, Out, Result};
+use crate::terminal::{CliError, Out, Result};
 
 /// Tells running commands to end, and passes signals on to them.
 #[derive(Clone, Debug)]

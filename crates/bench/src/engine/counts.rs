@@ -1,0 +1,96 @@
+//! Counts that repeat exactly: instructions under callgrind, and allocations.
+//!
+//! Each row runs in a child of its own under `valgrind --tool=callgrind`, which counts only while the function that
+//! takes the steps runs: starting the process and filling queues are not in the figure.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use sluice_alloc_count::Mode;
+
+use super::measure::{COUNTED_FUNCTION, round};
+use super::rows::{ROWS, Row, find};
+use crate::process::this_program;
+use crate::stats::per;
+
+/// Under callgrind a program is some 50 times slower: rounds are shorter by this.
+const DIVISOR: u64 = 25;
+
+/// Runs one row for a given number of steps and prints what it took from the allocator: what runs under callgrind.
+pub(super) fn run_row(name: &str, steps: u64) -> Result<Value, String> {
+    let row = find(name)?;
+    let (_, counted) = round(&row, steps, Mode::Count)?;
+    Ok(json!({ "allocs": counted.allocations, "bytes": counted.bytes }))
+}
+
+/// Counts every row, or those named.
+pub(super) fn run(names: &[String]) -> Result<Value, String> {
+    let rows: Vec<Row> = match names {
+        [] => ROWS.to_vec(),
+        _ => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
+    };
+    let mut counted = BTreeMap::new();
+    for row in rows {
+        eprintln!("counting {}", row.name);
+        counted.insert(row.name, count(&row)?);
+    }
+    Ok(json!(counted))
+}
+
+fn count(row: &Row) -> Result<Value, String> {
+    let steps = row.steps(DIVISOR);
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect=*{COUNTED_FUNCTION}*"))
+        .arg(this_program()?.get_program())
+        .args(["bench", "engine", "--rows", row.name, "--steps", &steps.to_string()])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| {
+            format!("cannot run valgrind: {error}; install it (Debian: apt-get install valgrind)")
+        })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("row {} failed under callgrind with {}:\n{said}", row.name, output.status));
+    }
+    let instructions = collected(&said).ok_or_else(|| format!("callgrind told no count:\n{said}"))?;
+    if instructions == 0 {
+        return Err(format!(
+            "callgrind did not find {COUNTED_FUNCTION}: is this program stripped of its symbols?"
+        ));
+    }
+    let printed: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("row {}: {error}", row.name))?;
+    let messages = steps * row.messages;
+    let number = |key: &str| {
+        let total =
+            printed[key].as_u64().ok_or_else(|| format!("row {}: no {key:?} in {printed}", row.name))?;
+        Ok::<f64, String>(thousandths(per(total as f64, messages)))
+    };
+    Ok(json!({
+        "instructions": per(instructions as f64, messages).round(),
+        "allocs": number("allocs")?,
+        "bytes": number("bytes")?,
+    }))
+}
+
+fn thousandths(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}
+
+/// The figure of `==123== Collected : 456`.
+fn collected(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_read_from_what_callgrind_says() {
+        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 123456\n"), Some(123_456));
+        assert_eq!(collected("==7== Command: x\n"), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! What `sluice bench queue` can be told.
+
+use tempfile::TempDir;
+
+use crate::ReadCredentials;
+use crate::load::Amount;
+use crate::server::{ServerOptions, Target};
+use crate::setup::{AmountArgs, FolderArgs, TargetArgs};
+
+/// Messages that are in flight in the combined phase, for each message of all workers' batches.
+const IN_FLIGHT_PER_BATCH: usize = 4;
+
+/// Measures a server under load: sends, then receives and acks, then both at once.
+#[derive(clap::Args, Clone, Debug)]
+pub struct QueueArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    amount: AmountArgs,
+    /// Loops that send, and loops that receive and ack; each has a connection.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    workers: u32,
+    /// Messages of a request.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    batch: u32,
+    /// Queues that the workers share.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    queues: u32,
+    /// Durability of the server that is started: always, interval:1s, os.
+    #[arg(long, default_value = "always")]
+    durability: String,
+    /// Shards of the server that is started, with as many namespaces.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    shards: u32,
+    /// Messages that are moved before anything is measured; by default a twentieth of the messages.
+    #[arg(long, value_name = "MESSAGES")]
+    warmup: Option<u64>,
+    /// What is measured.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1])]
+    rows: Vec<RowKind>,
+    /// Measures sends while this goes on, against sends without it, instead of the rows.
+    #[arg(long, value_enum)]
+    during: Option<During>,
+    /// Most messages sent and not yet acked in the combined phase; by default four batches for each worker.
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..))]
+    in_flight: Option<u32>,
+    #[command(flatten)]
+    folder: FolderArgs,
+}
+
+/// A part of the measurement.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RowKind {
+    /// The phases as told.
+    Main,
+    /// One queue for each worker.
+    OwnQueues,
+    /// One client that sends one message at a time.
+    Lone,
+    /// Batches of one, against those as told.
+    #[value(name = "batch-1")]
+    Batch1,
+    /// 1, 3 and 6 shards with as many namespaces, each on a server of its own.
+    Shards,
+}
+
+/// Something that may disturb sends.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum During {
+    /// Snapshots and compaction.
+    Snapshot,
+    /// A bulk that moves a million messages.
+    Bulk,
+}
+
+/// The arguments as they are used.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) target: TargetArgs,
+    credentials: ReadCredentials,
+    pub(super) folder: FolderArgs,
+    pub(super) amount: Amount,
+    pub(super) payload_bytes: usize,
+    pub(super) workers: usize,
+    pub(super) batch: usize,
+    pub(super) queues: usize,
+    pub(super) shards: u32,
+    durability: String,
+    pub(super) warmup: u64,
+    pub(super) rounds: u32,
+    pub(super) rows: Vec<RowKind>,
+    pub(super) during: Option<During>,
+    pub(super) in_flight: usize,
+    pub(super) client_threads: usize,
+}
+
+impl Settings {
+    pub(super) fn of(args: &QueueArgs, credentials: ReadCredentials) -> Settings {
+        let (workers, batch) = (args.workers as usize, args.batch as usize);
+        let amount = args.amount.amount(args.folder.smoke);
+        let moved = match amount {
+            Amount::Messages(messages) => messages,
+            Amount::For(_) => 200_000,
+        };
+        Settings {
+            target: args.target.clone(),
+            credentials,
+            folder: args.folder.clone(),
+            amount,
+            payload_bytes: args.amount.payload as usize,
+            workers,
+            batch,
+            queues: args.queues as usize,
+            shards: args.shards,
+            durability: args.durability.clone(),
+            warmup: args.warmup.unwrap_or(moved / 20),
+            rounds: args.amount.rounds,
+            rows: args.rows.clone(),
+            during: args.during,
+            in_flight: args.in_flight.map_or(workers * batch * IN_FLIGHT_PER_BATCH, |most| most as usize),
+            client_threads: args.amount.client_threads as usize,
+        }
+    }
+
+    /// A part of the amount, for rows that take longer per message.
+    pub(super) fn part(&self, divisor: u64) -> Amount {
+        match self.amount {
+            Amount::Messages(messages) => Amount::Messages((messages / divisor).max(self.batch as u64)),
+            Amount::For(duration) => Amount::For(duration / u32::try_from(divisor.min(10)).unwrap_or(1)),
+        }
+    }
+
+    pub(super) fn server(&self, shards: u32) -> ServerOptions {
+        let options = ServerOptions { shards, ..ServerOptions::with_durability(&self.durability) };
+        self.target.secured(options)
+    }
+
+    /// The server that is measured: one with so many shards, or the one that was named.
+    pub(super) fn start(&self, folder: &TempDir, shards: u32) -> Result<Target, String> {
+        self.target.start(folder, &self.server(shards), self.credentials)
+    }
+}

@@ -1,0 +1,112 @@
+//! The description of calls with one request and one answer, from their types.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use sluice_calls::operation::{Method, Operation};
+use sluice_calls::unary::{Body, How, Schemas, body, schemas};
+
+/// Where the schemas stand in the document.
+const SCHEMAS: &str = "/components/schemas";
+
+/// A generator of schemas as OpenAPI 3.1 has them.
+pub(super) fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = SCHEMAS.into())
+        .with_transform(RecursiveTransform(without_null))
+        .into_generator()
+}
+
+/// A field that may be left out is not null.
+fn without_null(schema: &mut Schema) {
+    let null = json!({"type": "null"});
+    if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
+        types.retain(|one| one != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            schema.insert("type".to_owned(), one);
+        }
+    }
+    if let Some([one, other]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
+        && *other == null
+    {
+        let inner = one.as_object().cloned().unwrap_or_default();
+        schema.remove("anyOf");
+        inner.into_iter().for_each(|(name, value)| drop(schema.insert(name, value)));
+    }
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
+}
+
+/// The description of one call.
+#[derive(Debug)]
+pub(super) struct Typed {
+    /// The parameters behind the `?`.
+    pub(super) parameters: Vec<Value>,
+    /// The body.
+    pub(super) request: Option<Value>,
+    /// Status, meaning and body of each answer.
+    pub(super) answers: Vec<(u16, &'static str, Value)>,
+}
+
+/// Describes a call; `None`: it is not one with one request and one answer.
+pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) -> Option<Typed> {
+    let Schemas { request, answer, how } = schemas(operation, generator)?;
+    let in_query = matches!(operation.http().method, Method::Get | Method::Delete);
+    let request = Value::from(request);
+    let answers = how.iter().map(|how| {
+        let (status, about) = match how {
+            How::Created => (201, "Created"),
+            How::Done => (200, "Done"),
+            How::Begun => (202, "Begun"),
+        };
+        (status, about, Value::from(answer.clone()))
+    });
+    let answers = answers.collect();
+    Some(match in_query {
+        true => Typed { parameters: parameters(&take(generator, &request)), request: None, answers },
+        false => Typed { parameters: Vec::new(), request: body_of(operation, request, generator), answers },
+    })
+}
+
+/// Takes a schema out of the document: that of parameters is no body.
+fn take(generator: &mut SchemaGenerator, reference: &Value) -> Value {
+    let name = name_of(reference);
+    generator.definitions_mut().remove(name).unwrap_or_else(|| reference.clone())
+}
+
+/// The name that a reference leads to; empty if it is a schema itself.
+fn name_of(reference: &Value) -> &str {
+    reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
+}
+
+fn parameters(schema: &Value) -> Vec<Value> {
+    let required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let parameter = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        json!({
+            "name": name, "in": "query", "required": required.contains(&&json!(name)),
+            "description": about.unwrap_or_default(), "schema": schema,
+        })
+    };
+    properties.map(parameter).collect()
+}
+
+fn body_of(operation: Operation, reference: Value, generator: &mut SchemaGenerator) -> Option<Value> {
+    if body(operation) == Some(Body::None) {
+        take(generator, &reference);
+        return None;
+    }
+    let schema = generator.definitions().get(name_of(&reference));
+    let required = schema.is_some_and(|schema| schema["required"].as_array().is_some_and(|all| !all.is_empty()));
+    Some(json!({"required": required, "content": {"application/json": {"schema": reference}}}))
+}
+
+/// The schemas that the calls described so far refer to, by name.
+pub(super) fn definitions(mut generator: SchemaGenerator) -> Map<String, Value> {
+    generator.take_definitions(true)
+}

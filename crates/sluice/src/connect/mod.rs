@@ -1,0 +1,232 @@
+//! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
+//!
+//! Map: `credentials` files and tokens that a verb trusts and shows, `contexts` servers that have a name.
+
+mod contexts;
+mod credentials;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use sluice_client::{Client, ClientError, Options, TlsFault, TransportKind};
+
+use crate::terminal::values::duration;
+use crate::terminal::{CliError, Result};
+pub(crate) use contexts::{Context, Contexts};
+pub(crate) use credentials::CredentialFiles;
+
+/// The server when none is named.
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
+
+/// The variable that holds a token itself.
+const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
+
+/// Flags of every verb that talks to a server.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerFlags {
+    /// Address of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Name of a server that `sluice context add` has kept [env: SLUICE_CONTEXT].
+    #[arg(long, value_name = "NAME", conflicts_with = "server")]
+    context: Option<String>,
+    /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+    /// How long to try again when the server is busy or cannot be reached [default: 10s if busy, 300ms if not
+    /// reached].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retry_for: Option<Duration>,
+    #[command(flatten)]
+    credentials: CredentialFiles,
+}
+
+/// A client, and how its server was chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    /// Whether the token of the environment counts.
+    takes_token: bool,
+    /// What it trusts and shows, as absolute paths.
+    credentials: CredentialFiles,
+    server: String,
+    origin: String,
+}
+
+impl ServerFlags {
+    /// Chooses the server; nothing is sent yet.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        self.connect_with(Options::default())
+    }
+
+    /// The same, with options of which `--retry-for` overrides the patience.
+    pub(crate) fn connect_with(&self, options: Options) -> Result<Connection> {
+        let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
+        let retry_for = self.retry_for.unwrap_or(Duration::from_secs(10));
+        let connect_retry_for = self.retry_for.unwrap_or(Duration::from_millis(300));
+        let takes_token = chosen.token.is_some();
+        let read = chosen.credentials.read(chosen.token)?;
+        let options = Options { retry_for, connect_retry_for, credentials: read, ..options };
+        let client = Client::with_options(&chosen.server, options)
+            .map_err(|e| CliError::client(&e).hint(format!("The address comes from {}.", chosen.origin)))?;
+        let client =
+            if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
+        let credentials = chosen.credentials.absolute();
+        let Chosen { namespace, server, origin, .. } = chosen;
+        Ok(Connection { client, namespace, takes_token, credentials, server, origin })
+    }
+}
+
+impl Connection {
+    /// The address with its scheme.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.server.starts_with("https://") { "https" } else { "http" };
+        format!("{scheme}://{}", self.client.server())
+    }
+
+    /// The variables with which another `sluice` trusts and shows the same; `None`: one that is not to be
+    /// set, since what it says is meant for another server.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
+        let files =
+            self.credentials.variables().map(|(name, path)| (name, path.map(|p| p.as_os_str().into())));
+        let token = (!self.takes_token).then_some((TOKEN_VARIABLE, None));
+        files.into_iter().chain(token).collect()
+    }
+
+    /// Turns a client's error into words for a stranger.
+    pub(crate) fn error(&self, error: &ClientError) -> CliError {
+        let told = CliError::client(error);
+        match error {
+            ClientError::Transport { kind: TransportKind::Connect, .. } => told
+                .hint(format!("The address comes from {}.", self.origin))
+                .hint(if self.server == DEFAULT_SERVER {
+                    "Start a server with `sluice serve`, or name another with --server or SLUICE_SERVER.".to_owned()
+                } else {
+                    "Is the server running there? Name another with --server, or start one with `sluice serve`."
+                        .to_owned()
+                }),
+            ClientError::Transport { kind: TransportKind::Tls(fault), server, .. } => {
+                let told = told.hint(format!("The address comes from {}.", self.origin));
+                match tls_hint(*fault, server) {
+                    Some(hint) => told.hint(hint),
+                    None => told,
+                }
+            }
+            ClientError::Server { code, .. } if code == "tls_required" => told
+                .hint(format!("The address comes from {}; https://{} would be right.", self.origin, self.client.server())),
+            ClientError::Server { code, .. } if code == "unauthenticated" => {
+                told.hint("--cert and --cert-key, or --token-file, say who you are; so do SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN.")
+            }
+            ClientError::Server { code, .. } if code == "forbidden" => {
+                told.hint("`sluice whoami` shows who you are to the server, and what you have.")
+            }
+            ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
+            _ => told,
+        }
+    }
+}
+
+/// What would be right where TLS could not be agreed on with `server`, a `host:port`.
+fn tls_hint(fault: TlsFault, server: &str) -> Option<String> {
+    match fault {
+        TlsFault::Issuer => {
+            Some("--ca FILE or SLUICE_CA names the CA that has signed the server's certificate.".to_owned())
+        }
+        TlsFault::Name => {
+            let name = server.rsplit_once(':').map_or(server, |(name, _)| name);
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            Some(format!(
+                "Call it by what its certificate is for, or let the server have one for {name}: \
+                 `sluice serve --tls auto --tls-name {name}`, or `sluice cert server {name}`."
+            ))
+        }
+        TlsFault::ClearText => Some(format!("If it does not, http://{server} would be right.")),
+        _ => None,
+    }
+}
+
+struct Chosen {
+    server: String,
+    namespace: String,
+    origin: String,
+    credentials: CredentialFiles,
+    /// Of the environment.
+    token: Option<String>,
+}
+
+impl Chosen {
+    /// A server without a context, so that what the environment says of credentials is meant for it.
+    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> Chosen {
+        let token = env(TOKEN_VARIABLE);
+        let credentials = CredentialFiles::of_environment(env);
+        Chosen { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
+    }
+}
+
+fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<Chosen> {
+    let mut chosen = if let Some(server) = &flags.server {
+        Chosen::new(server.clone(), "--server", &env)
+    } else if let Some(name) = &flags.context {
+        named(&Contexts::load()?, name, "--context")?
+    } else if let Some(server) = env("SLUICE_SERVER") {
+        Chosen::new(server, "SLUICE_SERVER", &env)
+    } else if let Some(name) = env("SLUICE_CONTEXT") {
+        named(&Contexts::load()?, &name, "SLUICE_CONTEXT")?
+    } else {
+        let contexts = Contexts::load()?;
+        match &contexts.current {
+            Some(name) => named(&contexts, name, "`sluice context use`")?,
+            None => Chosen::new(DEFAULT_SERVER.to_owned(), "the default", &env),
+        }
+    };
+    if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {
+        chosen.namespace = namespace;
+    }
+    if chosen.namespace.is_empty() {
+        chosen.namespace = "default".to_owned();
+    }
+    chosen.credentials = flags.credentials.clone().or(chosen.credentials);
+    Ok(chosen)
+}
+
+fn named(contexts: &Contexts, name: &str, by: &str) -> Result<Chosen> {
+    let context = contexts.find(name)?;
+    Ok(Chosen {
+        server: context.server.clone(),
+        namespace: context.namespace.clone().unwrap_or_default(),
+        origin: format!("the context {name:?}, chosen by {by}"),
+        credentials: context.credentials.clone(),
+        token: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(server: Option<&str>) -> ServerFlags {
+        ServerFlags {
+            server: server.map(str::to_owned),
+            context: None,
+            namespace: None,
+            retry_for: None,
+            credentials: CredentialFiles::default(),
+        }
+    }
+
+    #[test]
+    fn the_flag_stands_above_the_environment() {
+        let env = |name: &str| match name {
+            "SLUICE_SERVER" => Some("http://env:1".to_owned()),
+            "SLUICE_NAMESPACE" => Some("shop".to_owned()),
+            _ => None,
+        };
+        let chosen = choose(&flags(Some("http://flag:1")), env).unwrap();
+        assert_eq!((chosen.server.as_str(), chosen.origin.as_str()), ("http://flag:1", "--server"));
+        assert_eq!(chosen.namespace, "shop");
+        assert_eq!(choose(&flags(None), env).unwrap().origin, "SLUICE_SERVER");
+    }
+}
