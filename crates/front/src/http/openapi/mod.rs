@@ -2,6 +2,7 @@
 
 mod operations;
 mod schemas;
+mod typed;
 
 use std::sync::OnceLock;
 
