@@ -10,9 +10,9 @@ use super::methods::METHODS;
 use super::schema::schema;
 use super::session::{Plain, as_json, send_as_json};
 use super::to_json::{read_rows, write_object};
-use crate::http::extend::Extensions;
-use crate::http::send::Batch;
-use crate::http::settle::Settlements;
+use crate::http::hot::extend::Extensions;
+use crate::http::hot::send::Batch;
+use crate::http::hot::settle::Settlements;
 
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use sluice_calls::{Fault, Read};
+
 use super::schema::{Field, Kind, MessageType, Schema, schema};
 use super::wire::{INVALID, Raw, next_field, varint};
-use crate::json::{Fault, Read, push_number, push_text};
+use crate::json::{push_number, push_text};
 
 /// The fields of a message as they came: the place of each in its type, and its value.
 pub(super) type Rows<'b> = Vec<(usize, Raw<'b>)>;
