@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sluice_front::access::{ClientCertificate, Scope};
+use sluice_calls::access::{ClientCertificate, Scope};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(certificate) = ClientCertificate::read(input) {

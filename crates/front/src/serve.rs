@@ -9,9 +9,9 @@ use sluice_node::Node;
 use tokio::net::TcpListener;
 
 use crate::grpc;
-use crate::http::HotCalls;
 use crate::http::dispatch::handle;
-use crate::http::routes::ROUTES;
+use crate::http::hot::direct::HotCalls;
+use crate::http::route::table::ROUTES;
 use crate::net::activity::Activity;
 use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;

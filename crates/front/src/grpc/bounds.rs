@@ -1,6 +1,7 @@
 //! Bounds of lists, held before anything is made of a message: items of a list take many times more in memory than the two
 //! bytes that each needs on its way. What is within these bounds still has its own rules to follow.
 
+use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
 use sluice_engine::chain::STEPS_MAX;
 use sluice_engine::change::TAGS_MAX;
@@ -8,7 +9,6 @@ use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX};
 
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};
-use crate::json::{Fault, Read};
 
 /// In so few bytes nothing is looked for, for there cannot be much.
 const FEW_BYTES: usize = 256;

@@ -7,12 +7,13 @@ use sluice_proto::v1::ClientFrame;
 use sluice_proto::v1::client_frame::Frame;
 
 use super::methods::METHODS;
+use super::rows::read_rows;
 use super::schema::schema;
 use super::session::{Plain, as_json, send_as_json};
-use super::{rows::read_rows, to_json::write_object};
-use crate::http::extend::Extensions;
-use crate::http::send::Batch;
-use crate::http::settle::Settlements;
+use super::to_json::write_object;
+use crate::http::hot::extend::Extensions;
+use crate::http::hot::send::Batch;
+use crate::http::hot::settle::Settlements;
 
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;

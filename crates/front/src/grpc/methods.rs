@@ -1,6 +1,6 @@
 //! The one table of calls with one request: each is an operation of the HTTP API.
 
-use crate::http::routes::{Operation, ROUTES};
+use crate::http::route::table::{Operation, ROUTES};
 
 /// Path of a call behind `/sluice.v1.`, and what it does.
 pub(super) static METHODS: &[(&str, Operation)] = &[

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use super::rows::{read_rows, text, text_of};
 use super::schema::{Field, Kind, MessageType, Schema, schema};
 use super::wire::Raw;
-use crate::json::{Read, push_number, push_text};
+use sluice_calls::Read;
+
+use crate::json::{push_number, push_text};
 
 /// Appends a JSON object with these fields.
 pub(super) fn write_object(message: &MessageType, rows: &[(usize, Raw<'_>)], out: &mut Vec<u8>) -> Read<()> {

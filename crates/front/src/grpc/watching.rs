@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 
 use super::from_json;
 use super::status::{GRPC, failure, success};
-use crate::http::call::Call;
 use crate::http::events::{Asked, Form, open, write_gap, write_told};
-use crate::http::routes::Operation;
+use crate::http::route::call::Call;
+use crate::http::route::table::Operation;
 use crate::json::{Object, object};
 use crate::net::body::Body;
 

@@ -1,8 +1,7 @@
 //! The wire format of protobuf, and what is said of bytes that are not in it.
 
+use sluice_calls::{Fault, Read};
 use sluice_proto::wire::{self, WireError};
-
-use crate::json::{Fault, Read};
 
 pub(super) use sluice_proto::wire::{Raw, put_bytes, put_message, put_number};
 

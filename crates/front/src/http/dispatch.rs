@@ -8,25 +8,26 @@ use http::response::Response;
 use http::{Method, Request, StatusCode};
 use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
-use sluice_engine::Error;
 use sluice_engine::change::Verb;
 
-use super::call::Call;
+use super::codec::query::Params;
 use super::compression::{compress, concerns};
-use super::permit::{identify, permit};
-use super::query::Params;
-use super::routes::{Found, Operation, ROUTES, destination, find};
-use super::settle::Outcome;
-use super::{
-    admin, bulk, changes, consumers, dead, events, extend, flows, groups, keys, limits, messages, namespaces,
-    openapi, prometheus, queue_defaults, queues, raw, receive, results, schedules, send, settle, tokens,
+use super::handlers::{
+    admin, bulk, changes, consumers, dead, flows, groups, keys, limits, messages, namespaces, prometheus,
+    queue_defaults, queues, results, schedules, tokens,
 };
+use super::hot::settle::Outcome;
+use super::hot::{extend, raw, receive, send, settle};
+use super::route::admit::admit;
+use super::route::call::Call;
+use super::route::permit::{identify, permit};
+use super::route::table::{Found, Operation, ROUTES, destination, find};
+use super::{events, openapi};
 use crate::net::activity::Activity;
 use crate::net::arrived::{Arrived, Finished};
 use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
-use crate::net::head::{hosts, origin, well_formed};
 use crate::net::in_flight::InFlight;
 use crate::net::respond;
 
@@ -113,39 +114,6 @@ fn begin(
 #[cold]
 fn knows(operation: Operation, query: &str) -> Result<(), CallError> {
     Params::read(Some(query), operation.parameters())?;
-    Ok(())
-}
-
-/// What keeps the server from being asked for more than it can do, or by whom it must not.
-pub(crate) fn admit(
-    context: &Context,
-    head: &Parts,
-    in_flight: &InFlight,
-    route: Option<usize>,
-) -> Result<(), CallError> {
-    has_room(context, in_flight, route.map(|at| ROUTES[at].operation))?;
-    well_formed::check(head)?;
-    hosts::check(&context.options.hosts, &context.options.access, head)?;
-    origin::check(head)
-}
-
-/// Whether one more can be answered. Those who look after the server get through when it is busy.
-pub(super) fn has_room(
-    context: &Context,
-    in_flight: &InFlight,
-    operation: Option<Operation>,
-) -> Result<(), CallError> {
-    let watching = matches!(operation, Some(Operation::Health | Operation::Ready | Operation::Metrics));
-    let requests_max = context.options.requests_max;
-    let relieves = operation.is_some_and(Operation::relieves);
-    // An eighth more for those that make less of what there is to do, as in the mailboxes of the shards.
-    let most = if relieves { requests_max + requests_max / 8 } else { requests_max };
-    if in_flight.rank > most && !watching {
-        return Err(Error::Overloaded { what: "requests", retry_after_ms: 1_000 }.into());
-    }
-    if operation.is_some_and(Operation::answers_at_length) {
-        in_flight.share.has_room()?;
-    }
     Ok(())
 }
 

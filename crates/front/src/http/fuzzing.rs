@@ -2,13 +2,13 @@
 
 use sluice_engine::Limits;
 
-use super::extend::Extensions;
-use super::query::{Params, percent_decode};
-use super::receive::{RECEIVE_MANY_FIELDS, Terms};
-use super::send::Batch;
-use super::settings::read_patch;
-use super::settle::{Outcome, Settlements};
-use super::{dead, namespaces};
+use super::codec::query::{Params, percent_decode};
+use super::codec::settings::read_patch;
+use super::handlers::{dead, namespaces};
+use super::hot::extend::Extensions;
+use super::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
+use super::hot::send::Batch;
+use super::hot::settle::{Outcome, Settlements};
 
 /// What decodes outside bytes. Seeds name them by place: append new ones.
 pub const DECODERS: &[fn(&[u8])] =

@@ -1,13 +1,15 @@
 //! The parameters that each operation knows behind the `?`. Others are refused before anything is done.
 
-use super::routes::Operation;
-use super::{
-    consumers, events, limits, messages, namespaces, queue_defaults, queues, raw, results, schedules, tokens,
+use super::events;
+use super::handlers::{
+    consumers, limits, messages, namespaces, queue_defaults, queues, results, schedules, tokens,
 };
+use super::hot::raw;
+use super::route::table::Operation;
 
 impl Operation {
     /// Their names.
-    pub(super) fn parameters(self) -> &'static [&'static str] {
+    pub(crate) fn parameters(self) -> &'static [&'static str] {
         use Operation as O;
         match self {
             O::ReceiveRaw => raw::RECEIVE_PARAMS,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sluice_calls::CallError;
 use sluice_calls::access::Right;
+use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
 use sluice_engine::command::{Attach as AttachCommand, DETACH_GRACE_MS};
 use sluice_engine::id::Receipt;
@@ -13,9 +14,8 @@ use sluice_proto::v1::Attach;
 
 use super::calls::{Answering, Calls, Done, answering};
 use super::decode::{receipt, text};
-use crate::http::receive::check_consumer;
-use crate::http::settle::{Refused, in_order};
-use crate::json::{Fault, Read};
+use crate::hot::receive::check_consumer;
+use crate::hot::settle::{Refused, in_order};
 
 /// Queues of a consumer.
 pub(super) type Queues = Arc<[Box<str>]>;

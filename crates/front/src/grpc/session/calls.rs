@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use sluice_calls::CallError;
+use sluice_calls::Fault;
 use sluice_calls::access::{Caller, Peer, Right};
 use sluice_engine::Error;
 use sluice_engine::command::{SendItem, SettleItem, Settlement};
@@ -19,11 +20,12 @@ use super::attach::Attached;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
 use super::reading::PATH;
-use crate::http::extend::Extensions;
-use crate::http::permit::Asking as Asks;
-use crate::http::send::{Batch, allow_onward, allow_queues, begin};
-use crate::http::settle::{Refused, Settlements, in_order};
-use crate::json::Fault;
+use crate::hot::permission::Asking as Asks;
+use crate::hot::send::{allow_onward, allow_queues, begin};
+use crate::hot::settle::{Refused, in_order};
+use crate::http::hot::extend::Extensions;
+use crate::http::hot::send::Batch;
+use crate::http::hot::settle::Settlements;
 use crate::net::context::Context;
 
 /// The answer to a frame, or to several.

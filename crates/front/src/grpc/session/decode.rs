@@ -5,13 +5,13 @@ use std::str::{FromStr, from_utf8};
 
 use bytes::Bytes;
 use sluice_calls::CallError;
+use sluice_calls::{Fault, Read};
 use sluice_engine::id::Receipt;
 use sluice_proto::v1::{Extension, SendMany, Settlement};
 
 use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::write_object;
-use crate::json::{Fault, Read};
 
 /// A text of a frame.
 pub(super) fn text<'b>(bytes: &'b Bytes, field: &str) -> Read<&'b str> {

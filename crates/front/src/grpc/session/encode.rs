@@ -8,7 +8,7 @@ use sluice_engine::id::Receipt;
 use sluice_node::{Delivered, Sent};
 
 use crate::grpc::wire::{put_bytes, put_message, put_number};
-use crate::http::receive::with_added;
+use crate::hot::receive::with_added;
 
 /// Fields of `ServerFrame`.
 mod frame {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::grpc::methods::{METHODS, route_of};
 use crate::grpc::schema::{Field, Kind, MessageType, schema};
 use crate::http::openapi;
-use crate::http::routes::{Operation, ROUTES};
+use crate::http::route::table::{Operation, ROUTES};
 
 /// What the HTTP API does to messages and queues by other calls as well, and what it does to neither.
 const NOT_HERE: &[Operation] = &[

@@ -19,7 +19,7 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 
-use super::routes::Operation;
+use super::route::table::Operation;
 use crate::net::body::Body;
 use crate::net::compression::{Compression, Compressor};
 use crate::net::context::Context;
@@ -90,8 +90,8 @@ pub(crate) async fn compress(
 
 #[cfg(test)]
 mod tests {
-    use super::super::routes::ROUTES;
     use super::*;
+    use crate::http::route::table::ROUTES;
     use sluice_calls::access::Right;
 
     /// What moves messages, changes something, or hands out receipts and tokens is never compressed.

@@ -4,7 +4,7 @@ use sluice_calls::access::Patterns;
 use sluice_engine::event::EventKind;
 use sluice_node::{EventPosition, Told, ToldDetail};
 
-use crate::http::call::Call;
+use crate::http::route::call::Call;
 use crate::json::{Fault, Read};
 
 /// Parameters of the feed of a namespace.

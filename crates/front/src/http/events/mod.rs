@@ -20,8 +20,8 @@ use sluice_node::{EventPosition, Gap, Heard, Reader, Told};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::call::Call;
-use super::permit::{Scope, Standing};
+use super::route::call::Call;
+use crate::hot::permission::{Scope, Standing};
 use crate::net::body::Body;
 use crate::net::context::Context;
 use crate::net::respond;
@@ -84,7 +84,7 @@ pub(crate) async fn open(
     call.in_flight.share.reserve(STREAM_BYTES)?;
     let reader = call.node().watch(call.namespace_id()?, queue, asked.after).await?;
     let scope = || queue.map_or(Scope::Whole, |queue| Scope::queues(std::iter::once(queue)));
-    let standing = Standing::of(call, Right::Observe, scope);
+    let standing = call.standing(Right::Observe, scope);
     let namespace = call.namespace_name().into();
     let (out, pieces) = mpsc::channel(PIECES);
     let pause = call.context.options.event_pause;

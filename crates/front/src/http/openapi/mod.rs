@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use http::response::Response;
-use operations::{Description, Place, describe};
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
-use super::document::Document;
-use super::routes::{ROUTES, Route, Scope};
+use super::codec::document::Document;
+use super::route::call::Call;
+use super::route::table::{ROUTES, Route, Scope};
 use crate::net::body::Body;
+use operations::{Description, Place, describe};
 
 /// The OpenAPI 3.1 document of this server.
 pub fn openapi(version: &str) -> Value {

@@ -102,7 +102,8 @@ fn body_of(operation: Operation, reference: Value, generator: &mut SchemaGenerat
         return None;
     }
     let schema = generator.definitions().get(name_of(&reference));
-    let required = schema.is_some_and(|schema| schema["required"].as_array().is_some_and(|all| !all.is_empty()));
+    let required =
+        schema.is_some_and(|schema| schema["required"].as_array().is_some_and(|all| !all.is_empty()));
     Some(json!({"required": required, "content": {"application/json": {"schema": reference}}}))
 }
 

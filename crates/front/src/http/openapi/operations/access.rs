@@ -3,7 +3,7 @@
 use sluice_calls::access::AUDIT_PAGE_MAX;
 
 use super::{Content, Description, Kind, PLAIN, answer, ok, query, required};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 pub(super) fn describe(operation: Operation) -> Description {
     match operation {

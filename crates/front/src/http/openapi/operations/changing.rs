@@ -1,7 +1,7 @@
 //! What operations that change messages do, one or many, dead ones among them.
 
 use super::{CURSOR, Content, Description, LIMIT, PAYLOAD, PLAIN, answer, ok, optional, required};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 pub(super) fn changing(operation: Operation) -> Description {
     let (summary, about, request) = match operation {

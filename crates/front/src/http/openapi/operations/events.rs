@@ -1,7 +1,7 @@
 //! What operations that stream events do.
 
 use super::{Content, Description, Kind, PLAIN, Parameter, answer, header, query};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 const ABOUT: &str = "Server-sent events, for as long as the client reads: the JSON of each is an Event. Whoever comes back with \
                      the id of the last one gets what has happened since, or is told by a gap what is not to be had.";

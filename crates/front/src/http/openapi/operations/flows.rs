@@ -1,7 +1,7 @@
 //! What operations on groups, flows and schedules do.
 
 use super::{Content, Description, IDEMPOTENCY, Kind, LIMIT, PLAIN, answer, ok, query, required};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 pub(super) fn groups(operation: Operation) -> Description {
     match operation {

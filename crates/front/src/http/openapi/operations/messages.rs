@@ -4,7 +4,7 @@ use super::{
     Answer, CURSOR, Content, Description, IDEMPOTENCY, Kind, LIMIT, PAYLOAD, PLAIN, RESULT_WAIT, Request,
     answer, header, ok, optional, query, required,
 };
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 pub(super) fn moving(operation: Operation) -> Description {
     match operation {
@@ -116,7 +116,11 @@ pub(super) fn looking(operation: Operation) -> Description {
             summary: "List the messages of a queue",
             about: "By id. A page may be short, even empty, and have a next one.",
             parameters: vec![
-                query("state", Kind::OneOf(crate::http::messages::STATES), "Only messages in this state"),
+                query(
+                    "state",
+                    Kind::OneOf(crate::http::handlers::messages::STATES),
+                    "Only messages in this state",
+                ),
                 CURSOR,
                 LIMIT,
                 PAYLOAD,

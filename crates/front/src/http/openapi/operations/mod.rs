@@ -8,14 +8,14 @@ mod messages;
 mod queues;
 mod server;
 
+use serde_json::{Value, json};
+
+use crate::http::route::table::Operation;
 use changing::{bulk, changing, dead};
 use flows::{groups, schedules};
 use messages::{looking, moving, settling};
 use queues::{consumers, defaults, limits, marks, queues};
-use serde_json::{Value, json};
 use server::{namespaces, server};
-
-use crate::http::routes::Operation;
 
 /// Groups of operations.
 pub(super) const TAGS: &[(&str, &str)] = &[

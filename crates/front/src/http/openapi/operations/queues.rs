@@ -3,7 +3,7 @@
 use sluice_engine::command::DETACH_GRACE_MS_MAX;
 
 use super::{CURSOR, Content, Description, Kind, LIMIT, PLAIN, answer, ok, optional, query};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 pub(super) fn queues(operation: Operation) -> Description {
     match operation {

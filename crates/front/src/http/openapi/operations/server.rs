@@ -1,7 +1,7 @@
 //! What operations on namespaces and on the server itself do.
 
 use super::{Answer, Content, Description, Kind, PLAIN, answer, ok, optional, query};
-use crate::http::routes::Operation;
+use crate::http::route::table::Operation;
 
 /// What a document answers whose tag stands in `If-None-Match`.
 const UNCHANGED: Answer = Answer { status: 304, about: "The client has it already", content: None };

@@ -6,8 +6,8 @@ use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
 use super::AT_MS;
 use super::parts::{integer, list, merged, number, object, one_of, reference, text};
-use crate::http::bulk::ACTIONS;
-use crate::http::messages::STATES;
+use crate::http::handlers::bulk::ACTIONS;
+use crate::http::handlers::messages::STATES;
 
 const BULK: &str = "0006475d6a9f8000";
 

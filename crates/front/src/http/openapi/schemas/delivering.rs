@@ -6,8 +6,8 @@ use sluice_engine::limits::{DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 use super::fields::{checkpoint_fields, payload_fields, request_fields, result_fields};
 use super::parts::{either, integer, list, merged, number, object, one_of, reference, text};
 use super::{AT_MS, ID, RECEIPT};
-use crate::http::receive::WAIT_MS_MAX;
-use crate::http::settle::OUTCOMES;
+use crate::hot::receive::WAIT_MS_MAX;
+use crate::http::hot::settle::OUTCOMES;
 
 pub(super) fn receiving() -> Value {
     let terms = json!({

@@ -7,8 +7,8 @@ use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 
 use super::ID;
 use super::parts::{integer, list, merged, number, object, one_of, reference, text};
-use crate::http::messages::STATES;
-use crate::http::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
+use crate::http::codec::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
+use crate::http::handlers::messages::STATES;
 
 /// With the fields of a message that stands for itself, and of one that may have to do with others.
 pub(super) fn all(own: Value, message: Value) -> Value {

@@ -6,8 +6,8 @@ use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 use super::fields::{checkpoint_fields, payload_fields, request_fields, result_views};
 use super::parts::{either, integer, list, merged, number, object, one_of, reference, text};
 use super::{AT_MS, ID, changing};
-use crate::http::messages::STATES;
-use crate::http::results::RESULT_STATES;
+use crate::http::handlers::messages::STATES;
+use crate::http::handlers::results::RESULT_STATES;
 
 pub(super) fn all() -> Value {
     let stored = json!({

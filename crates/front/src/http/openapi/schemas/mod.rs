@@ -49,7 +49,9 @@ pub(super) fn all() -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{dead, extend, limits, namespaces, receive, schedules, send, settings, settle, tokens};
+    use crate::http::codec::settings;
+    use crate::http::handlers::{dead, limits, namespaces, schedules, tokens};
+    use crate::http::hot::{extend, receive, send, settle};
 
     /// Fields of a schema, those of all its alternatives together.
     fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::AT_MS;
 use super::parts::{list, number, numbers, object, reference, text};
-use crate::http::messages::STATES;
-use crate::http::settings::{default_settings, settings_always_shown, settings_schemas};
+use crate::http::codec::settings::{default_settings, settings_always_shown, settings_schemas};
+use crate::http::handlers::messages::STATES;
 
 pub(super) fn all() -> Value {
     let totals = [

@@ -7,7 +7,7 @@ use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 use super::fields::payload_fields;
 use super::parts::{either, integer, list, merged, number, object, one_of, reference, text};
 use super::{ID, flows};
-use crate::http::settings::BACKOFF_KINDS;
+use crate::http::codec::settings::BACKOFF_KINDS;
 
 pub(super) fn sending() -> Value {
     let message = json!({

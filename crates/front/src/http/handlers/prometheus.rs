@@ -1,0 +1,327 @@
+//! `/metrics` in the Prometheus text format, version 0.0.4.
+
+use std::collections::HashMap;
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
+
+use http::StatusCode;
+use http::response::Response;
+use sluice_calls::CallError;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
+use sluice_node::api::ShardMetrics;
+
+use super::queues::totals;
+use crate::http::route::call::Call;
+use crate::net::body::Body;
+use crate::net::context::Context;
+use crate::net::metrics::BUCKETS_US;
+use crate::net::respond;
+
+/// Consumers that one page reads.
+const CONSUMERS_MAX: usize = 10_000;
+
+/// `GET /metrics`
+pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, CallError> {
+    let mut page = Page::default();
+    write_http(&mut page, call.context);
+    if let Some(allocations) = call.context.options.allocations {
+        page.family("sluice_allocations_total", "counter", "Blocks taken from the allocator.");
+        page.sample("sluice_allocations_total", &[], allocations());
+    }
+    let metrics = call.node().metrics().await;
+    write_shards(&mut page, &metrics.shards);
+    write_queues(&mut page, call, &metrics.shards).await?;
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(respond::content(StatusCode::OK, content_type, page.text))
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.text.push_str(name);
+        for (at, (label, text)) in labels.iter().enumerate() {
+            self.text.push(if at == 0 { '{' } else { ',' });
+            // Names of queues, namespaces and routes have no character that needs an escape here.
+            let _ = write!(self.text, "{label}=\"{text}\"");
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+}
+
+fn write_http(page: &mut Page, context: &Context) {
+    let figures = context.metrics.figures();
+    page.family("sluice_http_requests_total", "counter", "Requests answered, by route and status.");
+    for row in &figures {
+        for (status, count) in &row.statuses {
+            let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
+            page.sample("sluice_http_requests_total", &[("route", row.route), ("status", &status)], count);
+        }
+    }
+    let name = "sluice_http_request_seconds";
+    page.family(
+        name,
+        "histogram",
+        "Time from the head of a request to its answer; waits of receives included.",
+    );
+    for row in &figures {
+        for (bound, count) in BUCKETS_US.iter().zip(&row.buckets) {
+            let bound = (*bound as f64 / 1e6).to_string();
+            page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", &bound)], count);
+        }
+        page.sample(&format!("{name}_bucket"), &[("route", row.route), ("le", "+Inf")], row.count);
+        page.sample(&format!("{name}_sum"), &[("route", row.route)], row.sum_us as f64 / 1e6);
+        page.sample(&format!("{name}_count"), &[("route", row.route)], row.count);
+    }
+    let metrics = &context.metrics;
+    for (name, kind, help, value) in [
+        ("sluice_http_requests_in_flight", "gauge", "Requests in flight.", context.requests() as u64),
+        (
+            "sluice_http_connections",
+            "gauge",
+            "Open connections.",
+            context.connections.load(Ordering::Relaxed) as u64,
+        ),
+        (
+            "sluice_http_body_bytes",
+            "gauge",
+            "Bytes of request bodies in memory.",
+            context.body_budget.used() as u64,
+        ),
+        (
+            "sluice_http_answer_bytes",
+            "gauge",
+            "Bytes of answers in memory.",
+            context.answers.budget.used() as u64,
+        ),
+        (
+            "sluice_http_connections_total",
+            "counter",
+            "Connections taken.",
+            metrics.connections.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_refused_total",
+            "counter",
+            "Connections refused because there were too many.",
+            metrics.connections_refused.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_cut_total",
+            "counter",
+            "Connections cut because the client was slow.",
+            metrics.connections_cut.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_answers_cut_total",
+            "counter",
+            "Answers over HTTP/2 cut because the client did not read them, while its connection went on.",
+            metrics.answers_cut.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_bodies_cut_total",
+            "counter",
+            "Bodies of requests over HTTP/2 cut because the client did not send them, while its connection went on.",
+            metrics.bodies_cut.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_handshakes_failed_total",
+            "counter",
+            "Connections that came to no TLS: late, in clear text, or with something wrong.",
+            metrics.handshakes_failed.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_over_address_limit_total",
+            "counter",
+            "Connections turned away because their address had too many.",
+            metrics.address_full.load(Ordering::Relaxed),
+        ),
+        (
+            "sluice_http_connections_banned_total",
+            "counter",
+            "Connections turned away because their address had failed too often.",
+            metrics.address_banned.load(Ordering::Relaxed),
+        ),
+    ] {
+        page.family(name, kind, help);
+        page.sample(name, &[], value);
+    }
+}
+
+/// A figure of a shard: name, kind, help, how to read it.
+type ShardFigure = (&'static str, &'static str, &'static str, fn(&ShardMetrics) -> u64);
+
+const SHARD_FIGURES: &[ShardFigure] = &[
+    ("sluice_shard_queues", "gauge", "Queues.", |s| s.queues),
+    ("sluice_shard_waiting_receives", "gauge", "Receives that wait for messages.", |s| s.waiting_receives),
+    ("sluice_shard_consumers", "gauge", "Consumers attached.", |s| s.consumers.attached),
+    ("sluice_shard_consumer_credit", "gauge", "Messages that they may hold.", |s| s.consumers.credit),
+    ("sluice_shard_consumer_in_flight", "gauge", "Messages that they hold.", |s| s.consumers.in_flight),
+    ("sluice_shard_event_readers", "gauge", "Readers of events.", |s| s.event_readers),
+    ("sluice_shard_mailbox_requests", "gauge", "Requests that wait for the shard.", |s| s.mailbox),
+    ("sluice_shard_records_total", "counter", "Records committed.", |s| s.journal.records),
+    ("sluice_shard_batches_total", "counter", "Batches committed.", |s| s.journal.batches),
+    ("sluice_shard_log_bytes_total", "counter", "Bytes written to the log.", |s| s.journal.log_bytes),
+    ("sluice_shard_fsyncs_total", "counter", "Syncs of the log.", |s| s.journal.fsyncs),
+    ("sluice_shard_disk_bytes", "gauge", "Bytes on disk.", |s| s.journal.disk_bytes),
+    ("sluice_shard_disk_free_bytes", "gauge", "Bytes free on the disk.", |s| s.journal.disk_free_bytes),
+    ("sluice_shard_disk_full", "gauge", "1 while sends are refused for lack of room.", |s| {
+        u64::from(s.journal.full)
+    }),
+    ("sluice_shard_disk_low", "gauge", "1 while less than low_water is free.", |s| u64::from(s.journal.low)),
+    ("sluice_shard_late_segments_total", "counter", "Segments that the log had to wait for.", |s| {
+        s.journal.late_segments
+    }),
+    ("sluice_shard_segments", "gauge", "Segments on disk.", |s| s.journal.segments),
+    ("sluice_shard_snapshots_total", "counter", "Snapshots taken.", |s| s.journal.snapshots),
+    ("sluice_shard_snapshot_running", "gauge", "1 while a snapshot is taken.", |s| {
+        u64::from(s.journal.snapshot_running)
+    }),
+    ("sluice_shard_compacted_bytes_total", "counter", "Bytes that compaction copied.", |s| {
+        s.journal.compacted_bytes
+    }),
+    ("sluice_shard_damaged_blobs_total", "counter", "Blobs that did not verify.", |s| {
+        s.journal.damaged_blobs
+    }),
+    ("sluice_shard_cache_bytes", "gauge", "Bytes of blobs in the cache.", |s| s.journal.cache_bytes),
+    (
+        "sluice_shard_cache_misses_total",
+        "counter",
+        "Blobs that were read and not in the cache: from disk, or with what was read of it before.",
+        |s| s.journal.cache_misses,
+    ),
+    ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| s.epoch),
+];
+
+fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
+    for (name, kind, help, read) in SHARD_FIGURES {
+        page.family(name, kind, help);
+        for (shard, figures) in shards.iter().enumerate() {
+            page.sample(name, &[("shard", &shard.to_string())], read(figures));
+        }
+    }
+    page.family("sluice_shard_messages", "gauge", "Messages, by state.");
+    for (shard, figures) in shards.iter().enumerate() {
+        for (state, count) in State::ALL.into_iter().zip(figures.counters.states) {
+            let labels = [("shard", shard.to_string()), ("state", state.name().to_owned())];
+            let labels = labels.each_ref().map(|(label, text)| (*label, text.as_str()));
+            page.sample("sluice_shard_messages", &labels, count);
+        }
+    }
+}
+
+/// A queue that has figures of its own.
+struct Shown {
+    namespace: String,
+    namespace_id: NamespaceId,
+    queue: QueueView,
+}
+
+impl Shown {
+    fn labels(&self) -> [(&str, &str); 2] {
+        [("namespace", &self.namespace), ("queue", &self.queue.name)]
+    }
+
+    fn labels_with<'a>(&'a self, name: &'a str, value: &'a str) -> [(&'a str, &'a str); 3] {
+        let [namespace, queue] = self.labels();
+        [namespace, queue, (name, value)]
+    }
+}
+
+/// Figures per queue, for as many as the setting allows, by namespace and name; the rest is only counted.
+async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), CallError> {
+    let mut room = call.context.options.metrics_queues_max;
+    let mut queues_total = 0;
+    let mut shown: Vec<Shown> = Vec::new();
+    let namespaces = call.namespaces().await?;
+    for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
+        queues_total += namespace.queues;
+        if room > 0 {
+            let (name, namespace_id) = (namespace.name, namespace.id);
+            let queues = call.node().queues(namespace_id, "", None, room).await?;
+            room -= queues.len().min(room);
+            let show = |queue| Shown { namespace: name.clone(), namespace_id, queue };
+            shown.extend(queues.into_iter().map(show));
+        }
+    }
+    page.family("sluice_queue_messages", "gauge", "Messages, by queue and state.");
+    for of in &shown {
+        for (state, count) in State::ALL.into_iter().zip(of.queue.counters.states) {
+            page.sample("sluice_queue_messages", &of.labels_with("state", state.name()), count);
+        }
+    }
+    page.family("sluice_queue_bytes", "gauge", "Bytes of content types, headers and payloads.");
+    for of in &shown {
+        page.sample("sluice_queue_bytes", &of.labels(), of.queue.counters.bytes);
+    }
+    page.family("sluice_queue_events_total", "counter", "What happened to messages, by queue.");
+    for of in &shown {
+        for (event, count) in totals(&of.queue.counters) {
+            page.sample("sluice_queue_events_total", &of.labels_with("event", event), count);
+        }
+    }
+    page.family("sluice_queues_omitted", "gauge", "Queues without figures of their own, to bound this page.");
+    page.sample("sluice_queues_omitted", &[], queues_total.saturating_sub(shown.len() as u64));
+    write_consumers(page, call, &shown, shards).await
+}
+
+/// What the consumers that are attached to a queue have together, and how to read it: name and help.
+type ConsumerFigure = (&'static str, &'static str, fn(&ConsumerTotals) -> u64);
+
+const CONSUMER_FIGURES: &[ConsumerFigure] = &[
+    ("sluice_queue_consumers", "Consumers attached, by queue.", |of| of.attached),
+    ("sluice_queue_consumer_credit", "Credit of the consumers attached, by queue.", |of| of.credit),
+    ("sluice_queue_consumer_in_flight", "Messages that the consumers attached hold, by queue.", |of| {
+        of.in_flight
+    }),
+];
+
+/// Figures of the consumers that are attached to these queues, for as many as one page may read.
+async fn write_consumers(
+    page: &mut Page,
+    call: &Call<'_>,
+    shown: &[Shown],
+    shards: &[ShardMetrics],
+) -> Result<(), CallError> {
+    let mut room = CONSUMERS_MAX;
+    let mut read = 0;
+    let mut by_queue: HashMap<(NamespaceId, String), ConsumerTotals> = HashMap::new();
+    for of_namespace in shown.chunk_by(|one, other| one.namespace_id == other.namespace_id) {
+        let namespace = of_namespace[0].namespace_id;
+        let consumers = call.node().consumers(namespace, None, room).await?;
+        room -= consumers.len();
+        for consumer in consumers.into_iter().filter(|consumer| consumer.state == ConsumerState::Attached) {
+            read += 1;
+            for queue in consumer.queues {
+                let of = by_queue.entry((namespace, queue)).or_default();
+                of.attached += 1;
+                of.credit += u64::from(consumer.credit);
+                of.in_flight += u64::from(consumer.in_flight);
+            }
+        }
+    }
+    for (name, help, figure) in CONSUMER_FIGURES {
+        page.family(name, "gauge", help);
+        for of in shown {
+            let key = (of.namespace_id, of.queue.name.clone());
+            page.sample(name, &of.labels(), by_queue.get(&key).map_or(0, figure));
+        }
+    }
+    let attached: u64 = shards.iter().map(|shard| shard.consumers.attached).sum();
+    let help = "Consumers attached that the figures of queues leave out, to bound this page.";
+    page.family("sluice_consumers_omitted", "gauge", help);
+    page.sample("sluice_consumers_omitted", &[], attached.saturating_sub(read));
+    Ok(())
+}
