@@ -19,12 +19,12 @@ use crate::net::listener::{self, Stopped};
 use crate::net::options::HttpOptions;
 use crate::net::service::Service;
 
-/// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is there, else in
-/// clear text.
+/// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is
+/// there, else in clear text.
 ///
 /// Then it accepts no more, ends the waits of receives, tells every connection to close (`connection: close`,
-/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left; administrative acts
-/// get some seconds more. The node is not shut down: that is for the caller, afterwards.
+/// GOAWAY), lets requests in flight finish within [`HttpOptions::shutdown_grace`], and cuts what is left;
+/// administrative acts get some seconds more. The node is not shut down: that is for the caller, afterwards.
 pub async fn serve(
     listener: TcpListener,
     node: Node,

@@ -157,8 +157,8 @@ impl Asking<'_> {
         self.caller.may(right, target).map_err(|denied| refused(self.peer, self.what, denied))
     }
 
-    /// Whether the caller may do this with messages, by the queues that they are in now. What is not there, nobody can do
-    /// anything with.
+    /// Whether the caller may do this with messages, by the queues that they are in now. What is not there,
+    /// nobody can do anything with.
     pub(crate) async fn allow_messages(
         &self,
         node: &Node,
@@ -176,7 +176,8 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Whether the caller may work in the namespace as a whole: nobody does in that which the server keeps for itself.
+    /// Whether the caller may work in the namespace as a whole: nobody does in that which the server keeps
+    /// for itself.
     pub(crate) fn allow_work(&self) -> Result<(), CallError> {
         let decided = match is_kept(self.namespace) {
             true => keep(self.caller, Right::Receive, self.namespace),

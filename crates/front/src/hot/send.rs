@@ -22,8 +22,8 @@ pub(crate) fn begin(
     node.begin_send(&Send { namespace, queue, idempotency_key, request_digest, items })
 }
 
-/// Whether the caller may also send to the queues that these lead to, for their results and for the steps that follow, and may
-/// learn what becomes of the messages that they wait for.
+/// Whether the caller may also send to the queues that these lead to, for their results and for the steps
+/// that follow, and may learn what becomes of the messages that they wait for.
 pub(crate) async fn allow_onward<'i>(
     asking: Asking<'_>,
     node: &Node,

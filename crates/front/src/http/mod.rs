@@ -1,7 +1,8 @@
 //! The HTTP API: JSON in and out over HTTP/1.1 and HTTP/2, as `docs/api.md` describes it.
 //!
-//! The way of a request, once the network has its head: `dispatch` finds the route in the one table of `route`, asks whether the
-//! caller may, and calls the handler, which decodes the body, calls the node and writes the answer.
+//! The way of a request, once the network has its head: `dispatch` finds the route in the one table of
+//! `route`, asks whether the caller may, and calls the handler, which decodes the body, calls the node and
+//! writes the answer.
 //!
 //! | module | |
 //! |---|---|

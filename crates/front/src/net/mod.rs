@@ -1,5 +1,5 @@
-//! The network: connections, and what every protocol over them shares. It knows no protocol above HTTP itself: those are a
-//! [`service::Service`].
+//! The network: connections, and what every protocol over them shares. It knows no protocol above HTTP
+//! itself: those are a [`service::Service`].
 //!
 //! | module | |
 //! |---|---|
@@ -20,8 +20,8 @@
 //! | `options` | what an operator may set, and the bounds that follow |
 //! | `context` | what all requests share, `metrics` and `error_log` among it |
 //!
-//! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own connection, but no
-//! message, and no more memory than `options` allows.
+//! Fault model: a client may send anything, at any speed, and vanish at any time. It can then lose its own
+//! connection, but no message, and no more memory than `options` allows.
 
 pub(crate) mod activity;
 pub(crate) mod acts;

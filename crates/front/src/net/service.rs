@@ -1,4 +1,5 @@
-//! What stands above a connection: the protocols that answer its requests, put together at the top of the crate.
+//! What stands above a connection: the protocols that answer its requests, put together at the top of the
+//! crate.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The calls that are not hot, one file for each group of them: what each reads from its request, asks of the node, and answers.
+//! The calls that are not hot, one file for each group of them: what each reads from its request, asks of the
+//! node, and answers.
 
 pub(crate) mod admin;
 pub(crate) mod bulk;

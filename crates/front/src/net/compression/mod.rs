@@ -1,4 +1,5 @@
-//! Compressing answers within bounds: the setting of the operator, the [`coding`]s, and how many answers at once.
+//! Compressing answers within bounds: the setting of the operator, the [`coding`]s, and how many answers at
+//! once.
 
 pub(crate) mod coding;
 
@@ -10,7 +11,8 @@ use tokio::task::spawn_blocking;
 
 use self::coding::Coding;
 
-/// Largest answer that is compressed where it is made; what is larger takes milliseconds, and would hold up other connections.
+/// Largest answer that is compressed where it is made; what is larger takes milliseconds, and would hold up
+/// other connections.
 const HERE_BYTES_MAX: usize = 16 << 10;
 
 /// Which answers may be compressed, when the client takes it.
