@@ -20,6 +20,7 @@ pub mod operation;
 pub mod permit;
 pub mod room;
 pub mod server;
+pub mod settings;
 pub mod standing;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
