@@ -18,6 +18,7 @@ pub mod limits;
 pub mod near;
 pub mod operation;
 pub mod permit;
+pub mod queue_defaults;
 pub mod queues;
 pub mod room;
 pub mod server;
