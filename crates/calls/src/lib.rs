@@ -15,6 +15,7 @@ pub mod digest;
 pub mod error;
 pub mod fault;
 pub mod limits;
+pub mod namespaces;
 pub mod near;
 pub mod operation;
 pub mod permit;
