@@ -29,6 +29,7 @@ pub mod standing;
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;
 pub mod time;
+pub mod tokens;
 pub mod unary;
 pub mod value;
 

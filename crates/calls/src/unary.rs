@@ -152,4 +152,9 @@ unary! {
     QueueClose => crate::queues::Close<true>,
     QueueOpen => crate::queues::Close<false>,
     QueuePurge => crate::queues::Purge,
+    TokenList => crate::tokens::List,
+    TokenCreate => crate::tokens::Create,
+    TokenRevoke => crate::tokens::Revoke,
+    Audit => crate::tokens::ReadAudit,
+    WhoAmI => crate::tokens::WhoAmI,
 }
