@@ -14,6 +14,7 @@ pub mod codes;
 pub mod digest;
 pub mod error;
 pub mod fault;
+pub mod keys;
 pub mod limits;
 pub mod namespaces;
 pub mod near;

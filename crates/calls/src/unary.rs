@@ -129,6 +129,8 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    KeysShow => crate::keys::Show,
+    KeysRotate => crate::keys::Rotate,
     LimitList => crate::limits::List,
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,
