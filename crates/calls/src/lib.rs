@@ -26,6 +26,7 @@ pub mod room;
 pub mod server;
 pub mod settings;
 pub mod standing;
+pub mod status;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;

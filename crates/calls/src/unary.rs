@@ -154,6 +154,7 @@ unary! {
     QueueClose => crate::queues::Close<true>,
     QueueOpen => crate::queues::Close<false>,
     QueuePurge => crate::queues::Purge,
+    Status => crate::status::Show,
     TokenList => crate::tokens::List,
     TokenCreate => crate::tokens::Create,
     TokenRevoke => crate::tokens::Revoke,
