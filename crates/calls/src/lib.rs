@@ -23,6 +23,7 @@ pub mod permit;
 pub mod queue_defaults;
 pub mod queues;
 pub mod room;
+pub mod schedules;
 pub mod server;
 pub mod settings;
 pub mod standing;
