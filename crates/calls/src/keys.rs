@@ -62,6 +62,7 @@ pub struct Show {}
 
 impl Unary for Show {
     type Answer = Keys;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Keys>, CallError> {
         Ok(Keys::from(&permit.node().keys().await?).into())

@@ -184,6 +184,7 @@ pub struct Limits {
 
 impl Unary for List {
     type Answer = Limits;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limits>, CallError> {
         let size = page_size(self.limit);
@@ -211,6 +212,7 @@ pub struct Show {
 
 impl Unary for Show {
     type Answer = Limit;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
         let cursor = cursor(self.cursor.as_deref())?;

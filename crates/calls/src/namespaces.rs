@@ -105,6 +105,7 @@ pub struct Namespaces {
 
 impl Unary for List {
     type Answer = Namespaces;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Namespaces>, CallError> {
         permit.require_known()?;
@@ -124,6 +125,7 @@ pub struct Show {}
 
 impl Unary for Show {
     type Answer = Namespace;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Namespace>, CallError> {
         let view = permit.node().namespace(permit.name()).await?;

@@ -54,6 +54,7 @@ pub struct Defaults {
 
 impl Unary for List {
     type Answer = Defaults;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Defaults>, CallError> {
         let size = self.limit.map_or(PAGE_MAX, Within::get) as usize;
@@ -72,6 +73,7 @@ pub struct Show {}
 
 impl Unary for Show {
     type Answer = QueueDefaults;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<QueueDefaults>, CallError> {
         let defaults = permit.node().defaults(permit.namespace_id()?, permit.name()).await?;

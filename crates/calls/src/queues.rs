@@ -202,6 +202,7 @@ pub struct Queues {
 
 impl Unary for List {
     type Answer = Queues;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queues>, CallError> {
         let (size, namespace) = (page_size(self.limit), permit.namespace_id()?);
@@ -222,6 +223,7 @@ pub struct Show {}
 
 impl Unary for Show {
     type Answer = Queue;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queue>, CallError> {
         let queue = permit.node().queue(permit.namespace_id()?, permit.name()).await?;
@@ -274,7 +276,8 @@ async fn set(permit: &Permit<'_>, patch: QueuePatch, create: bool) -> Result<Don
     Ok(Done::made(Queue::new(permit.namespace_name(), &queue), created))
 }
 
-/// A queue to pause, or, with `PAUSED` false, to resume.
+/// A queue to pause or to resume.
+// `PAUSED`: whether it is paused then.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -289,7 +292,8 @@ impl<const PAUSED: bool> Unary for Pause<PAUSED> {
     }
 }
 
-/// A queue to close, or, with `CLOSED` false, to open.
+/// A queue to close or to open.
+// `CLOSED`: whether it is closed then.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

@@ -118,6 +118,7 @@ pub struct Schedules {
 
 impl Unary for List {
     type Answer = Schedules;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedules>, CallError> {
         let (size, after) = (page_size(self.limit), given(self.after.as_deref()));
@@ -162,6 +163,7 @@ pub struct Times {
 
 impl Unary for Next {
     type Answer = Times;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Times>, CallError> {
         let count = self.count.map_or(NEXT_DEFAULT, Within::get) as usize;
@@ -170,7 +172,8 @@ impl Unary for Next {
     }
 }
 
-/// A schedule to pause, or, with `PAUSED` false, to resume.
+/// A schedule to pause or to resume.
+// `PAUSED`: whether it is paused then.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

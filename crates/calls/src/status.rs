@@ -8,7 +8,7 @@ use crate::error::CallError;
 use crate::permit::Permit;
 use crate::queues::Counts;
 use crate::time::now_ms;
-use crate::unary::{Done, Unary};
+use crate::unary::{Body, Done, Unary};
 
 /// The status to show.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -117,6 +117,7 @@ impl Shard {
 
 impl Unary for Show {
     type Answer = Status;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Status>, CallError> {
         let metrics = permit.node().metrics().await;

@@ -116,6 +116,7 @@ pub struct Tokens {
 
 impl Unary for List {
     type Answer = Tokens;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Tokens>, CallError> {
         let tokens = permit.calls().access().tokens();
@@ -204,6 +205,7 @@ pub struct Audit {
 
 impl Unary for ReadAudit {
     type Answer = Audit;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Audit>, CallError> {
         let cursor = cursor(self.cursor.as_deref())?;
@@ -258,6 +260,7 @@ impl From<&Proof> for ProofKind {
 
 impl Unary for WhoAmI {
     type Answer = Who;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Who>, CallError> {
         permit.require_known()?;
