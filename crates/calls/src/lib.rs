@@ -19,6 +19,7 @@ pub mod limits;
 pub mod namespaces;
 pub mod near;
 pub mod operation;
+pub mod payload;
 pub mod permit;
 pub mod queue_defaults;
 pub mod queues;

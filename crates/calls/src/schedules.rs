@@ -1,4 +1,6 @@
-//! Schedules: list, show when they fire next, pause, trigger, delete.
+//! Schedules: list, show, show when they fire next, pause, trigger, delete.
+
+mod message;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +13,14 @@ use crate::error::CallError;
 use crate::permit::Permit;
 use crate::unary::{Body, Done, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
+pub use message::{ScheduledMessage, Unique};
 
 /// Instants that are told unless told how many.
 const NEXT_DEFAULT: u64 = 10;
+/// Most memory that is set aside for the message of a schedule, in bytes.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a message in an answer, besides what its sender gave.
+const FIELDS_BYTES: usize = 1 << 10;
 
 impl Words for Missed {
     const WORDS: &[(Missed, &'static str)] =
@@ -63,6 +70,9 @@ pub struct Schedule {
     last_error: Option<String>,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at_ms: u64,
+    /// What it sends, when one schedule is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<ScheduledMessage>,
 }
 
 impl From<&Stored> for Schedule {
@@ -90,6 +100,7 @@ impl From<&Stored> for Schedule {
             last_id: view.last_id.as_ref().map(MessageId::to_string),
             last_error: view.last_error.clone(),
             created_at_ms: view.created_at_us / 1_000,
+            message: None,
         }
     }
 }
@@ -125,6 +136,27 @@ impl Unary for List {
         let mut schedules = permit.node().schedules(permit.namespace_id()?, after, size + 1).await?;
         let next = cut_page(&mut schedules, size, |schedule| &schedule.view.name);
         Ok(Schedules { schedules: schedules.iter().map(Schedule::from).collect(), next }.into())
+    }
+}
+
+/// A schedule to show with its message.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleShowRequest")]
+pub struct Show {}
+
+impl Unary for Show {
+    type Answer = Schedule;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedule>, CallError> {
+        let limits = permit.node().limits();
+        let bytes = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
+        permit.room().reserve_up_to(bytes.min(MESSAGE_BYTES_MAX))?;
+        let found = permit.node().schedule_message(permit.namespace_id()?, permit.name());
+        let (schedule, blob) = found.await?;
+        let message = ScheduledMessage::new(&schedule.view.message, &blob);
+        Ok(Schedule { message: Some(message), ..Schedule::from(&schedule) }.into())
     }
 }
 

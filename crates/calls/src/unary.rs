@@ -155,6 +155,7 @@ unary! {
     QueueOpen => crate::queues::Close<false>,
     QueuePurge => crate::queues::Purge,
     ScheduleList => crate::schedules::List,
+    ScheduleShow => crate::schedules::Show,
     ScheduleDelete => crate::schedules::Delete,
     ScheduleNext => crate::schedules::Next,
     SchedulePause => crate::schedules::Pause<true>,
