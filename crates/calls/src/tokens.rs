@@ -125,14 +125,16 @@ impl Unary for List {
 }
 
 /// A token to make.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+// No default of the whole: with one, the schema would require no field.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "TokenNew")]
 pub struct Create {
     /// The identity that it stands for: up to 128 letters, digits, `.`, `-`, `_` and `@`, not with `.` first.
     #[schemars(required)]
     name: Option<String>,
     /// What it allows by itself; rules of the policy may allow more.
+    #[serde(default)]
     scopes: Vec<Scope>,
     /// Time until it expires, in milliseconds. Not together with `expires_at_ms`; without both it lasts until
     /// it is revoked.
@@ -305,6 +307,12 @@ mod tests {
         ] {
             assert!(from_value::<Create>(body.clone()).is_err(), "{body}");
         }
+    }
+
+    #[test]
+    fn the_schema_requires_a_name_alone() {
+        let schema = schemars::schema_for!(Create);
+        assert_eq!(schema.get("required"), Some(&json!(["name"])));
     }
 
     #[tokio::test]
