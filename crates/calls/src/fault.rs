@@ -141,8 +141,10 @@ impl de::Error for Box<Fault> {
         Fault::missing(name, "the field is required")
     }
 
+    /// Without a name: a key of an object whose keys are free.
     fn duplicate_field(name: &'static str) -> Self {
-        Fault::new("duplicate_field", "the field is given twice").inside(name)
+        let what = if name.is_empty() { "a key" } else { "the field" };
+        Fault::new("duplicate_field", format!("{what} is given twice")).inside(name)
     }
 }
 

@@ -20,17 +20,26 @@ pub mod events;
 pub mod fault;
 pub mod figures;
 pub mod hot;
+pub mod keys;
 pub mod limits;
+pub mod namespaces;
 pub mod near;
 pub mod operation;
+pub mod payload;
 pub mod permit;
+pub mod queue_defaults;
+pub mod queues;
 pub mod room;
+pub mod schedules;
 pub mod server;
+pub mod settings;
 pub mod standing;
+pub mod status;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;
 pub mod time;
+pub mod tokens;
 pub mod unary;
 pub mod value;
 

@@ -9,7 +9,7 @@ use crate::error::CallError;
 use crate::permit::Permit;
 use crate::time::now_ms;
 use crate::unary::{Body, Done, How, Unary};
-use crate::value::{Nothing, PageSize, Within, cursor, page_size};
+use crate::value::{Nothing, PageSize, Within, cursor, cut_page, given, page_size};
 
 // Zero is left to the engine's check, which says what would be right.
 type InFlight = Within<0, { IN_FLIGHT_MAX as u64 }>;
@@ -184,15 +184,13 @@ pub struct Limits {
 
 impl Unary for List {
     type Answer = Limits;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limits>, CallError> {
         let size = page_size(self.limit);
-        let after = self.after.as_deref().filter(|after| !after.is_empty());
-        // One more than asked for tells whether there is a next page.
+        let after = given(self.after.as_deref());
         let mut limits = permit.node().limits_of(permit.namespace_id()?, after, size + 1).await?;
-        let more = limits.len() > size;
-        limits.truncate(size);
-        let next = limits.last().filter(|_| more).map(|last| last.name.to_string());
+        let next = cut_page(&mut limits, size, |limit| &limit.name);
         Ok(Limits { limits: limits.iter().map(Limit::from).collect(), next }.into())
     }
 }
@@ -214,12 +212,13 @@ pub struct Show {
 
 impl Unary for Show {
     type Answer = Limit;
+    const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
         let cursor = cursor(self.cursor.as_deref())?;
         let (node, namespace, name) = (permit.node(), permit.namespace_id()?, permit.name());
         let limit = node.limit(namespace, name).await?;
-        let (keys, next) = match self.key.as_deref().filter(|key| !key.is_empty()) {
+        let (keys, next) = match given(self.key.as_deref()) {
             Some(key) => (node.limit_key(namespace, name, key).await?.into_iter().collect(), None),
             None => {
                 let most = page_size(self.limit);

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use sluice_engine::Error;
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::{Durability, Node, Options};
 use tokio::sync::watch;
 
@@ -70,6 +71,19 @@ impl Open {
     /// The node behind it.
     pub fn node(&self) -> &Node {
         self.calls.node()
+    }
+
+    /// Sends a message to a queue of the default namespace; tells its id.
+    pub async fn send(&self, queue: &str, payload: &[u8]) -> MessageId {
+        let items = [SendItem { payload, ..SendItem::default() }];
+        let send = Send {
+            namespace: NamespaceId::DEFAULT,
+            queue,
+            idempotency_key: b"",
+            request_digest: 0,
+            items: &items,
+        };
+        self.node().send(&send).await.unwrap().first
     }
 
     /// Tells those who wait that the server stops.

@@ -84,12 +84,24 @@ pub(crate) fn page_size(asked: Option<PageSize>) -> usize {
     asked.map_or(PAGE_DEFAULT, PageSize::get) as usize
 }
 
+/// Cuts a list that has one entry more than the page when there is a next one; gives the name after which that begins.
+pub(crate) fn cut_page<T>(entries: &mut Vec<T>, size: usize, name: impl Fn(&T) -> &str) -> Option<String> {
+    let more = entries.len() > size;
+    entries.truncate(size);
+    entries.last().filter(|_| more).map(|last| name(last).to_owned())
+}
+
+/// A parameter that counts as left out when it is empty.
+pub(crate) fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// Reads a cursor: the `next` of the page before.
 ///
 /// # Errors
 /// `invalid_argument` at the field `cursor`.
 pub(crate) fn cursor(text: Option<&str>) -> Read<Option<u64>> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = given(text) else { return Ok(None) };
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(cursor) if digits => Ok(Some(cursor)),

@@ -1,0 +1,305 @@
+//! Schedules: list, show, show when they fire next, pause, trigger, delete.
+
+mod message;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_engine::MessageId;
+use sluice_node::schedule::{MISSED, Missed, When};
+use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
+
+use crate::access::Right;
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::unary::{Body, Done, Unary};
+use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
+pub use message::{ScheduledMessage, Unique};
+
+/// Instants that are told unless told how many.
+const NEXT_DEFAULT: u64 = 10;
+/// Most memory that is set aside for the message of a schedule, in bytes.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a message in an answer, besides what its sender gave.
+const FIELDS_BYTES: usize = 1 << 10;
+
+impl Words for Missed {
+    const WORDS: &[(Missed, &'static str)] =
+        &[(Missed::Once, MISSED[0]), (Missed::All, MISSED[1]), (Missed::Skip, MISSED[2])];
+    const NAMES: &'static [&'static str] = &MISSED;
+}
+
+/// A schedule: when it fires, and what came of it so far.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Schedule {
+    /// Its name.
+    name: String,
+    /// The times at which it fires: five fields, six with seconds first, or a word such as `@daily`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cron: Option<String>,
+    /// Time zone of `cron`, by its name in the IANA database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    /// The interval at which it fires, in milliseconds, when it has no `cron`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    every_ms: Option<u64>,
+    /// What becomes of the times that passed while the server was down: `once` sends one message for all of
+    /// them, `all` one for each of the latest 1,000, `skip` none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<Word<Missed>>,
+    /// Name of the queue that it sends to.
+    queue: String,
+    /// Whether it is paused: its times pass without a message.
+    paused: bool,
+    /// When it fires next, in milliseconds since the Unix epoch; absent when it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_at_ms: Option<u64>,
+    /// Times at which it sent its message.
+    fired: u64,
+    /// Times at which a message with its unique key was there already.
+    duplicates: u64,
+    /// Times at which its message was refused.
+    refused: u64,
+    /// The latest of all these times, in milliseconds since the Unix epoch; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_at_ms: Option<u64>,
+    /// Id of the latest message that it sent; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_id: Option<String>,
+    /// Code of the error with which its latest message was refused; absent when it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    /// When it was created, in milliseconds since the Unix epoch.
+    created_at_ms: u64,
+    /// What it sends, when one schedule is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<ScheduledMessage>,
+}
+
+impl From<&Stored> for Schedule {
+    fn from(Stored { view, spec }: &Stored) -> Schedule {
+        let (cron, time_zone, every_ms) = match spec.as_ref().map(|spec| &spec.when) {
+            Some(When::Cron { expression, time_zone }) => {
+                (Some(expression.clone()), Some(time_zone.clone()), None)
+            }
+            Some(When::Every { every_ms }) => (None, None, Some(*every_ms)),
+            None => (None, None, None),
+        };
+        Schedule {
+            name: view.name.clone(),
+            cron,
+            time_zone,
+            every_ms,
+            missed: spec.as_ref().map(|spec| Word(spec.missed)),
+            queue: view.queue.clone(),
+            paused: view.paused,
+            next_at_ms: view.next_at_us.map(|at_us| at_us / 1_000),
+            fired: view.fired,
+            duplicates: view.duplicates,
+            refused: view.refused,
+            last_at_ms: view.last_at_us.map(|at_us| at_us / 1_000),
+            last_id: view.last_id.as_ref().map(MessageId::to_string),
+            last_error: view.last_error.clone(),
+            created_at_ms: view.created_at_us / 1_000,
+            message: None,
+        }
+    }
+}
+
+/// The schedules of a namespace, by name.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleListRequest")]
+pub struct List {
+    /// `next` of the page before.
+    after: Option<String>,
+    /// Most schedules of the page.
+    limit: Option<PageSize>,
+}
+
+/// A page of schedules.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScheduleList")]
+pub struct Schedules {
+    /// By name.
+    schedules: Vec<Schedule>,
+    /// Name after which the next page begins; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Unary for List {
+    type Answer = Schedules;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedules>, CallError> {
+        let (size, after) = (page_size(self.limit), given(self.after.as_deref()));
+        let mut schedules = permit.node().schedules(permit.namespace_id()?, after, size + 1).await?;
+        let next = cut_page(&mut schedules, size, |schedule| &schedule.view.name);
+        Ok(Schedules { schedules: schedules.iter().map(Schedule::from).collect(), next }.into())
+    }
+}
+
+/// A schedule to show with its message.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleShowRequest")]
+pub struct Show {}
+
+impl Unary for Show {
+    type Answer = Schedule;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedule>, CallError> {
+        let limits = permit.node().limits();
+        let bytes = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
+        permit.room().reserve_up_to(bytes.min(MESSAGE_BYTES_MAX))?;
+        let found = permit.node().schedule_message(permit.namespace_id()?, permit.name());
+        let (schedule, blob) = found.await?;
+        let message = ScheduledMessage::new(&schedule.view.message, &blob);
+        Ok(Schedule { message: Some(message), ..Schedule::from(&schedule) }.into())
+    }
+}
+
+/// A schedule to delete. Messages that it has sent stay.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleDeleteRequest")]
+pub struct Delete {}
+
+impl Unary for Delete {
+    type Answer = Nothing;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
+        permit.node().schedule_delete(permit.namespace_id()?, permit.name()).await?;
+        Ok(Nothing {}.into())
+    }
+}
+
+/// The next times of a schedule.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleNextRequest")]
+pub struct Next {
+    /// How many; 10 unless told.
+    count: Option<Within<1, { SCHEDULE_NEXT_MAX as u64 }>>,
+}
+
+/// The times at which a schedule fires next.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScheduleNext")]
+pub struct Times {
+    /// In milliseconds since the Unix epoch; none while it is paused.
+    next_at_ms: Vec<u64>,
+}
+
+impl Unary for Next {
+    type Answer = Times;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Times>, CallError> {
+        let count = self.count.map_or(NEXT_DEFAULT, Within::get) as usize;
+        let times = permit.node().schedule_next(permit.namespace_id()?, permit.name(), count).await?;
+        Ok(Times { next_at_ms: times.into_iter().map(|at_us| at_us / 1_000).collect() }.into())
+    }
+}
+
+/// A schedule to pause or to resume.
+// `PAUSED`: whether it is paused then.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Pause<const PAUSED: bool> {}
+
+impl<const PAUSED: bool> Unary for Pause<PAUSED> {
+    type Answer = Schedule;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedule>, CallError> {
+        let pause = permit.node().schedule_pause(permit.namespace_id()?, permit.name(), PAUSED);
+        Ok(Schedule::from(&pause.await?).into())
+    }
+}
+
+/// A schedule whose message is sent now. Its times stay as they are.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ScheduleTriggerRequest")]
+pub struct Trigger {}
+
+/// The message that a schedule sent.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScheduleSent")]
+pub struct Sent {
+    /// Id of the message.
+    id: String,
+    /// Whether a message with the same unique key was there already; then `id` is its id.
+    duplicate: bool,
+}
+
+impl Unary for Trigger {
+    type Answer = Sent;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Sent>, CallError> {
+        allow_message(permit).await?;
+        let (id, duplicate) = permit.node().schedule_trigger(permit.namespace_id()?, permit.name()).await?;
+        Ok(Done::made(Sent { id: id.to_string(), duplicate }, true))
+    }
+}
+
+/// Checks the right to send to the schedule's queue, and to the queue that gets the result of its message.
+async fn allow_message(permit: &Permit<'_>) -> Result<(), CallError> {
+    if permit.may_everywhere(Right::Send) {
+        return Ok(());
+    }
+    let schedule = permit.node().schedule(permit.namespace_id()?, permit.name()).await?;
+    permit.allow_queue(Right::Send, &schedule.view.queue)?;
+    let (_, options) = schedule.view.message.fields();
+    match options.reply_to {
+        "" => Ok(()),
+        reply_to => permit.allow_queue(Right::Send, reply_to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::to_value;
+    use sluice_engine::NamespaceId;
+    use sluice_engine::command::SendItem;
+    use sluice_node::schedule::ScheduleSpec;
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    #[tokio::test]
+    async fn a_schedule_is_paused_resumed_and_triggered() {
+        let server = Open::new();
+        let spec = ScheduleSpec { when: When::Every { every_ms: 60_000 }, missed: Missed::Skip };
+        let item = SendItem { payload: b"x", ..SendItem::default() };
+        server.node().schedule_put(NamespaceId::DEFAULT, "tick", "q", &spec, &item).await.unwrap();
+        let pause = server.permit(Operation::SchedulePause, "tick");
+        let paused = to_value(Pause::<true> {}.run(&pause).await.unwrap().answer).unwrap();
+        assert_eq!((&paused["every_ms"], &paused["missed"]), (&60_000.into(), &"skip".into()));
+        assert!(
+            paused["paused"] == true && paused.get("cron").is_none() && paused.get("next_at_ms").is_none()
+        );
+        let next = server.permit(Operation::ScheduleNext, "tick");
+        assert!(Next::default().run(&next).await.unwrap().answer.next_at_ms.is_empty());
+        let resume = server.permit(Operation::ScheduleResume, "tick");
+        assert!(!Pause::<false> {}.run(&resume).await.unwrap().answer.paused);
+        let times = Next::default().run(&next).await.unwrap().answer.next_at_ms;
+        assert!(times.len() == 10 && times.windows(2).all(|two| two[1] - two[0] == 60_000), "{times:?}");
+
+        let trigger = server.permit(Operation::ScheduleTrigger, "tick");
+        let sent = Trigger {}.run(&trigger).await.unwrap();
+        assert!(sent.created && !sent.answer.duplicate && sent.answer.id.parse::<MessageId>().is_ok());
+        let list = server.permit(Operation::ScheduleList, "");
+        let listed = List::default().run(&list).await.unwrap().answer;
+        assert_eq!((listed.schedules.len(), listed.schedules[0].queue.as_str(), listed.next), (1, "q", None));
+        let delete = server.permit(Operation::ScheduleDelete, "tick");
+        Delete {}.run(&delete).await.unwrap();
+        assert_eq!(Trigger {}.run(&trigger).await.unwrap_err().code(), "schedule_not_found");
+    }
+}
