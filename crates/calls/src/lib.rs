@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod codes;
+pub mod dead;
 pub mod digest;
 pub mod error;
 pub mod fault;

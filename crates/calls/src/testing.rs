@@ -1,6 +1,18 @@
-//! Helpers for tests: a node in memory, and numbers that repeat.
+//! Helpers for tests: a node in memory, a caller who may do everything in it, and numbers that repeat.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::{Durability, Node, Options};
+use tokio::sync::watch;
+
+use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
+use crate::operation::Operation;
+use crate::permit::{Asked, Asker, Permit};
+use crate::room::Room;
+use crate::server::{About, Calls};
 
 /// A node in memory, with one shard.
 pub fn node() -> Node {
@@ -21,6 +33,82 @@ pub fn node() -> Node {
         key_source: None,
     };
     Node::start(options).unwrap()
+}
+
+/// A server in memory without access rules, and one connection to it.
+pub struct Open {
+    calls: Calls,
+    peer: Arc<Peer>,
+    room: AnyRoom,
+    stop: watch::Sender<bool>,
+}
+
+/// Room for every answer.
+#[derive(Debug)]
+struct AnyRoom;
+
+impl Room for AnyRoom {
+    fn reserve(&self, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error> {
+        Ok(bytes)
+    }
+}
+
+impl Open {
+    /// A server that has nothing yet.
+    pub fn new() -> Open {
+        let access = Access::default();
+        let slot = Arc::new(Guard::new(GuardOptions::default())).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let peer = Arc::new(Peer::new(&access, slot.unwrap(), None));
+        let about = About { version: String::new(), durability: String::new() };
+        let (stop, stopping) = watch::channel(false);
+        Open { calls: Calls::new(node(), access, about, stopping), peer, room: AnyRoom, stop }
+    }
+
+    /// The node behind it.
+    pub fn node(&self) -> &Node {
+        self.calls.node()
+    }
+
+    /// Sends a message to a queue of the default namespace; tells its id.
+    pub async fn send(&self, queue: &str, payload: &[u8]) -> MessageId {
+        let items = [SendItem { payload, ..SendItem::default() }];
+        let send = Send {
+            namespace: NamespaceId::DEFAULT,
+            queue,
+            idempotency_key: b"",
+            request_digest: 0,
+            items: &items,
+        };
+        self.node().send(&send).await.unwrap().first
+    }
+
+    /// Tells those who wait that the server stops.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// The permit for an operation in the default namespace.
+    pub fn permit<'c>(&'c self, operation: Operation, name: &'c str) -> Permit<'c> {
+        let asker = Asker {
+            calls: &self.calls,
+            peer: &self.peer,
+            caller: &Caller::Anybody,
+            authorization: None,
+            room: &self.room,
+            path: "",
+        };
+        asker.permit(Asked { operation, namespace: None, name }).unwrap()
+    }
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open::new()
+    }
 }
 
 /// A small generator with a fixed seed (splitmix64), so that a failure repeats.

@@ -129,6 +129,9 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    DeadRedrive => crate::dead::Redrive,
+    DeadRedriveEnd => crate::dead::RedriveEnd,
+    DeadDelete => crate::dead::Delete,
     LimitList => crate::limits::List,
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,

@@ -1,0 +1,244 @@
+//! Dead letters of a queue: make them ready again, at once or at a rate, and delete them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use sluice_engine::Error;
+use sluice_engine::id::MessageId;
+use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
+
+use crate::access::Right;
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::permit::Permit;
+use crate::unary::{Body, Done, Unary};
+use crate::value::Within;
+
+/// The dead letters to make ready again: give `ids`, or `"all": true`.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "RedriveRequest")]
+pub struct Redrive {
+    /// Ids of the messages, 1 to 10,000: all of them become ready, or none.
+    ids: Option<Ids>,
+    /// Every message that is dead at this moment; only `true`.
+    all: Option<bool>,
+    /// With `all`: messages per second; at once unless told.
+    per_second: Option<Within<1, { REDRIVE_PER_SECOND_MAX as u64 }>>,
+}
+
+/// The number of messages that are ready again.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Redriven {
+    /// Messages; at a rate: those that will be.
+    redriven: u64,
+}
+
+impl Unary for Redrive {
+    type Answer = Redriven;
+    const BODY: Body = Body::Items;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Redriven>, CallError> {
+        permit.allow_queue(Right::Send, permit.name())?;
+        let (node, namespace, queue) = (permit.node(), permit.namespace_id()?, permit.name());
+        let ids = chosen(self.ids, self.all, node.limits().batch_items)?;
+        let redriven = match self.per_second {
+            Some(_) if !ids.is_empty() => return Err(Fault::conflict("ids", "per_second").into()),
+            Some(rate) => node.dead_redrive_rate(namespace, queue, rate.get() as u32).await?,
+            None => node.dead_redrive(namespace, queue, &ids).await?,
+        };
+        Ok(Redriven { redriven }.into())
+    }
+}
+
+/// A redrive at a rate to end.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "RedriveEndRequest")]
+pub struct RedriveEnd {}
+
+/// The rest of a redrive that was ended.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RedriveEnded")]
+pub struct Left {
+    /// Messages that stay dead.
+    left: u64,
+}
+
+impl Unary for RedriveEnd {
+    type Answer = Left;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Left>, CallError> {
+        // A rate of zero ends the redrive that runs.
+        let left = permit.node().dead_redrive_rate(permit.namespace_id()?, permit.name(), 0).await?;
+        Ok(Left { left }.into())
+    }
+}
+
+/// The dead letters to delete: give `ids`, or `"all": true`.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DeadDeleteRequest")]
+pub struct Delete {
+    /// Ids of the messages, 1 to 10,000: all of them are deleted, or none.
+    ids: Option<Ids>,
+    /// Every message that is dead at this moment; only `true`.
+    all: Option<bool>,
+}
+
+/// The number of messages that were deleted.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeadDeleted")]
+pub struct Deleted {
+    /// Messages.
+    deleted: u64,
+}
+
+impl Unary for Delete {
+    type Answer = Deleted;
+    const BODY: Body = Body::Items;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Deleted>, CallError> {
+        let ids = chosen(self.ids, self.all, permit.node().limits().batch_items)?;
+        let deleted = permit.node().dead_delete(permit.namespace_id()?, permit.name(), &ids).await?;
+        Ok(Deleted { deleted }.into())
+    }
+}
+
+/// The ids that are given; empty: all, which has to be said.
+fn chosen(ids: Option<Ids>, all: Option<bool>, ids_max: u32) -> Read<Vec<MessageId>> {
+    match (ids, all) {
+        (Some(_), Some(_)) => Err(Fault::conflict("ids", "all")),
+        (Some(ids), None) => ids.checked(ids_max.into()),
+        (None, Some(true)) => Ok(Vec::new()),
+        (None, Some(false)) => Err(Fault::invalid("all can only be true: or give ids").inside("all")),
+        (None, None) => Err(Fault::missing("ids", "give ids, or \"all\": true")),
+    }
+}
+
+/// A list of message ids in a request. After the first text that is not an id the rest of the list is read and
+/// dropped, so that the list takes less memory than the request.
+#[derive(Clone, Default, Debug)]
+struct Ids {
+    ids: Vec<MessageId>,
+    wrong: Option<Wrong>,
+}
+
+/// The first text of a list that is not an id.
+#[derive(Clone, Debug)]
+struct Wrong {
+    position: usize,
+    error: Error,
+}
+
+impl Ids {
+    /// The ids, of which there are 1 to `ids_max`.
+    ///
+    /// # Errors
+    /// `invalid_message_id`, `batch_too_large`, or `invalid_argument` when there are none.
+    fn checked(self, ids_max: u64) -> Read<Vec<MessageId>> {
+        if let Some(Wrong { position, error }) = self.wrong {
+            return Err(Box::<Fault>::from(error).at(position).inside("ids"));
+        }
+        match self.ids.len() as u64 {
+            0 => Err(Fault::invalid("expected at least one id").inside("ids")),
+            size if size > ids_max => Err(Error::BatchTooLarge { what: "ids", size, limit: ids_max }.into()),
+            _ => Ok(self.ids),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ids {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ids, D::Error> {
+        deserializer.deserialize_seq(IdsVisitor)
+    }
+}
+
+struct IdsVisitor;
+
+impl<'de> Visitor<'de> for IdsVisitor {
+    type Value = Ids;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of message ids")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Ids, A::Error> {
+        let mut ids = Ids::default();
+        while let Some(text) = list.next_element::<Cow<'de, str>>()? {
+            match text.parse() {
+                Ok(id) => ids.ids.push(id),
+                Err(error) => {
+                    ids.wrong = Some(Wrong { position: ids.ids.len(), error });
+                    break;
+                }
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(ids)
+    }
+}
+
+impl JsonSchema for Ids {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "MessageIds".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "array", "items": {"type": "string"}})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+    use sluice_engine::NamespaceId;
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    #[test]
+    fn all_has_to_be_said() {
+        let read = |body: Value| {
+            let delete: Delete = from_value(body).unwrap();
+            chosen(delete.ids, delete.all, 1)
+        };
+        assert_eq!(read(json!({"all": true})).unwrap(), []);
+        let id = MessageId { namespace: NamespaceId(1), sequence: 3 };
+        assert_eq!(read(json!({"ids": [id.to_string()]})).unwrap(), [id]);
+        for (body, code, field) in [
+            (json!({}), "missing_field", "ids"),
+            (json!({"ids": []}), "invalid_argument", "ids"),
+            (json!({"all": false}), "invalid_argument", "all"),
+            (json!({"all": true, "ids": []}), "conflicting_fields", ""),
+            (json!({"ids": [id.to_string(), id.to_string()]}), "batch_too_large", ""),
+            (json!({"ids": [id.to_string(), "x", "y"]}), "invalid_message_id", "ids[1]"),
+        ] {
+            let fault = read(body.clone()).unwrap_err();
+            assert_eq!((fault.code, fault.field.as_str()), (code, field), "{body}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_rate_is_for_all() {
+        let server = Open::new();
+        let permit = server.permit(Operation::DeadRedrive, "q");
+        let run = async |body: Value| from_value::<Redrive>(body).unwrap().run(&permit).await;
+        let id = MessageId { namespace: NamespaceId::DEFAULT, sequence: 3 }.to_string();
+        let both = run(json!({"ids": [id], "per_second": 5})).await.unwrap_err();
+        assert_eq!(both.code(), "conflicting_fields");
+        let neither = run(json!({"per_second": 5})).await.unwrap_err();
+        assert_eq!(neither.code(), "missing_field");
+        let missing = run(json!({"all": true, "per_second": 5})).await.unwrap_err();
+        assert_eq!(missing.code(), "queue_not_found");
+    }
+}
