@@ -129,6 +129,13 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    MessageCancel => crate::changes::Cancel,
+    MessageHold => crate::changes::Hold,
+    MessageApprove => crate::changes::Approve,
+    MessageDeny => crate::changes::Deny,
+    MessageRetry => crate::changes::Retry,
+    MessageMove => crate::changes::Move,
+    MessageChange => crate::changes::Change,
     DeadRedrive => crate::dead::Redrive,
     DeadRedriveEnd => crate::dead::RedriveEnd,
     DeadDelete => crate::dead::Delete,
