@@ -12,6 +12,7 @@
 pub mod access;
 pub mod changes;
 pub mod codes;
+pub mod consumers;
 pub mod dead;
 pub mod digest;
 pub mod error;
