@@ -18,11 +18,14 @@ pub mod digest;
 pub mod error;
 pub mod fault;
 pub mod limits;
+pub mod messages;
 pub mod near;
 pub mod operation;
+pub mod payload;
 pub mod permit;
 pub mod room;
 pub mod server;
+pub mod settings;
 pub mod standing;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.

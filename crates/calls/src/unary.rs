@@ -146,4 +146,8 @@ unary! {
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,
     LimitDelete => crate::limits::Delete,
+    MessageList => crate::messages::List,
+    MessagePeek => crate::messages::Peek,
+    MessageShow => crate::messages::Show,
+    DeadList => crate::messages::DeadList,
 }

@@ -1,0 +1,168 @@
+//! Contents of messages in answers: text or octets, content types, headers and tags. Each is a slice of the
+//! bytes that were loaded, so that they are copied once, when the answer is written.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use data_encoding::BASE64;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::change::{TAG_BYTES_MAX, TAGS_MAX};
+
+/// UTF-8 text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Text(Bytes);
+
+/// Octets that are no UTF-8 text: standard base64 with padding in JSON.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Octets(Bytes);
+
+/// The headers of a message, in the order sent.
+#[derive(Clone, Debug)]
+pub struct Headers(Bytes);
+
+/// The tags of a message, in the order given.
+#[derive(Clone, Debug)]
+pub struct Tags(Bytes);
+
+/// The payload of a blob and its content type; one of `text` and `octets`, or neither if there is no blob.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Content {
+    /// The payload, if it is UTF-8.
+    pub(crate) text: Option<Text>,
+    /// The payload, if it is not.
+    pub(crate) octets: Option<Octets>,
+    /// Its content type, if it has one.
+    pub(crate) content_type: Option<Text>,
+}
+
+impl Content {
+    /// Reads a blob that is laid out as a payload. The node has verified it.
+    pub(crate) fn of(bytes: Option<&Bytes>) -> Content {
+        let parsed = bytes.and_then(|bytes| Some((bytes, MessageBlob::parse(bytes)?)));
+        let Some((bytes, blob)) = parsed else { return Content::default() };
+        let payload = bytes.slice_ref(blob.payload);
+        let (text, octets) = match std::str::from_utf8(&payload) {
+            Ok(_) => (Some(Text(payload)), None),
+            Err(_) => (None, Some(Octets(payload))),
+        };
+        let content_type = Some(blob.content_type).filter(|content_type| !content_type.is_empty());
+        Content {
+            text,
+            octets,
+            content_type: content_type.map(|text| Text(bytes.slice_ref(text.as_bytes()))),
+        }
+    }
+}
+
+impl Headers {
+    /// The headers of a blob; `None`: it has none.
+    pub(crate) fn of(bytes: &Bytes) -> Option<Headers> {
+        MessageBlob::parse(bytes)?.headers().next().map(|_| Headers(bytes.clone()))
+    }
+}
+
+impl Tags {
+    /// The tags of a blob; `None`: it has none.
+    pub(crate) fn of(bytes: &Bytes) -> Option<Tags> {
+        MessageBlob::parse(bytes)?.tags().next().map(|_| Tags(bytes.clone()))
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Borrowed: it was checked when it was made.
+        serializer.serialize_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Octets {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(&BASE64.encode_display(&self.0)),
+            false => serializer.serialize_bytes(&self.0),
+        }
+    }
+}
+
+impl Serialize for Headers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let blob = MessageBlob::parse(&self.0);
+        serializer.collect_map(blob.iter().flat_map(MessageBlob::headers))
+    }
+}
+
+impl Serialize for Tags {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let blob = MessageBlob::parse(&self.0);
+        serializer.collect_seq(blob.iter().flat_map(MessageBlob::tags))
+    }
+}
+
+/// Schemas that stand where they are used.
+macro_rules! schemas {
+    ($($type:ident: $schema:expr;)*) => {
+        $(impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        })*
+    };
+}
+
+schemas! {
+    Text: json_schema!({"type": "string"});
+    Octets: json_schema!({"type": "string", "contentEncoding": "base64"});
+    Headers: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});
+    Tags: json_schema!({
+        "type": "array", "maxItems": TAGS_MAX, "uniqueItems": true,
+        "items": {"type": "string", "minLength": 1, "maxLength": TAG_BYTES_MAX},
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_engine::blob::BlobHead;
+
+    use super::*;
+
+    fn blob(content_type: &str, headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
+        [BlobHead::default().build(content_type, headers), payload].concat().into()
+    }
+
+    fn json(value: &impl Serialize) -> String {
+        serde_json::to_string(value).unwrap()
+    }
+
+    #[test]
+    fn a_payload_is_text_or_octets() {
+        let content = Content::of(Some(&blob("text/plain", &[], "gr\u{fc}n".as_bytes())));
+        assert_eq!(json(&(content.text, content.content_type)), "[\"gr\u{fc}n\",\"text/plain\"]");
+        assert_eq!(content.octets, None);
+        let content = Content::of(Some(&blob("", &[], b"\xff\x00")));
+        assert_eq!((content.text, content.content_type), (None, None));
+        assert_eq!(json(&content.octets), r#""/wA=""#);
+        let content = Content::of(Some(&blob("", &[], b"")));
+        assert_eq!(json(&content.text), r#""""#);
+        assert!(Content::of(None).text.is_none());
+    }
+
+    #[test]
+    fn headers_keep_their_order_and_tags_are_none_of_them() {
+        // A tag is a field without a name.
+        let both = blob("", &[("", "t"), ("b", "1"), ("a", "2"), ("", "s")], b"x");
+        assert_eq!(json(&Headers::of(&both)), r#"{"b":"1","a":"2"}"#);
+        assert_eq!(json(&Tags::of(&both)), r#"["t","s"]"#);
+        let neither = blob("", &[], b"x");
+        assert!(Headers::of(&neither).is_none() && Tags::of(&neither).is_none());
+    }
+}
