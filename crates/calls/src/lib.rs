@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod bulk;
 pub mod changes;
 pub mod codes;
 pub mod consumers;

@@ -129,6 +129,10 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    BulkList => crate::bulk::List,
+    BulkStart => crate::bulk::Start,
+    BulkShow => crate::bulk::Show,
+    BulkCancel => crate::bulk::Cancel,
     MessageCancel => crate::changes::Cancel,
     MessageHold => crate::changes::Hold,
     MessageApprove => crate::changes::Approve,
