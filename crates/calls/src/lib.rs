@@ -24,6 +24,7 @@ pub mod near;
 pub mod operation;
 pub mod payload;
 pub mod permit;
+pub mod results;
 pub mod room;
 pub mod server;
 pub mod settings;

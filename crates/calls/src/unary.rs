@@ -154,4 +154,5 @@ unary! {
     MessagePeek => crate::messages::Peek,
     MessageShow => crate::messages::Show,
     DeadList => crate::messages::DeadList,
+    ResultShow => crate::results::Show,
 }
