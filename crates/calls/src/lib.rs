@@ -18,6 +18,8 @@ pub mod dead;
 pub mod digest;
 pub mod error;
 pub mod fault;
+pub mod flows;
+pub mod groups;
 pub mod limits;
 pub mod messages;
 pub mod near;

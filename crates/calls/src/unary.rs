@@ -146,6 +146,8 @@ unary! {
     DeadRedrive => crate::dead::Redrive,
     DeadRedriveEnd => crate::dead::RedriveEnd,
     DeadDelete => crate::dead::Delete,
+    FlowShow => crate::flows::Show,
+    GroupShow => crate::groups::Show,
     LimitList => crate::limits::List,
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,
