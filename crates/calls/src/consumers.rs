@@ -42,7 +42,8 @@ pub struct Consumer {
     lease_ms: Option<u64>,
     /// Since when it is known, in milliseconds since the Unix epoch.
     since_at_ms: u64,
-    /// When it was given what it holds longest, in milliseconds since the Unix epoch; absent when it holds nothing.
+    /// When it was given what it holds longest, in milliseconds since the Unix epoch; absent when it holds
+    /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_leased_at_ms: Option<u64>,
     /// A page of the messages that it holds, longest held first, when one consumer is shown.
@@ -221,8 +222,8 @@ mod tests {
             oldest_lease_us: Some(7_999),
         };
         let expected = json!({
-            "id": "12", "name": "mailer", "state": "attached", "queues": ["mail"], "credit": 100, "in_flight": 1,
-            "since_at_ms": 5, "oldest_leased_at_ms": 7,
+            "id": "12", "name": "mailer", "state": "attached", "queues": ["mail"], "credit": 100,
+            "in_flight": 1, "since_at_ms": 5, "oldest_leased_at_ms": 7,
         });
         assert_eq!(serde_json::to_value(Consumer::from(&view)).unwrap(), expected);
         (view.state, view.oldest_lease_us, view.lease_ms) = (ConsumerState::Pulling, None, 9);

@@ -120,8 +120,8 @@ fn chosen(ids: Option<Ids>, all: Option<bool>, ids_max: u32) -> Read<Vec<Message
     }
 }
 
-/// Ids of messages, as a request lists them. Reading goes on behind one that is none, so that memory grows with the
-/// ids that are right, each of which is longer in the request.
+/// A list of message ids in a request. After the first text that is not an id the rest of the list is read and
+/// dropped, so that the list takes less memory than the request.
 #[derive(Clone, Default, Debug)]
 struct Ids {
     ids: Vec<MessageId>,

@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod bulk;
 pub mod changes;
 pub mod codes;
 pub mod consumers;
@@ -19,9 +20,12 @@ pub mod error;
 pub mod events;
 pub mod fault;
 pub mod figures;
+pub mod flows;
+pub mod groups;
 pub mod hot;
 pub mod keys;
 pub mod limits;
+pub mod messages;
 pub mod namespaces;
 pub mod near;
 pub mod operation;
@@ -29,6 +33,7 @@ pub mod payload;
 pub mod permit;
 pub mod queue_defaults;
 pub mod queues;
+pub mod results;
 pub mod room;
 pub mod schedules;
 pub mod server;

@@ -8,7 +8,7 @@ use sluice_engine::settings as engine;
 use crate::access::{Right, Target};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, Within};
 
 type Quota = Within<0, { u64::MAX }>;
@@ -147,6 +147,7 @@ pub struct Put {
 
 impl Unary for Put {
     type Answer = Namespace;
+    const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Namespace>, CallError> {
         let shard = self.shard.map(|shard| shard.get() as u32);
@@ -208,8 +209,8 @@ mod tests {
         let server = Open::new();
         let put = server.permit(Operation::NamespacePut, "shop");
         let made = async |body: Value| from_value::<Put>(body).unwrap().run(&put).await.unwrap();
-        assert!(made(json!({"quotas": {"queues": 7, "bytes": 8}})).await.created);
-        assert!(!made(json!({"quotas": {"bytes": 9}, "shard": 0})).await.created);
+        assert!(made(json!({"quotas": {"queues": 7, "bytes": 8}})).await.created());
+        assert!(!made(json!({"quotas": {"bytes": 9}, "shard": 0})).await.created());
         let patch = server.permit(Operation::NamespacePatch, "shop");
         let body = json!({"quotas": {"messages": 5}});
         let changed = from_value::<Patch>(body).unwrap().run(&patch).await.unwrap().answer;

@@ -9,7 +9,7 @@ use crate::access::Right;
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::settings::QueueSettingsPatch;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, Within, cut_page, given};
 
 /// Most patterns of a page, also unless told.
@@ -89,6 +89,7 @@ pub struct Put(QueueSettingsPatch);
 
 impl Unary for Put {
     type Answer = QueueDefaults;
+    const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<QueueDefaults>, CallError> {
         let patch = QueuePatch::from(self.0);
@@ -130,7 +131,7 @@ mod tests {
         let server = Open::new();
         let put = async |pattern, body: Value| {
             let permit = server.permit(Operation::DefaultsPut, pattern);
-            from_value::<Put>(body).unwrap().run(&permit).await.unwrap().created
+            from_value::<Put>(body).unwrap().run(&permit).await.unwrap().created()
         };
         assert!(put("mail.*", json!({"lease_ms": 5})).await);
         assert!(!put("mail.*", json!({"lease_ms": 9, "limit": ""})).await);

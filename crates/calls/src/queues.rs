@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::permit::Permit;
 use crate::settings::{QueueSettings, QueueSettingsPatch};
 use crate::time::now_ms;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{PageSize, cut_page, given, page_size};
 
 /// A queue, its settings and its figures.
@@ -240,6 +240,7 @@ pub struct Put(QueueSettingsPatch);
 
 impl Unary for Put {
     type Answer = Queue;
+    const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Queue>, CallError> {
         set_allowed(permit, self.0.into(), true).await
@@ -382,7 +383,7 @@ mod tests {
             from_value::<Put>(body).unwrap().run(&permit).await.unwrap()
         };
         let made = put("b", json!({"lease_ms": 9})).await;
-        assert!(made.created && !put("b", json!({"paused": true})).await.created);
+        assert!(made.created() && !put("b", json!({"paused": true})).await.created());
         put("a", json!({})).await;
         let show = server.permit(Operation::QueueShow, "b");
         let shown = to_value(Show {}.run(&show).await.unwrap().answer).unwrap();

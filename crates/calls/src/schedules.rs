@@ -11,7 +11,7 @@ use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 use crate::access::Right;
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
 pub use message::{ScheduledMessage, Unique};
 
@@ -240,6 +240,7 @@ pub struct Sent {
 impl Unary for Trigger {
     type Answer = Sent;
     const BODY: Body = Body::None;
+    const HOW: &'static [How] = &[How::Created];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Sent>, CallError> {
         allow_message(permit).await?;
@@ -294,7 +295,7 @@ mod tests {
 
         let trigger = server.permit(Operation::ScheduleTrigger, "tick");
         let sent = Trigger {}.run(&trigger).await.unwrap();
-        assert!(sent.created && !sent.answer.duplicate && sent.answer.id.parse::<MessageId>().is_ok());
+        assert!(sent.created() && !sent.answer.duplicate && sent.answer.id.parse::<MessageId>().is_ok());
         let list = server.permit(Operation::ScheduleList, "");
         let listed = List::default().run(&list).await.unwrap().answer;
         assert_eq!((listed.schedules.len(), listed.schedules[0].queue.as_str(), listed.next), (1, "q", None));

@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
 use crate::time::now_ms;
-use crate::unary::{Body, Done, Unary};
+use crate::unary::{Body, Done, How, Unary};
 use crate::value::{PageSize, Within, Word, cursor, page_size, words};
 
 /// Longest life of a token that ends, in milliseconds: a hundred years.
@@ -158,12 +158,13 @@ impl Create {
 
 impl Unary for Create {
     type Answer = Token;
+    const HOW: &'static [How] = &[How::Created];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Token>, CallError> {
         let (new, by) = (self.check(now_ms())?, permit.caller().name());
         let (token, secret) = permit.calls().access().token_create(permit.node(), new, by).await?;
         let answer = Token { token: Some(secret), ..Token::from(&*token) };
-        Ok(Done { made: Some(token.name.to_string()), ..Done::made(answer, true) })
+        Ok(Done::named(answer, How::Created, token.name.to_string()))
     }
 }
 
@@ -321,7 +322,7 @@ mod tests {
         let body = json!({"name": "ops", "scopes": ["sluice://ns/*?perm=admin"]});
         let create = server.permit(Operation::TokenCreate, "");
         let done = from_value::<Create>(body).unwrap().run(&create).await.unwrap();
-        assert!(done.created && done.made.as_deref() == Some("ops"));
+        assert!(done.created() && done.made.as_deref() == Some("ops"));
         assert!(!format!("{done:?}").contains("sluice_"));
         let made = to_value(done.answer).unwrap();
         assert!(made["token"].as_str().unwrap().starts_with("sluice_"), "{made}");

@@ -67,6 +67,11 @@ impl<T> Done<T> {
         Done { answer, how: if created { How::Created } else { How::Done }, made: None }
     }
 
+    /// Whether the call has made what it is about.
+    pub fn created(&self) -> bool {
+        self.how == How::Created
+    }
+
     /// The outcome of a call that has made something, with the name that it got.
     pub fn named(answer: T, how: How, name: String) -> Done<T> {
         Done { answer, how, made: Some(name) }
@@ -150,6 +155,10 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
 }
 
 unary! {
+    BulkList => crate::bulk::List,
+    BulkStart => crate::bulk::Start,
+    BulkShow => crate::bulk::Show,
+    BulkCancel => crate::bulk::Cancel,
     MessageCancel => crate::changes::Cancel,
     MessageHold => crate::changes::Hold,
     MessageApprove => crate::changes::Approve,
@@ -165,6 +174,8 @@ unary! {
     DeadDelete => crate::dead::Delete,
     KeysShow => crate::keys::Show,
     KeysRotate => crate::keys::Rotate,
+    FlowShow => crate::flows::Show,
+    GroupShow => crate::groups::Show,
     LimitList => crate::limits::List,
     LimitShow => crate::limits::Show,
     LimitPut => crate::limits::Put,
@@ -201,4 +212,9 @@ unary! {
     TokenRevoke => crate::tokens::Revoke,
     Audit => crate::tokens::ReadAudit,
     WhoAmI => crate::tokens::WhoAmI,
+    MessageList => crate::messages::List,
+    MessagePeek => crate::messages::Peek,
+    MessageShow => crate::messages::Show,
+    DeadList => crate::messages::DeadList,
+    ResultShow => crate::results::Show,
 }

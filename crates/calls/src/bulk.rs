@@ -1,0 +1,444 @@
+//! Changes of all messages of a queue that match a filter, in the background.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_engine::change::Verb;
+use sluice_engine::query::State;
+use sluice_engine::{Error, NamespaceId};
+use sluice_node::bulk::{
+    BulkAction, BulkRequest, BulkState, BulkView, Filter as EngineFilter, HeaderIs as EngineHeader,
+};
+
+use crate::access::Right;
+use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::permit::Permit;
+use crate::unary::{Body, Done, How, Unary};
+use crate::value::{Within, Word, words};
+
+/// Characters of an unknown id that an error shows.
+const ID_CHARS_MAX: usize = 64;
+
+type TimeMs = Within<0, { u64::MAX }>;
+type AttemptsMin = Within<0, { u16::MAX as u64 }>;
+
+words! {
+    BulkState:
+        "running" = BulkState::Running,
+        "done" = BulkState::Done,
+        "cancelled" = BulkState::Cancelled,
+        "failed" = BulkState::Failed;
+}
+
+/// The messages of a queue that a bulk changes: everything that is given has to match.
+#[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkFilter")]
+pub struct Filter {
+    /// Name of the queue.
+    #[schemars(required)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<String>,
+    /// Messages in this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<Word<State>>,
+    /// Messages with this tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    /// Messages with this header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header: Option<HeaderIs>,
+    /// Messages sent before this time, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_before_ms: Option<TimeMs>,
+    /// Messages sent at this time or later, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_after_ms: Option<TimeMs>,
+    /// Messages with at least so many attempts begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts_min: Option<AttemptsMin>,
+    /// Messages with this text in the error of one of the attempts that they remember.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_contains: Option<String>,
+}
+
+/// A header and its value.
+#[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkHeader")]
+pub struct HeaderIs {
+    /// Name of the header.
+    #[schemars(required)]
+    name: Option<String>,
+    /// Its whole value.
+    #[schemars(required)]
+    value: Option<String>,
+}
+
+impl TryFrom<Filter> for EngineFilter {
+    type Error = Box<Fault>;
+
+    fn try_from(filter: Filter) -> Read<EngineFilter> {
+        let missing = || Fault::missing("queue", "name the queue of the messages");
+        let header = filter.header.map(EngineHeader::try_from).transpose();
+        Ok(EngineFilter {
+            queue: filter.queue.ok_or_else(missing)?,
+            state: filter.state.map(|Word(state)| state),
+            tag: filter.tag,
+            header: header.map_err(|fault| fault.inside("header"))?,
+            sent_before_ms: filter.sent_before_ms.map(Within::get),
+            sent_after_ms: filter.sent_after_ms.map(Within::get),
+            attempts_min: filter.attempts_min.map(|attempts| attempts.get() as u16),
+            error_contains: filter.error_contains,
+        })
+    }
+}
+
+impl From<&EngineFilter> for Filter {
+    fn from(filter: &EngineFilter) -> Filter {
+        Filter {
+            queue: Some(filter.queue.clone()),
+            state: filter.state.map(Word),
+            tag: filter.tag.clone(),
+            header: filter.header.as_ref().map(HeaderIs::from),
+            sent_before_ms: filter.sent_before_ms.map(Within::clamped),
+            sent_after_ms: filter.sent_after_ms.map(Within::clamped),
+            attempts_min: filter.attempts_min.map(|attempts| Within::clamped(attempts.into())),
+            error_contains: filter.error_contains.clone(),
+        }
+    }
+}
+
+impl TryFrom<HeaderIs> for EngineHeader {
+    type Error = Box<Fault>;
+
+    fn try_from(header: HeaderIs) -> Read<EngineHeader> {
+        Ok(EngineHeader {
+            name: header.name.ok_or_else(|| Fault::missing("name", "name the header"))?,
+            value: header.value.ok_or_else(|| Fault::missing("value", "give the header's whole value"))?,
+        })
+    }
+}
+
+impl From<&EngineHeader> for HeaderIs {
+    fn from(header: &EngineHeader) -> HeaderIs {
+        HeaderIs { name: Some(header.name.clone()), value: Some(header.value.clone()) }
+    }
+}
+
+/// A change of many messages.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkRequest")]
+pub struct Start {
+    /// The change that is made to each message.
+    #[schemars(required)]
+    action: Option<Word<Verb>>,
+    /// The messages that are changed.
+    #[schemars(required)]
+    filter: Option<Filter>,
+    /// `move`: name of a queue that exists.
+    to: Option<String>,
+    /// `change`: higher first.
+    priority: Option<Priority>,
+    /// `change`: ready after so many milliseconds from now; not together with `deliver_at_ms`.
+    delay_ms: Option<DelayMs>,
+    /// `change`: ready at this time, in milliseconds since the Unix epoch; not together with `delay_ms`.
+    deliver_at_ms: Option<AtMs>,
+    /// `change`: attempts before a message becomes a dead letter.
+    max_attempts: Option<Attempts>,
+    /// `change`: all tags that a message has from then on.
+    tags: Option<Vec<String>>,
+    /// Who changes them, for the history; up to 256 bytes.
+    by: String,
+    /// Why, for the history; up to 4,096 bytes.
+    why: String,
+    /// Whether messages are only counted and none is changed; false unless told.
+    dry_run: bool,
+}
+
+impl Start {
+    /// What the node is to do.
+    fn request(mut self, namespace: NamespaceId) -> Read<BulkRequest> {
+        let no_action = || Fault::missing("action", "say what is to be done with the messages");
+        let no_filter = || Fault::missing("filter", "say which messages, at least their queue");
+        let Word(verb) = self.action.ok_or_else(no_action)?;
+        let filter = self.filter.take().ok_or_else(no_filter)?;
+        let filter = filter.try_into().map_err(|fault: Box<Fault>| fault.inside("filter"))?;
+        let (by, why) = (std::mem::take(&mut self.by), std::mem::take(&mut self.why));
+        let dry_run = self.dry_run;
+        Ok(BulkRequest { namespace, filter, action: self.action(verb)?, by, why, dry_run })
+    }
+
+    /// The action with its fields; those of others are refused.
+    fn action(self, verb: Verb) -> Read<BulkAction> {
+        let deliver = deliver(self.delay_ms, self.deliver_at_ms)?;
+        let sets = self.priority.is_some()
+            || deliver.is_some()
+            || self.max_attempts.is_some()
+            || self.tags.is_some();
+        if self.to.is_some() && verb != Verb::Move {
+            return Err(Fault::invalid("only the action move takes it: leave it out").inside("to"));
+        }
+        if sets && verb != Verb::Change {
+            let reason =
+                "priority, delay_ms, deliver_at_ms, max_attempts and tags belong to the action change";
+            return Err(Fault::invalid(reason).inside("action"));
+        }
+        Ok(match verb {
+            Verb::Move => BulkAction::Move { to: self.to.ok_or_else(missing_to)? },
+            Verb::Change => BulkAction::Set {
+                priority: self.priority.map(|priority| priority.get() as u8),
+                deliver,
+                max_attempts: self.max_attempts.map(|attempts| attempts.get() as u16),
+                tags: self.tags,
+            },
+            Verb::Cancel => BulkAction::Cancel,
+            Verb::Hold => BulkAction::Hold,
+            Verb::Approve => BulkAction::Approve,
+            Verb::Deny => BulkAction::Deny,
+            Verb::Retry => BulkAction::Retry,
+        })
+    }
+}
+
+/// A bulk that has begun.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BulkStarted")]
+pub struct Started {
+    /// Its id.
+    bulk: String,
+}
+
+impl Unary for Start {
+    type Answer = Started;
+    const HOW: &'static [How] = &[How::Begun];
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Started>, CallError> {
+        let request = self.request(permit.namespace_id()?)?;
+        match &request.action {
+            BulkAction::Move { to } => permit.allow_queue(Right::Send, to)?,
+            BulkAction::Retry => permit.allow_queue(Right::Send, &request.filter.queue)?,
+            BulkAction::Deny => permit.allow_dead_letters(&request.filter.queue).await?,
+            BulkAction::Cancel | BulkAction::Hold | BulkAction::Approve | BulkAction::Set { .. } => {}
+        }
+        let bulk = id_text(permit.node().bulk_start(request).await?.id);
+        Ok(Done::named(Started { bulk: bulk.clone() }, How::Begun, bulk))
+    }
+}
+
+/// A bulk, and how far it is. Of the messages that match, each is either changed or skipped when it has
+/// ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Bulk {
+    /// Its id.
+    bulk: String,
+    /// `running`, `done`, `cancelled`, or `failed`.
+    state: Word<BulkState>,
+    /// The change that it makes.
+    action: Word<Verb>,
+    /// Name of the queue that messages move to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    /// The messages that it changes.
+    filter: Filter,
+    /// Who wants it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// Whether messages are only counted.
+    dry_run: bool,
+    /// Messages in the queue when it began, in the state of the filter.
+    total: u64,
+    /// Messages that it has looked at.
+    scanned: u64,
+    /// Messages of those that match the filter.
+    matched: u64,
+    /// Messages of those that were changed; of a dry run: that would be.
+    changed: u64,
+    /// Messages of those that were not: their state does not allow it, or they have changed meanwhile.
+    skipped: u64,
+    /// When it began, in milliseconds since the Unix epoch.
+    started_at_ms: u64,
+    /// When it ended, in milliseconds since the Unix epoch; absent while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at_ms: Option<u64>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<BulkError>,
+}
+
+/// The error that has ended a bulk.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BulkError {
+    /// Its code.
+    code: &'static str,
+    /// What went wrong, in words.
+    message: String,
+}
+
+impl From<&Error> for BulkError {
+    fn from(error: &Error) -> BulkError {
+        BulkError { code: error.code(), message: error.to_string() }
+    }
+}
+
+impl From<&BulkView> for Bulk {
+    fn from(view: &BulkView) -> Bulk {
+        let request = &view.request;
+        let to = if let BulkAction::Move { to } = &request.action { Some(to.clone()) } else { None };
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        Bulk {
+            bulk: id_text(view.id),
+            state: Word(view.state),
+            action: Word(request.action.verb()),
+            to,
+            filter: Filter::from(&request.filter),
+            by: given(&request.by),
+            why: given(&request.why),
+            dry_run: request.dry_run,
+            total: view.total,
+            scanned: view.scanned,
+            matched: view.matched,
+            changed: view.changed,
+            skipped: view.skipped,
+            started_at_ms: view.started_at_us / 1_000,
+            ended_at_ms: view.ended_at_us.map(|at_us| at_us / 1_000),
+            error: view.error.as_ref().map(BulkError::from),
+        }
+    }
+}
+
+fn id_text(id: u64) -> String {
+    format!("{id:016x}")
+}
+
+fn bulk_id(text: &str) -> Result<u64, Error> {
+    from_hex(text).ok_or_else(|| Error::BulkNotFound { bulk: text.chars().take(ID_CHARS_MAX).collect() })
+}
+
+/// The bulks of a namespace, oldest first.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkListRequest")]
+pub struct List {}
+
+/// The bulks that run, and those that ended not long ago.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BulkList")]
+pub struct Bulks {
+    /// Oldest first.
+    bulks: Vec<Bulk>,
+}
+
+impl Unary for List {
+    type Answer = Bulks;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulks>, CallError> {
+        let bulks = permit.node().bulks(permit.namespace_id()?);
+        Ok(Bulks { bulks: bulks.iter().map(Bulk::from).collect() }.into())
+    }
+}
+
+/// A bulk to show.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkShowRequest")]
+pub struct Show {}
+
+impl Unary for Show {
+    type Answer = Bulk;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
+        let view = permit.node().bulk(permit.namespace_id()?, bulk_id(permit.name())?)?;
+        Ok(Bulk::from(&view).into())
+    }
+}
+
+/// A bulk to end.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "BulkCancelRequest")]
+pub struct Cancel {}
+
+impl Unary for Cancel {
+    type Answer = Bulk;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Bulk>, CallError> {
+        let view = permit.node().bulk_cancel(permit.namespace_id()?, bulk_id(permit.name())?).await?;
+        Ok(Bulk::from(&view).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    fn read(body: Value) -> Read<BulkRequest> {
+        from_value::<Start>(body).unwrap().request(NamespaceId::DEFAULT)
+    }
+
+    #[test]
+    fn the_whole_filter_is_read_and_shown() {
+        let filter = json!({
+            "queue": "a", "state": "dead", "tag": "t", "header": {"name": "n", "value": "v"},
+            "sent_before_ms": 9, "sent_after_ms": 3, "attempts_min": 2, "error_contains": "451",
+        });
+        let body = json!({"action": "move", "to": "b", "dry_run": true, "by": "ann", "filter": filter});
+        let request = read(body).unwrap();
+        assert_eq!(request.action, BulkAction::Move { to: "b".into() });
+        assert_eq!((request.dry_run, request.by.as_str()), (true, "ann"));
+        let expected = EngineFilter {
+            queue: "a".into(),
+            state: Some(State::Dead),
+            tag: Some("t".into()),
+            header: Some(EngineHeader { name: "n".into(), value: "v".into() }),
+            sent_before_ms: Some(9),
+            sent_after_ms: Some(3),
+            attempts_min: Some(2),
+            error_contains: Some("451".into()),
+        };
+        assert_eq!(request.filter, expected);
+        assert_eq!(serde_json::to_value(Filter::from(&expected)).unwrap(), filter);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (body, expected) in [
+            (json!({"filter": {"queue": "a"}}), "missing_field action"),
+            (json!({"action": "hold"}), "missing_field filter"),
+            (json!({"action": "hold", "filter": {}}), "missing_field filter.queue"),
+            (json!({"action": "move", "filter": {"queue": "a"}}), "missing_field to"),
+            (json!({"action": "hold", "to": "b", "filter": {"queue": "a"}}), "invalid_argument to"),
+            (json!({"action": "hold", "priority": 1, "filter": {"queue": "a"}}), "invalid_argument action"),
+            (
+                json!({"action": "hold", "filter": {"queue": "a", "header": {"name": "n"}}}),
+                "missing_field filter.header.value",
+            ),
+        ] {
+            let fault = read(body.clone()).unwrap_err();
+            assert_eq!(format!("{} {}", fault.code, fault.field), expected, "{body}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bulk_is_found_by_its_id_alone() {
+        let server = Open::new();
+        for name in ["0006475d6a9f8000", "x"] {
+            let shown = Show {}.run(&server.permit(Operation::BulkShow, name)).await;
+            assert_eq!(shown.unwrap_err().code(), "bulk_not_found");
+        }
+        let listed = List {}.run(&server.permit(Operation::BulkList, "")).await.unwrap();
+        assert_eq!(serde_json::to_string(&listed.answer).unwrap(), r#"{"bulks":[]}"#);
+    }
+}

@@ -1,0 +1,77 @@
+//! Groups: messages, and one that follows when all of them have ended.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_engine::query::{GroupView, State};
+
+use crate::access::Right;
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::unary::{Body, Done, Unary};
+use crate::value::Word;
+
+/// A group to show.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "GroupShowRequest")]
+pub struct Show {}
+
+/// A group, and how many of its members have ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Group {
+    /// Id of the callback.
+    group: String,
+    /// Members that have not ended.
+    pending: u32,
+    /// Members that are done.
+    done: u32,
+    /// Members that are dead, or gone without being done.
+    dead: u32,
+    /// State of the callback.
+    callback: Word<State>,
+}
+
+/// The members of a group, by how they have ended.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct GroupCounts {
+    /// Members that have not ended.
+    pending: u32,
+    /// Members that are done.
+    done: u32,
+    /// Members that are dead, or gone without being done.
+    dead: u32,
+}
+
+impl From<&GroupView> for GroupCounts {
+    fn from(view: &GroupView) -> GroupCounts {
+        GroupCounts { pending: view.pending, done: view.done, dead: view.dead }
+    }
+}
+
+impl Unary for Show {
+    type Answer = Group;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Group>, CallError> {
+        let id = permit.message_id(permit.name())?;
+        permit.allow_messages(Right::Result, std::iter::once(id)).await?;
+        let view = permit.node().group(id).await?;
+        let GroupCounts { pending, done, dead } = GroupCounts::from(&view);
+        Ok(Group { group: id.to_string(), pending, done, dead, callback: Word(view.callback) }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    #[tokio::test]
+    async fn a_message_that_is_no_callback_has_no_group() {
+        let server = Open::new();
+        let id = server.send("q", b"x").await.to_string();
+        let shown = Show {}.run(&server.permit(Operation::GroupShow, &id)).await;
+        assert_eq!(shown.unwrap_err().code(), "message_not_found");
+    }
+}
