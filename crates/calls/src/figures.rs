@@ -5,7 +5,8 @@ use std::io;
 use bytes::Bytes;
 use sluice_engine::NamespaceId;
 use sluice_engine::query::{ConsumerView, NamespaceView, QueueView};
-use sluice_node::NodeMetrics;
+pub use sluice_node::NodeMetrics;
+pub use sluice_node::api::ShardMetrics;
 use tokio::sync::mpsc;
 
 use crate::error::CallError;

@@ -130,10 +130,14 @@ operations! {
     /// At most some 16 MiB; the answer is truncated when that cuts it short.
     MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
         Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek";
-    /// Watch what happens in a namespace.
+    /// Watch what happens to the messages of a namespace.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
+    /// the id of the last one gets those since, or a gap that tells what is lost.
     Events "events" in "looking": Namespaced Observe Namespace []
         Get V1 ["events"] "Events/Watch";
-    /// Watch what happens in a queue.
+    /// Watch what happens to the messages of a queue.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
+    /// the id of the last one gets those since, or a gap that tells what is lost.
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
     /// Show a message with its history.

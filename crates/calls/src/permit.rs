@@ -87,6 +87,26 @@ pub fn require_known(peer: &Peer, caller: &Caller, path: &str) -> Result<(), Cal
 }
 
 impl<'c> Asker<'c> {
+    /// Checks that the caller may work in a namespace as a whole: nobody does in one that the server keeps for itself.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub fn allow_work(&self, namespace: &str) -> Result<(), CallError> {
+        let decided = match is_kept(namespace) {
+            true => keep(self.caller, Right::Receive, namespace),
+            false => self.caller.known(),
+        };
+        decided.map_err(|denied| refused(self.peer, self.path, denied))
+    }
+
+    /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of that yet.
+    pub fn permitted(self, asked: Asked<'c>) -> Option<Permit<'c>> {
+        let (namespace, target) = asked.target();
+        decide(self.caller, asked.operation.right(), namespace, target).ok()?;
+        let permit = Permit { asker: self, asked };
+        permit.namespace_id().ok().map(|_| permit)
+    }
+
     /// Checks that the caller may do what is asked for, as far as its name tells.
     ///
     /// # Errors
@@ -118,7 +138,7 @@ impl<'c> Asked<'c> {
 }
 
 /// Decides whether a caller has a right at a target in a namespace.
-pub(crate) fn decide(
+pub fn decide(
     caller: &Caller,
     right: Right,
     namespace: Option<&str>,
@@ -265,18 +285,6 @@ impl<'c> Permit<'c> {
             Err(Error::QueueNotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Checks that the caller may work in the namespace as a whole: nobody does in one that the server keeps for itself.
-    ///
-    /// # Errors
-    /// `forbidden`, or `unauthenticated`.
-    pub(crate) fn allow_work(&self) -> Result<(), CallError> {
-        let decided = match is_kept(self.namespace_name()) {
-            true => keep(self.caller(), Right::Receive, self.namespace_name()),
-            false => self.caller().known(),
-        };
-        decided.map_err(|denied| self.refused(denied))
     }
 
     /// Checks that the caller has shown who they are, if anybody has to.

@@ -175,6 +175,28 @@ impl From<&Counters> for Totals {
     }
 }
 
+impl Totals {
+    /// Each count and its name.
+    pub fn by_name(&self) -> [(&'static str, u64); 14] {
+        [
+            ("sent", self.sent),
+            ("delivered", self.delivered),
+            ("acked", self.acked),
+            ("nacked", self.nacked),
+            ("released", self.released),
+            ("rejected", self.rejected),
+            ("expired", self.expired),
+            ("died", self.died),
+            ("redriven", self.redriven),
+            ("dropped", self.dropped),
+            ("replies_lost", self.replies_lost),
+            ("cancelled", self.cancelled),
+            ("moved_in", self.moved_in),
+            ("moved_out", self.moved_out),
+        ]
+    }
+}
+
 /// The queues of a namespace that the caller may look at, by name.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

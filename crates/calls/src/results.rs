@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sluice_node::Awaited;
+pub use sluice_node::Awaited;
 
 use crate::access::Right;
 use crate::error::CallError;
+use crate::hot::receive::WAIT_MS_MAX;
 use crate::messages::{Progress, room_for};
 use crate::payload::{Content, Octets, Text};
 use crate::permit::Permit;
 use crate::standing::Waited;
 use crate::unary::{Body, Done, Unary};
 use crate::value::Within;
-
-/// Longest wait of a receive or for a result, in milliseconds.
-pub const WAIT_MS_MAX: u64 = 60_000;
 
 /// A message whose end is waited for.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]

@@ -5,7 +5,8 @@ mod message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_engine::MessageId;
-use sluice_node::schedule::{MISSED, Missed, When};
+use sluice_engine::command::SendItem;
+pub use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 
 use crate::access::Right;
@@ -249,6 +250,23 @@ impl Unary for Trigger {
     }
 }
 
+/// Creates a schedule, or replaces it. Its request carries a message, which fronts decode by hand.
+///
+/// # Errors
+/// Those of the node; `forbidden` for a queue that the caller may not send to.
+pub async fn put(
+    permit: &Permit<'_>,
+    queue: &str,
+    spec: &ScheduleSpec,
+    item: &SendItem<'_>,
+) -> Result<Done<Schedule>, CallError> {
+    permit.allow_queue(Right::Send, queue)?;
+    permit.onward([item])?.cleared().await?;
+    let namespace = permit.namespace_id()?;
+    let (schedule, created) = permit.node().schedule_put(namespace, permit.name(), queue, spec, item).await?;
+    Ok(Done::made(Schedule::from(&schedule), created))
+}
+
 /// Checks the right to send to the schedule's queue, and to the queue that gets the result of its message.
 async fn allow_message(permit: &Permit<'_>) -> Result<(), CallError> {
     if permit.may_everywhere(Right::Send) {
@@ -267,8 +285,6 @@ async fn allow_message(permit: &Permit<'_>) -> Result<(), CallError> {
 mod tests {
     use serde_json::to_value;
     use sluice_engine::NamespaceId;
-    use sluice_engine::command::SendItem;
-    use sluice_node::schedule::ScheduleSpec;
 
     use super::*;
     use crate::operation::Operation;

@@ -6,7 +6,7 @@ use sluice_engine::Limits;
 use sluice_node::Node;
 use tokio::sync::watch;
 
-use crate::access::Access;
+use crate::access::{Access, Act, Caller, Peer};
 use crate::time::now_ms;
 
 /// What calls are made of. Its node is reached with a [`crate::Permit`] only.
@@ -15,11 +15,12 @@ pub struct Calls {
     access: Access,
     about: About,
     started_at_ms: u64,
-    stopping: watch::Receiver<bool>,
+    /// Turns true when the server stops.
+    stop: watch::Sender<bool>,
 }
 
 /// What a server tells of itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct About {
     /// The version of the program.
     pub version: String,
@@ -34,9 +35,9 @@ impl fmt::Debug for Calls {
 }
 
 impl Calls {
-    /// `stopping` turns true when the server stops.
-    pub fn new(node: Node, access: Access, about: About, stopping: watch::Receiver<bool>) -> Calls {
-        Calls { node, access, about, started_at_ms: now_ms(), stopping }
+    /// The calls of a node, for callers whom `access` tells apart.
+    pub fn new(node: Node, access: Access, about: About) -> Calls {
+        Calls { node, access, about, started_at_ms: now_ms(), stop: watch::Sender::new(false) }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -63,10 +64,19 @@ impl Calls {
         self.node.limits()
     }
 
+    /// Records an administrative act in the audit log, when callers are told apart.
+    pub async fn record(&self, peer: &Peer, caller: &Caller, act: Act<'_>) {
+        self.access.record(&self.node, peer, caller, act).await;
+    }
+
+    /// Ends all waits: the server stops.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
     /// Resolves when the server stops.
     pub async fn stopping(&self) {
-        let mut stopping = self.stopping.clone();
-        // An error means that the server is gone, which is stopped as well.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
+        // Never an error: the sender is here.
+        let _ = self.stop.subscribe().wait_for(|stopping| *stopping).await;
     }
 }

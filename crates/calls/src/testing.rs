@@ -4,14 +4,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use sluice_engine::command::{Send, SendItem};
-use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_engine::{MessageId, NamespaceId};
 use sluice_node::{Durability, Node, Options};
-use tokio::sync::watch;
 
 use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
 use crate::operation::Operation;
 use crate::permit::{Asked, Asker, Permit};
-use crate::room::Room;
+use crate::room::Uncounted;
 use crate::server::{About, Calls};
 
 /// A node in memory, with one shard.
@@ -39,22 +38,6 @@ pub fn node() -> Node {
 pub struct Open {
     calls: Calls,
     peer: Arc<Peer>,
-    room: AnyRoom,
-    stop: watch::Sender<bool>,
-}
-
-/// Room for every answer.
-#[derive(Debug)]
-struct AnyRoom;
-
-impl Room for AnyRoom {
-    fn reserve(&self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error> {
-        Ok(bytes)
-    }
 }
 
 impl Open {
@@ -63,9 +46,7 @@ impl Open {
         let access = Access::default();
         let slot = Arc::new(Guard::new(GuardOptions::default())).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let peer = Arc::new(Peer::new(&access, slot.unwrap(), None));
-        let about = About { version: String::new(), durability: String::new() };
-        let (stop, stopping) = watch::channel(false);
-        Open { calls: Calls::new(node(), access, about, stopping), peer, room: AnyRoom, stop }
+        Open { calls: Calls::new(node(), access, About::default()), peer }
     }
 
     /// The node behind it.
@@ -88,7 +69,7 @@ impl Open {
 
     /// Tells those who wait that the server stops.
     pub fn stop(&self) {
-        self.stop.send_replace(true);
+        self.calls.stop();
     }
 
     /// The permit for an operation in the default namespace.
@@ -98,7 +79,7 @@ impl Open {
             peer: &self.peer,
             caller: &Caller::Anybody,
             authorization: None,
-            room: &self.room,
+            room: &Uncounted,
             path: "",
         };
         asker.permit(Asked { operation, namespace: None, name }).unwrap()
@@ -116,7 +97,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +107,7 @@ impl Random {
 
     /// A number below `limit`; 0 if that is 0.
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
+        (self.number() % limit.max(1) as u64) as usize
     }
 
     /// Changes `bytes` in one to four places.
@@ -150,7 +131,7 @@ impl Random {
         for _ in 0..=self.below(3) {
             let at = self.below(bytes.len() + 1);
             match self.below(5) {
-                0 if at < bytes.len() => bytes[at] = self.next() as u8,
+                0 if at < bytes.len() => bytes[at] = self.number() as u8,
                 1 if at < bytes.len() => {
                     bytes.remove(at);
                 }

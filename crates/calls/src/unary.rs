@@ -126,6 +126,14 @@ macro_rules! unary {
             }
         }
 
+        /// Reads the request of a call, and does nothing; `None`: it is not one with one request and one answer.
+        pub fn read<C: Codec>(operation: Operation, codec: &mut C) -> Option<Read<()>> {
+            match operation {
+                $(Operation::$operation => Some(codec.read::<$request>().map(drop)),)*
+                _ => None,
+            }
+        }
+
         /// The body that a call takes; `None`: it is not one with one request and one answer.
         pub fn body(operation: Operation) -> Option<Body> {
             match operation {

@@ -4,14 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use http::{Request, Response};
+use sluice_calls::Calls;
 use sluice_calls::access::Peer;
-use sluice_node::Node;
 use tokio::net::TcpListener;
 
 use crate::grpc;
+use crate::http::direct::HotCalls;
 use crate::http::dispatch::handle;
-use crate::http::hot::direct::HotCalls;
-use crate::http::route::table::ROUTES;
 use crate::net::activity::Activity;
 use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
@@ -27,11 +26,11 @@ use crate::net::service::Service;
 /// administrative acts get some seconds more. The node is not shut down: that is for the caller, afterwards.
 pub async fn serve(
     listener: TcpListener,
-    node: Node,
+    calls: Calls,
     options: HttpOptions,
     shutdown: impl Future<Output = ()>,
 ) -> Stopped {
-    listener::serve::<Protocols>(listener, node, options, shutdown).await
+    listener::serve::<Protocols>(listener, calls, options, shutdown).await
 }
 
 /// The HTTP API and gRPC, told apart by the content type of a request.
@@ -40,10 +39,6 @@ struct Protocols;
 
 impl Service for Protocols {
     type Hot = HotCalls;
-
-    fn routes() -> impl Iterator<Item = &'static str> {
-        ROUTES.iter().map(|route| route.name)
-    }
 
     fn hot(context: Arc<Context>, activity: Arc<Activity>, peer: Arc<Peer>) -> HotCalls {
         HotCalls { context, activity, peer }

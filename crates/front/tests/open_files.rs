@@ -10,6 +10,9 @@ use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use sluice_calls::Calls;
+use sluice_calls::access::Access;
+use sluice_calls::server::About;
 use sluice_front::http::{HttpOptions, serve};
 use sluice_node::{Durability, Node, Options};
 
@@ -44,7 +47,8 @@ fn a_server_without_file_descriptors_waits_and_goes_on() {
     .unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    let serving = runtime.spawn(serve(listener, node, HttpOptions::default(), std::future::pending()));
+    let calls = Calls::new(node, Access::default(), About::default());
+    let serving = runtime.spawn(serve(listener, calls, HttpOptions::default(), std::future::pending()));
 
     let stat = File::open("/proc/self/stat").unwrap();
     let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;

@@ -3,7 +3,7 @@
 use sluice_engine::chain::Chain;
 use sluice_engine::command::{Attach, Group, QueueItem, ReportItem, Send, SendItem, SettleItem};
 use sluice_engine::id::{ConsumerId, Receipt};
-use sluice_engine::{Error, MessageId};
+use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::api::ReceiveOptions;
 use sluice_node::{Consumer, Receiving, Sending, Sent, Settling};
 
@@ -11,7 +11,7 @@ use super::receive::Receive;
 use crate::access::Right;
 use crate::digest::{group_digest, send_digest};
 use crate::error::CallError;
-use crate::operation::Subject;
+use crate::operation::{Operation, Subject};
 use crate::permit::Permit;
 
 /// A permit of a request whose caller may do it with all queues and messages that its body names.
@@ -27,10 +27,23 @@ pub struct Onward<'c> {
 }
 
 impl<'c> Permit<'c> {
-    /// Clears a request that is only about the queue that it names; `None`: it is about more.
-    pub fn cleared_by_name(self) -> Option<Cleared<'c>> {
-        (self.operation().subject() == Subject::Queue && self.operation().right() == Right::Receive)
-            .then_some(Cleared(self))
+    /// Clears a request to take messages from the queue that it names.
+    ///
+    /// # Errors
+    /// `internal`: it is another request.
+    pub fn cleared_by_name(self) -> Result<Cleared<'c>, CallError> {
+        let operation = self.operation();
+        if operation.subject() == Subject::Queue && operation.right() == Right::Receive {
+            return Ok(Cleared(self));
+        }
+        Err(Error::Internal { reason: format!("{} is about more than its name", operation.name()) }.into())
+    }
+
+    /// Clears a request to send messages that lead nowhere, or of a caller who may send to every queue; `None`: what they
+    /// lead to is to be checked.
+    pub fn cleared_sends(self, items: &[SendItem<'_>]) -> Option<Cleared<'c>> {
+        let plain = items.iter().all(|item| item.options.is_none());
+        (plain || self.may_everywhere(Right::Send)).then_some(Cleared(self))
     }
 
     /// Clears a request of a caller who has the right in every queue of the namespace; `None`: they have not.
@@ -100,6 +113,27 @@ impl<'c> Permit<'c> {
     }
 }
 
+/// The proof that what a request of this operation names in this namespace was checked, for a request that goes on later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proof {
+    operation: Operation,
+    namespace: NamespaceId,
+}
+
+impl<'c> Permit<'c> {
+    /// Clears a request whose body was checked before.
+    ///
+    /// # Errors
+    /// `internal`: the proof is of another operation or namespace.
+    pub fn cleared_by(self, proof: Proof) -> Result<Cleared<'c>, CallError> {
+        let own = Proof { operation: self.operation(), namespace: self.namespace_id()? };
+        if own == proof {
+            return Ok(Cleared(self));
+        }
+        Err(Error::Internal { reason: format!("{own:?} is not cleared by {proof:?}") }.into())
+    }
+}
+
 impl<'c> Onward<'c> {
     /// Clears the request, if its messages wait for none whose queues would have to be looked up.
     pub fn cleared_at_once(&self) -> Option<Cleared<'c>> {
@@ -111,12 +145,23 @@ impl<'c> Onward<'c> {
     /// # Errors
     /// `forbidden`, or `unauthenticated`.
     pub async fn cleared(self) -> Result<Cleared<'c>, CallError> {
+        if let Some(cleared) = self.cleared_at_once() {
+            return Ok(cleared);
+        }
         self.permit.allow_messages(Right::Result, self.parents.into_iter()).await?;
         Ok(Cleared(self.permit))
     }
 }
 
 impl<'c> Cleared<'c> {
+    /// The proof of it, which may be kept.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub fn proof(&self) -> Result<Proof, Error> {
+        Ok(Proof { operation: self.0.operation(), namespace: self.0.namespace_id()? })
+    }
+
     /// The permit.
     pub fn permit(&self) -> &Permit<'c> {
         &self.0

@@ -11,4 +11,5 @@ pub mod receive;
 pub mod send;
 pub mod settle;
 
-pub use cleared::{Cleared, Onward};
+pub use cleared::{Attached, Cleared, Onward, Proof};
+pub use sluice_node::{Consumer, Delivered, DetachedBy, Event, Sending, Sent};

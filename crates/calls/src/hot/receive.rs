@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_engine::limits::NAME_BYTES_MAX;
-use sluice_node::api::Room;
+pub use sluice_node::api::Room;
 use sluice_node::{Delivered, Receiving};
 
 use crate::error::CallError;

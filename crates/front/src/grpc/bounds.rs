@@ -140,7 +140,7 @@ mod tests {
     use sluice_proto::v1::{Attach, ClientFrame, Header, Message, SendMany, SettleMany};
 
     use super::*;
-    use crate::grpc::methods::METHODS;
+    use crate::grpc::methods::all;
 
     fn check_of(frame: Frame) -> Option<(u64, &'static str, String)> {
         let bytes = ClientFrame { number: 9, frame: Some(frame) }.encode_to_vec();
@@ -201,7 +201,7 @@ mod tests {
             inner.max().unwrap_or(depth)
         }
         depth_of(schema().named("ClientFrame"), 0);
-        for (name, _) in METHODS {
+        for (name, _) in all() {
             let (input, _) = schema().call(&format!("/sluice.v1.{name}")).unwrap();
             depth_of(schema().message(input), 0);
         }

@@ -6,14 +6,15 @@ use sluice_proto::framing::Deframer;
 use sluice_proto::v1::ClientFrame;
 use sluice_proto::v1::client_frame::Frame;
 
-use super::methods::METHODS;
+use super::methods::all;
 use super::rows::read_rows;
 use super::schema::schema;
 use super::session::{Plain, as_json, send_as_json};
 use super::to_json::write_object;
-use crate::http::hot::extend::Extensions;
-use crate::http::hot::send::Batch;
-use crate::http::hot::settle::Settlements;
+use super::unary::reads;
+use crate::json::hot::extend::Extensions;
+use crate::json::hot::send::Batch;
+use crate::json::hot::settle::Settlements;
 
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -72,10 +73,12 @@ fn decode(frame: Frame, plain: Option<usize>) {
 /// The message of a call, which the first byte names. What becomes JSON is JSON.
 pub fn call(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
-    let (name, _) = METHODS[usize::from(*which) % METHODS.len()];
+    let methods: Vec<_> = all().collect();
+    let (name, operation) = methods[usize::from(*which) % methods.len()];
     let Some((input, _)) = schema().call(&format!("/sluice.v1.{name}")) else { return };
     let message = schema().message(input);
     let Ok(rows) = read_rows(message, bytes) else { return };
+    reads(operation, message, &rows);
     let mut json = Vec::new();
     if write_object(message, &rows, &mut json).is_ok() {
         let value: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&json);

@@ -98,6 +98,12 @@ impl Schema {
         &self.messages[at]
     }
 
+    /// The place of a message.
+    #[cfg(test)]
+    pub(super) fn place(&self, message: &MessageType) -> usize {
+        self.messages.iter().position(|other| std::ptr::eq(other, message)).expect("one of the package")
+    }
+
     /// The message with this name, which is one of the package.
     pub(super) fn named(&self, name: &str) -> &MessageType {
         &self.messages[self.names[name]]

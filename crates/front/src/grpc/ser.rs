@@ -133,6 +133,11 @@ impl<'o> Serializer for Object<'o> {
     type SerializeStructVariant = Impossible<(), Error>;
 
     refuse_others!();
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
     refuse! { serialize_bool: bool, serialize_str: &str, serialize_bytes: &[u8], }
     refuse! { serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, }
 
@@ -205,6 +210,10 @@ impl<'o> Serializer for Value<'o> {
     type SerializeStructVariant = Impossible<(), Error>;
 
     refuse_others!();
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
         put_number(self.out, self.number, value.into());
@@ -293,6 +302,17 @@ impl Nested<'_> {
         }
     }
 
+    /// The message of an entry and the number of its field, if the value is entries.
+    fn entries(&self) -> Option<(usize, u32)> {
+        let field = self.list().unwrap_or(self.field);
+        match field.kind {
+            Kind::Entries(entry) => {
+                Some((entry, if self.list().is_some() { field.number } else { self.number }))
+            }
+            _ => None,
+        }
+    }
+
     /// The list that a message with one field stands for.
     fn list(&self) -> Option<&'static Field> {
         if self.field.is_list {
@@ -353,24 +373,21 @@ impl SerializeMap for Nested<'_> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        let message = schema().message(self.message()?);
-        if !matches!(self.field.kind, Kind::Entries(_)) {
+        let Some((entry, number)) = self.entries() else {
+            let message = schema().message(self.message()?);
             return Object { message, out: &mut self.inner }.field(&self.name, value);
-        }
-        self.inner.clear();
-        put_bytes(&mut self.inner, 1, self.name.as_bytes());
-        value.serialize(Value {
-            field: &message.fields[1],
-            base64: false,
-            number: 2,
-            out: &mut self.inner,
-        })?;
-        put_bytes(self.out, self.number, &self.inner);
+        };
+        let mut bytes = Vec::new();
+        put_bytes(&mut bytes, 1, self.name.as_bytes());
+        let field = &schema().message(entry).fields[1];
+        value.serialize(Value { field, base64: false, number: 2, out: &mut bytes })?;
+        let out = if self.list().is_some() { &mut self.inner } else { &mut *self.out };
+        put_bytes(out, number, &bytes);
         Ok(())
     }
 
     fn end(self) -> Result<(), Error> {
-        if !matches!(self.field.kind, Kind::Entries(_)) {
+        if self.list().is_some() || !matches!(self.field.kind, Kind::Entries(_)) {
             put_bytes(self.out, self.number, &self.inner);
         }
         Ok(())

@@ -1,33 +1,35 @@
 //! A call: one with one message and one answer, or the beginning of a session.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
-use http::{Method, Request, Uri, Version};
-use sluice_calls::CallError;
+use http::{Method, Request as HttpRequest, Version};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sluice_calls::access::{Caller, Peer};
-use sluice_calls::{Fault, Read};
+use sluice_calls::events::{OfNamespace, OfQueue};
+use sluice_calls::hot::send::check_idempotency_key;
+use sluice_calls::operation::Scope;
+use sluice_calls::permit::{identify, require_known};
+use sluice_calls::unary;
+use sluice_calls::{Asked, Asker, CallError, Codec, Done, Fault, Operation, Permit, Read};
+use sluice_engine::Error;
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
-use super::methods::route_of;
+use super::methods::operation_of;
 use super::rows::{Rows, read_rows, text_of};
-use super::schema::{Kind, MessageType, schema};
+use super::schema::{MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::to_json::write_object;
-use super::watching::{streams, watch};
-use super::wire::{INVALID, Raw};
-use super::{bounds, from_json, session};
-use crate::hot::permission::require_known;
-use crate::http::dispatch::operate;
-use crate::http::route::admit::admit;
-use crate::http::route::call::Call;
-use crate::http::route::permit::{identify, permit};
-use crate::http::route::table::{Captured, ROUTES, Route, Scope, destination};
+use super::watching::watch;
+use super::wire::INVALID;
+use super::{bounds, de, from_json, ser, session};
+use crate::json::hot;
 use crate::net::activity::Activity;
+use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, CLOSE, Finished};
 use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
@@ -46,24 +48,24 @@ pub(crate) async fn handle(
     context: Arc<Context>,
     activity: Arc<Activity>,
     peer: Arc<Peer>,
-    request: Request<Inbound>,
+    request: HttpRequest<Inbound>,
 ) -> Response<Body> {
     let (arrived, body) = Arrived::new(context, &activity, peer, request);
-    let route = route_of(arrived.head.uri.path());
-    if !route.is_some_and(|at| ROUTES[at].is_audited()) {
-        return respond(&arrived, route, body).await;
+    let operation = operation_of(arrived.head.uri.path());
+    if !operation.is_some_and(Operation::is_audited) {
+        return respond(&arrived, operation, body).await;
     }
     let context = Arc::clone(&arrived.context);
-    context.acts.begin(async move { respond(&arrived, route, body).await }).outcome().await
+    context.acts.begin(async move { respond(&arrived, operation, body).await }).outcome().await
 }
 
-async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Response<Body> {
+async fn respond(arrived: &Arrived, operation: Option<Operation>, body: Inbound) -> Response<Body> {
     let Arrived { context, peer, in_flight, head, request_id, .. } = arrived;
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
-    let result = match begin(context, head, in_flight, &mut by, route, is_http2) {
+    let result = match begin(context, head, in_flight, &mut by, operation, is_http2) {
         Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, in_flight, head, body)),
-        Ok(()) => answer(context, in_flight, head, &mut by, route, body).await,
+        Ok(()) => answer(context, in_flight, head, &mut by, operation, body).await,
         Err(error) => Err(error),
     };
     let (response, status) = match result {
@@ -74,12 +76,7 @@ async fn respond(arrived: &Arrived, route: Option<usize>, body: Inbound) -> Resp
             (if is_http2 { refusal(&error) } else { closing(error) }, status)
         }
     };
-    arrived
-        .finish(
-            response,
-            Finished { destination: route.map(destination), status, caller: &by.caller, target: &by.target },
-        )
-        .await
+    arrived.finish(response, Finished { operation, status, caller: &by.caller, target: &by.target }).await
 }
 
 /// The answer over HTTP/1.1, where nobody reads a status of gRPC, nor anybody the body of a call.
@@ -104,18 +101,23 @@ fn begin(
     head: &Parts,
     in_flight: &InFlight,
     by: &mut By<'_>,
-    route: Option<usize>,
+    operation: Option<Operation>,
     is_http2: bool,
 ) -> Result<(), CallError> {
     check_call(head, is_http2)?;
-    admit(context, head, in_flight, route)?;
-    if let Some(route) = route {
+    admit(context, head, in_flight, operation)?;
+    if let Some(operation) = operation {
+        let (path, authorization) = (head.uri.path(), authorization(head));
         // A session finds out for itself, with each of its frames.
-        by.caller = identify(by.peer, head, &ROUTES[route])?;
+        by.caller = identify(by.peer, operation, authorization, path)?;
         // What exactly is asked stands in the body, which nobody sends who has not said who they are.
-        require_known(by.peer, head.uri.path(), &by.caller)?;
+        require_known(by.peer, &by.caller, path)?;
     }
     Ok(())
+}
+
+fn authorization(head: &Parts) -> Option<&[u8]> {
+    head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes)
 }
 
 /// What makes a request a call that can be answered.
@@ -144,44 +146,93 @@ async fn answer(
     in_flight: &Arc<InFlight>,
     head: &Parts,
     by: &mut By<'_>,
-    route: Option<usize>,
+    operation: Option<Operation>,
     body: Inbound,
 ) -> Result<Response<Body>, CallError> {
     let path = head.uri.path();
-    let (Some(route), Some((input, output))) = (route.map(|at| &ROUTES[at]), schema().call(path)) else {
+    let (Some(operation), Some((input, output))) = (operation, schema().call(path)) else {
         return Err(no_such_call(path));
     };
     let rules = BodyRules {
         bytes_max: context.body_limits.send + PREFIX_BYTES,
         timeout: context.options.body_timeout,
     };
-    let asked = {
-        let upload = read(body, &head.headers, rules, &context.body_budget).await?;
-        let message = only_message(upload.shared(), rules.bytes_max)?;
-        let input = schema().message(input);
-        if let Some(fault) = bounds::check(input, &message, context.node.limits())? {
-            return Err(fault.into());
-        }
-        Asked::read(route, input, &message, head.headers.get(AUTHORIZATION))?
-    };
-    by.target = format!("{path} {}/{}", asked.namespace.as_deref().unwrap_or_default(), asked.name);
-    let captured = Captured {
-        namespace: asked.namespace.as_deref().map(Cow::Borrowed),
-        name: Cow::Borrowed(&*asked.name),
-    };
-    permit(by.peer, head, &by.caller, route, &captured)?;
-    let (caller, peer) = (&by.caller, by.peer);
-    let (of_call, namespace) = (&asked.head, asked.namespace.as_deref());
-    let (operation, name) = (route.operation, &asked.name);
-    let call = Call { context, in_flight, head: of_call, caller, peer, operation, namespace, name };
-    if streams(operation) {
-        return watch(&call, output).await;
+    let upload = read(body, &head.headers, rules, &context.body_budget).await?;
+    let message = only_message(upload.shared(), rules.bytes_max)?;
+    let input = schema().message(input);
+    if let Some(fault) = bounds::check(input, &message, context.calls.limits())? {
+        return Err(fault.into());
     }
-    let response = operate(&call, &mut Inbound::There(asked.json.into())).await?;
-    let message = from_json::encode(output, &response.into_body().into_bytes());
-    message.map(success_with).map_err(|error| {
-        CallError::from(sluice_engine::Error::Internal { reason: format!("the answer of {path}: {error}") })
-    })
+    let request = Request::read(operation, input, &message)?;
+    by.target = format!("{path} {}/{}", request.namespace.unwrap_or_default(), request.name);
+    let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
+    let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
+    let permit = asker.permit(Asked { operation, namespace: request.namespace, name: request.name })?;
+    match unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await? {
+        Some(response) => Ok(response),
+        None => untyped(context, in_flight, permit, &request, (input, output)).await,
+    }
+}
+
+/// A request as its message has it.
+struct Request<'b> {
+    namespace: Option<&'b str>,
+    name: &'b str,
+    idempotency_key: Option<&'b str>,
+    /// The other fields.
+    rows: Rows<'b>,
+}
+
+impl<'b> Request<'b> {
+    fn read(operation: Operation, message: &MessageType, bytes: &'b [u8]) -> Read<Request<'b>> {
+        let mut rows = read_rows(message, bytes)?;
+        let mut take = |field: Option<usize>| -> Read<Option<&'b str>> {
+            let Some(at) = field else { return Ok(None) };
+            let text = text_of(message, &rows, at)?;
+            rows.retain(|(other, _)| *other != at);
+            Ok((!text.is_empty()).then_some(text))
+        };
+        // Where the name of what is asked for is that of a parameter as well, the field is called `name`.
+        let captured = operation.http().captured();
+        let captured = captured.and_then(|name| message.by_name("name").or_else(|| message.by_name(name)));
+        let is_namespaced = operation.scope() == Scope::Namespaced;
+        let namespace = take(message.by_name("namespace").filter(|_| is_namespaced))?;
+        let name = take(captured)?;
+        let idempotency_key = take(message.by_name("idempotency_key"))?;
+        if let (Some(at), None) = (captured, &name) {
+            return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
+        }
+        Ok(Request { namespace, name: name.unwrap_or_default(), idempotency_key, rows })
+    }
+}
+
+/// The codec of typed calls.
+struct Protobuf<'r, 'b> {
+    input: &'static MessageType,
+    rows: &'r Rows<'b>,
+    output: usize,
+    path: &'r str,
+}
+
+impl Codec for Protobuf<'_, '_> {
+    type Output = Response<Body>;
+
+    fn read<T: DeserializeOwned>(&mut self) -> Read<T> {
+        de::from_rows(self.input, self.rows)
+    }
+
+    fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
+        let message = ser::encode(self.output, &done.answer);
+        message.map(success_with).map_err(|error| {
+            Error::Internal { reason: format!("the answer of {}: {error}", self.path) }.into()
+        })
+    }
+}
+
+/// Reads a typed request, and does nothing.
+#[cfg(feature = "fuzzing")]
+pub(super) fn reads(operation: Operation, input: &'static MessageType, rows: &Rows<'_>) {
+    let _ = unary::read(operation, &mut Protobuf { input, rows, output: 0, path: "" });
 }
 
 fn no_such_call(path: &str) -> CallError {
@@ -203,55 +254,35 @@ fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
     }
 }
 
-/// A call in the words of the HTTP API.
-#[derive(Debug)]
-struct Asked {
-    namespace: Option<String>,
-    name: String,
-    head: Parts,
-    json: Vec<u8>,
-}
-
-impl Asked {
-    /// `authorization`: what the caller has shown, for calls that go on for a while.
-    fn read(
-        route: &Route,
-        message: &MessageType,
-        bytes: &[u8],
-        authorization: Option<&HeaderValue>,
-    ) -> Read<Asked> {
-        let mut rows = read_rows(message, bytes)?;
-        let mut take = |field: Option<usize>| -> Read<Option<String>> {
-            let Some(at) = field else { return Ok(None) };
-            let text = text_of(message, &rows, at)?.to_owned();
-            rows.retain(|(other, _)| *other != at);
-            Ok((!text.is_empty()).then_some(text))
-        };
-        let captured = route.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-        // Where the name of what is asked for is that of a parameter as well, the field is called `name`.
-        let captured = captured.and_then(|name| message.by_name("name").or_else(|| message.by_name(name)));
-        let namespaced = route.scope == Scope::Namespaced;
-        let namespace = take(message.by_name("namespace").filter(|_| namespaced))?;
-        let name = take(captured)?;
-        let idempotency_key = take(message.by_name("idempotency_key"))?;
-        if let (Some(at), None) = (captured, &name) {
-            return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
+/// Answers a call that is not typed: its message as JSON goes through the decoders of the hot calls.
+async fn untyped(
+    context: &Arc<Context>,
+    in_flight: &Arc<InFlight>,
+    permit: Permit<'_>,
+    request: &Request<'_>,
+    (input, output): (&'static MessageType, usize),
+) -> Result<Response<Body>, CallError> {
+    let share = &in_flight.share;
+    match permit.operation() {
+        Operation::Events => {
+            return watch::<OfNamespace>(context, share, permit, input, &request.rows, output).await;
         }
-        let has_body = !matches!(route.method, Method::GET | Method::DELETE);
-        let mut json = Vec::new();
-        let query = if has_body {
-            write_object(message, &rows, &mut json)?;
-            empty_lists(message, &rows, &mut json);
-            String::new()
-        } else {
-            query(message, &rows)?
-        };
-        let mut head = head(route, &query, idempotency_key)?;
-        if let Some(value) = authorization {
-            head.headers.insert(AUTHORIZATION, value.clone());
+        Operation::QueueEvents => {
+            return watch::<OfQueue>(context, share, permit, input, &request.rows, output).await;
         }
-        Ok(Asked { namespace, name: name.unwrap_or_default(), head, json })
+        _ => {}
     }
+    let mut body = Vec::new();
+    write_object(input, &request.rows, &mut body)?;
+    empty_lists(input, &request.rows, &mut body);
+    let idempotency_key = request.idempotency_key.unwrap_or_default().as_bytes();
+    check_idempotency_key(idempotency_key).map_err(|fault| fault.inside("idempotency_key"))?;
+    let room = Arc::clone(share);
+    let answer = hot::run(&permit, hot::Request { body: &body, idempotency_key, room }).await?;
+    let internal = |reason| CallError::from(Error::Internal { reason });
+    let answer = answer.ok_or_else(|| internal(format!("{} has no handler", permit.operation().name())))?;
+    let message = from_json::encode(output, &answer.document);
+    message.map(success_with).map_err(|error| internal(format!("the answer of {}: {error}", permit.path())))
 }
 
 /// Adds the lists that calls work through where they are empty: protobuf does not tell these from absent
@@ -268,48 +299,6 @@ fn empty_lists(message: &MessageType, rows: &Rows<'_>, json: &mut Vec<u8>) {
         }
         json.extend_from_slice(format!("\"{name}\":[]}}").as_bytes());
     }
-}
-
-/// Parameters, as they stand behind the `?`.
-fn query(message: &MessageType, rows: &Rows<'_>) -> Read<String> {
-    let mut out = String::from("?");
-    for of_field in rows.chunk_by(|one, other| one.0 == other.0) {
-        let (at, value) = of_field[of_field.len() - 1];
-        let field = &message.fields[at];
-        let value: Cow<'_, str> = match value {
-            Raw::Number(number) if field.kind == Kind::Boolean => {
-                (if number == 0 { "false" } else { "true" }).into()
-            }
-            Raw::Number(number) => number.to_string().into(),
-            Raw::Bytes(_) => text_of(message, rows, at)?.into(),
-        };
-        out.push_str(&field.name);
-        out.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
-                _ => out.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        out.push('&');
-    }
-    Ok(out)
-}
-
-/// The head of the request that would ask the same over HTTP, as far as handlers look at it.
-fn head(route: &Route, query: &str, idempotency_key: Option<String>) -> Read<Parts> {
-    let uri: Uri = format!("/{query}")
-        .parse()
-        .map_err(|_| Fault::invalid("the parameters are too long to be looked at"))?;
-    let (mut head, ()) = Request::new(()).into_parts();
-    head.method = route.method.clone();
-    head.uri = uri;
-    if let Some(key) = idempotency_key {
-        let value = HeaderValue::from_str(&key)
-            .map_err(|_| Fault::invalid("expected printable ASCII").inside("idempotency_key"))?;
-        head.headers.insert("idempotency-key", value);
-    }
-    Ok(head)
 }
 
 fn success_with(message: Vec<u8>) -> Response<Body> {

@@ -9,30 +9,38 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Frame;
-use sluice_calls::CallError;
-use sluice_node::{EventPosition, Gap, Told};
+use serde::de::DeserializeOwned;
+use sluice_calls::events::{EventPosition, Gap, Told, Wanted};
+use sluice_calls::{CallError, Fault, Permit};
 use sluice_proto::framing::frame_with;
 use tokio::sync::mpsc;
 
+use super::de::from_rows;
 use super::from_json;
+use super::rows::Rows;
+use super::schema::MessageType;
 use super::status::{GRPC, failure, success};
-use crate::http::events::{Asked, Form, open, write_gap, write_told};
-use crate::http::route::call::Call;
-use crate::http::route::table::Operation;
+use crate::events::{Form, open, write_gap, write_told};
 use crate::json::{Object, object};
 use crate::net::body::Body;
-
-/// Whether an operation answers with a stream.
-pub(super) fn streams(operation: Operation) -> bool {
-    matches!(operation, Operation::Events | Operation::QueueEvents)
-}
+use crate::net::context::Context as Shared;
+use crate::net::memory::answers::Share;
 
 /// Answers with a stream of `output` messages.
-pub(super) async fn watch(call: &Call<'_>, output: usize) -> Result<Response<Body>, CallError> {
-    let queue = (call.operation == Operation::QueueEvents).then_some(call.name);
-    let asked = Asked::read(call)?;
+pub(super) async fn watch<R>(
+    context: &Arc<Shared>,
+    share: &Share,
+    permit: Permit<'_>,
+    input: &'static MessageType,
+    rows: &Rows<'_>,
+    output: usize,
+) -> Result<Response<Body>, CallError>
+where
+    R: DeserializeOwned + TryInto<Wanted, Error = Box<Fault>>,
+{
+    let wanted = from_rows::<R>(input, rows)?.try_into()?;
     let why = Arc::new(OnceLock::new());
-    let pieces = open(call, queue, asked, Frames { output, why: Arc::clone(&why) }).await?;
+    let pieces = open(context, share, &permit, wanted, Frames { output, why: Arc::clone(&why) }).await?;
     let mut response = Response::new(Body::other(Watched { pieces, why: Some(why) }));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     Ok(response)

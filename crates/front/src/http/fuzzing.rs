@@ -2,13 +2,16 @@
 
 use sluice_engine::Limits;
 
-use super::codec::query::{Params, percent_decode};
-use super::codec::settings::read_patch;
-use super::handlers::{dead, namespaces};
-use super::hot::extend::Extensions;
-use super::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
-use super::hot::send::Batch;
-use super::hot::settle::{Outcome, Settlements};
+use sluice_calls::settings::QueueSettingsPatch;
+use sluice_calls::{dead, messages, namespaces};
+
+use super::codec::query::percent_decode;
+use super::codec::query_de::from_query;
+use crate::json::de::from_body;
+use crate::json::hot::extend::Extensions;
+use crate::json::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
+use crate::json::hot::send::Batch;
+use crate::json::hot::settle::{Outcome, Settlements};
 
 /// What decodes outside bytes. Seeds name them by place: append new ones.
 pub const DECODERS: &[fn(&[u8])] =
@@ -63,22 +66,19 @@ fn receive(body: &[u8]) {
 }
 
 fn settings(body: &[u8]) {
-    let _ = read_patch(body);
+    let _ = from_body::<QueueSettingsPatch>(body);
 }
 
 fn dead_choice(body: &[u8]) {
-    let _ = dead::read_choice(body, &Limits::default());
+    let _ = from_body::<dead::Delete>(body);
 }
 
 fn namespace(body: &[u8]) {
-    let _ = namespaces::Request::read(body, namespaces::PUT_FIELDS);
+    let _ = from_body::<namespaces::Put>(body);
 }
 
 fn query(body: &[u8]) {
     let Ok(text) = std::str::from_utf8(body) else { return };
     let _ = percent_decode(text, false);
-    if let Ok(params) = Params::read(Some(text), &["state", "cursor", "limit", "payload"]) {
-        let _ = params.integer("limit", 1, 1_000, 100);
-        let _ = params.boolean("payload", true);
-    }
+    let _ = from_query::<messages::List>(Some(text));
 }

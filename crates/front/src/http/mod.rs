@@ -15,25 +15,29 @@
 //! | `compression` | which answers are compressed |
 //! | `parameters` | the parameters that each call knows |
 //! | `dispatch` | from a request to its answer |
+//! | `typed` | calls with one request and one answer, by their types |
 
 mod codec;
 mod compression;
+pub(crate) mod direct;
 pub(crate) mod dispatch;
-pub(crate) mod events;
+mod events;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod handlers;
-pub(crate) mod hot;
+mod hot;
 mod openapi;
 mod parameters;
+mod raw;
 pub(crate) mod route;
+mod typed;
 
-pub use hot::send::MESSAGE_FIELDS;
+pub use crate::json::hot::send::MESSAGE_FIELDS;
 pub use openapi::openapi;
 
-pub use crate::hot::receive::WEIGHT_MAX;
 pub use crate::net::compression::Compression;
 pub use crate::net::head::hosts::Hosts;
 pub use crate::net::listener::Stopped;
 pub use crate::net::options::HttpOptions;
 pub use crate::serve::serve;
+pub use sluice_calls::hot::receive::WEIGHT_MAX;

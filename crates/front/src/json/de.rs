@@ -21,6 +21,14 @@ pub(crate) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
     Ok(value)
 }
 
+/// Reads the value that comes next.
+///
+/// # Errors
+/// The first fault, with its place.
+pub(crate) fn read_value<T: DeserializeOwned>(reader: &mut Reader<'_>) -> Read<T> {
+    T::deserialize(Value(reader))
+}
+
 /// The value that comes next.
 struct Value<'r, 'a>(&'r mut Reader<'a>);
 

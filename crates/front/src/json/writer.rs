@@ -12,12 +12,6 @@ pub(crate) fn object(out: &mut Vec<u8>, fields: impl FnOnce(&mut Object<'_>)) {
     out.push(b'}');
 }
 
-/// Ends an object of which some fields are written; `fields` appends the others.
-pub(crate) fn more_fields(out: &mut Vec<u8>, fields: impl FnOnce(&mut Object<'_>)) {
-    fields(&mut Object { out, empty: false });
-    out.push(b'}');
-}
-
 /// Appends an array; `write` appends one item.
 #[inline]
 pub(crate) fn push_list<T>(

@@ -7,6 +7,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::{Method, Request, StatusCode, Version};
+use sluice_calls::Operation;
 use sluice_calls::access::{Act, Caller, Peer};
 
 use super::activity::Activity;
@@ -31,21 +32,11 @@ pub(crate) struct Arrived {
     started: Instant,
 }
 
-/// Where a request led, as metrics and the audit log know it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Destination {
-    /// Its row in the metrics.
-    pub(crate) row: usize,
-    pub(crate) name: &'static str,
-    /// Whether the audit log is to know of it.
-    pub(crate) is_audited: bool,
-}
-
 /// How a request went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished<'f> {
     /// `None`: nowhere.
-    pub(crate) destination: Option<Destination>,
+    pub(crate) operation: Option<Operation>,
     /// As HTTP tells how it went.
     pub(crate) status: u16,
     pub(crate) caller: &'f Caller,
@@ -79,15 +70,14 @@ impl Arrived {
         mut response: Response<Body>,
         finished: Finished<'_>,
     ) -> Response<Body> {
-        if self.is_audited(finished.destination) {
+        if self.is_audited(finished.operation) {
             let made = response.extensions_mut().remove::<Made>();
             let target = made.as_ref().map_or(finished.target, |Made(path)| path);
             self.record(Finished { target, ..finished }).await;
         }
         self.complete(&mut response);
-        let (row, status, elapsed) =
-            (finished.destination.map(|to| to.row), finished.status, self.started.elapsed());
-        self.context.metrics.count(row, status, elapsed);
+        let (status, elapsed) = (finished.status, self.started.elapsed());
+        self.context.metrics.count(finished.operation, status, elapsed);
         tracing::debug!(
             request_id = self.request_id.to_str().unwrap_or_default(),
             status,
@@ -100,22 +90,21 @@ impl Arrived {
     }
 
     /// Whether the audit log is to know of it.
-    fn is_audited(&self, destination: Option<Destination>) -> bool {
-        self.context.options.access.asks() && destination.is_some_and(|to| to.is_audited)
+    fn is_audited(&self, operation: Option<Operation>) -> bool {
+        self.context.calls.access().asks() && operation.is_some_and(Operation::is_audited)
     }
 
     #[cold]
     async fn record(&self, finished: Finished<'_>) {
         let outcome = finished.status.to_string();
         let act = Act {
-            operation: finished.destination.map_or("", |to| to.name),
+            operation: finished.operation.map_or("", Operation::name),
             target: finished.target,
             refused: (400..500).contains(&finished.status),
             outcome: &outcome,
             request_id: self.request_id.to_str().unwrap_or_default(),
         };
-        let Context { options, node, .. } = &*self.context;
-        options.access.record(node, &self.peer, finished.caller, act).await;
+        self.context.calls.record(&self.peer, finished.caller, act).await;
     }
 
     /// Leaves a body that nobody has read to its end: its connection goes on behind it, or says that it does

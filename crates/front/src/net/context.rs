@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use sluice_node::Node;
-use tokio::sync::watch;
+use sluice_calls::Calls;
+use sluice_calls::time::now_ms;
 
 use super::acts::Acts;
 use super::compression::Compressor;
@@ -19,7 +18,7 @@ use super::options::{BodyLimits, HttpOptions};
 /// Shared by all connections of one server.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) node: Node,
+    pub(crate) calls: Calls,
     pub(crate) options: HttpOptions,
     pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
@@ -29,38 +28,29 @@ pub(crate) struct Context {
     pub(crate) acts: Acts,
     pub(crate) error_log: ErrorLog,
     pub(crate) metrics: HttpMetrics,
-    pub(crate) started_at_ms: u64,
     pub(crate) connections: AtomicUsize,
     requests: AtomicUsize,
     request_number: AtomicU64,
-    stopping: watch::Receiver<bool>,
 }
 
 impl Context {
-    /// `routes`: names of what is counted; `stopping` turns true when the server stops.
-    pub(crate) fn new(
-        node: Node,
-        options: HttpOptions,
-        routes: impl Iterator<Item = &'static str>,
-        stopping: watch::Receiver<bool>,
-    ) -> Context {
+    /// What the requests of a server share from its start on.
+    pub(crate) fn new(calls: Calls, options: HttpOptions) -> Context {
         Context {
-            body_limits: BodyLimits::new(node.limits()),
+            body_limits: BodyLimits::new(calls.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             http2_limits: Arc::new(http2_limits(&options)),
             answers: Arc::new(Answers::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),
             error_log: ErrorLog::default(),
-            metrics: HttpMetrics::new(routes),
-            started_at_ms: now_ms(),
+            metrics: HttpMetrics::new(),
             connections: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             // Time in the high part tells the requests of two starts apart in one log.
             request_number: AtomicU64::new(now_ms() << 20),
-            node,
+            calls,
             options,
-            stopping,
         }
     }
 
@@ -83,16 +73,4 @@ impl Context {
     pub(crate) fn next_request_number(&self) -> u64 {
         self.request_number.fetch_add(1, Ordering::Relaxed)
     }
-
-    /// Resolves when the server stops.
-    pub(crate) async fn stopping(&self) {
-        let mut stopping = self.stopping.clone();
-        // An error means that the server is gone, which is stopped as well.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-    }
-}
-
-/// The wall clock, in milliseconds since the Unix epoch.
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
 }

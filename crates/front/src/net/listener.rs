@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sluice_node::Node;
+use sluice_calls::Calls;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -42,13 +42,13 @@ pub struct Stopped {
 /// Accepts connections until `shutdown` resolves, and has `S` answer their requests.
 pub(crate) async fn serve<S: Service>(
     listener: TcpListener,
-    node: Node,
+    calls: Calls,
     options: HttpOptions,
     shutdown: impl Future<Output = ()>,
 ) -> Stopped {
     let (stop, stopping) = watch::channel(false);
     let grace = options.shutdown_grace;
-    let context = Arc::new(Context::new(node, options, S::routes(), stopping.clone()));
+    let context = Arc::new(Context::new(calls, options));
     let mut connections = JoinSet::new();
     let mut refusals = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -100,6 +100,7 @@ pub(crate) async fn serve<S: Service>(
     drop(listener);
     // Fails only when no connection is left to hear it.
     let _ = stop.send(true);
+    context.calls.stop();
     let drained = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
     let connections_cut = if drained.is_ok() { 0 } else { connections.len() };
     connections.shutdown().await;

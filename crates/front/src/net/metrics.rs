@@ -1,8 +1,9 @@
-//! Counts of requests: fixed tables of atomics, one row per route.
+//! Counts of requests: fixed tables of atomics, one row per operation, and one for requests that ask for none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use sluice_calls::Operation;
 use sluice_calls::access::Turned;
 
 /// Statuses that are counted each on its own; any other counts as the last.
@@ -12,9 +13,6 @@ pub(crate) const STATUSES: &[u16] =
 /// Upper bounds of the latency buckets, in microseconds.
 pub(crate) const BUCKETS_US: &[u64] =
     &[100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000, 10_000_000, 60_000_000];
-
-/// Row for requests that found no route.
-const NO_ROUTE: usize = usize::MAX;
 
 /// Figures of all requests since the start.
 #[derive(Debug)]
@@ -60,10 +58,11 @@ pub(crate) struct RouteFigures {
 }
 
 impl HttpMetrics {
-    /// Of routes with these names.
-    pub(crate) fn new(routes: impl Iterator<Item = &'static str>) -> HttpMetrics {
+    /// Counts that begin at zero.
+    pub(crate) fn new() -> HttpMetrics {
+        let names = Operation::ALL.iter().map(|operation| operation.name());
         HttpMetrics {
-            routes: routes.chain(["none"]).map(RouteMetrics::new).collect(),
+            routes: names.chain(["none"]).map(RouteMetrics::new).collect(),
             connections: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             connections_cut: AtomicU64::new(0),
@@ -77,9 +76,9 @@ impl HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Counts a request to the route at this place of the table, or to none.
-    pub(crate) fn count(&self, route: Option<usize>, status: u16, elapsed: Duration) {
-        let row = &self.routes[route.unwrap_or(NO_ROUTE).min(self.routes.len() - 1)];
+    /// Counts a request for an operation, or for none.
+    pub(crate) fn count(&self, operation: Option<Operation>, status: u16, elapsed: Duration) {
+        let row = &self.routes[operation.map_or(Operation::ALL.len(), |operation| operation as usize)];
         let status = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len() - 1);
         row.statuses[status].fetch_add(1, Ordering::Relaxed);
         let us = elapsed.as_micros() as u64;
@@ -141,9 +140,9 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_route_status_and_time() {
-        let metrics = HttpMetrics::new(["send", "receive"].into_iter());
-        metrics.count(Some(0), 201, Duration::from_micros(300));
-        metrics.count(Some(0), 400, Duration::from_micros(90));
+        let metrics = HttpMetrics::new();
+        metrics.count(Some(Operation::Send), 201, Duration::from_micros(300));
+        metrics.count(Some(Operation::Send), 400, Duration::from_micros(90));
         metrics.count(None, 418, Duration::from_secs(100));
         let figures = metrics.figures();
         assert_eq!(figures[0].route, "send");

@@ -25,6 +25,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod acts;
+pub(crate) mod admit;
 pub(crate) mod arrived;
 pub(crate) mod body;
 pub(crate) mod compression;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_calls::access::{Access, Guard, GuardOptions};
+use sluice_calls::access::{Guard, GuardOptions};
 use sluice_engine::limits::Limits;
 use sluice_http2::Limits as Http2Limits;
 
@@ -47,18 +47,12 @@ pub struct HttpOptions {
     pub compression: Compression,
     /// TLS of the listener; `None`: clear text.
     pub tls: Option<Arc<Tls>>,
-    /// Who may do what (default: everybody everything, until there is a token).
-    pub access: Access,
     /// Under which names it may be called while nobody is asked who they are (default: any).
     pub hosts: Hosts,
     /// Who may connect.
     pub guard: Arc<Guard>,
     /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
     pub allocations: Option<fn() -> u64>,
-    /// Version of the server, for `/v1/status` and the API description.
-    pub version: String,
-    /// Name of the durability setting, for `/v1/status`.
-    pub durability: String,
 }
 
 impl Default for HttpOptions {
@@ -79,12 +73,9 @@ impl Default for HttpOptions {
             metrics_queues_max: 500,
             compression: Compression::default(),
             tls: None,
-            access: Access::default(),
             hosts: Hosts::any(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
             allocations: None,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            durability: "always".to_owned(),
         }
     }
 }
@@ -100,10 +91,6 @@ pub(crate) const SEND_BUFFER_BYTES: u32 = 128 << 10;
 pub(crate) const STREAMS_MAX: u32 = 256;
 /// Largest body of a request that carries neither messages nor receipts, in bytes.
 pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
-/// Payload bytes after which a page of stored messages ends.
-pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
-/// Bytes of a message in an answer, besides what its sender gave.
-pub(crate) const FIELDS_BYTES: usize = 1 << 10;
 
 /// Largest bodies, as the engine's limits allow them in JSON.
 #[derive(Clone, Copy, Debug)]

@@ -29,5 +29,5 @@ pub(crate) async fn refuse(
     let mut response = error.into_response();
     response.headers_mut().insert(CONNECTION, CLOSE);
     let target = head.uri.path();
-    arrived.finish(response, Finished { destination: None, status, caller: &Caller::Nobody, target }).await
+    arrived.finish(response, Finished { operation: None, status, caller: &Caller::Nobody, target }).await
 }

@@ -8,23 +8,11 @@ use http::header::{
 use http::response::Response;
 
 use super::body::Body;
+use crate::json::Json;
 
 pub(crate) const JSON: &str = "application/json";
 /// State of a moment, and receipts are secrets: nothing of it belongs into a cache.
 pub(crate) const NO_STORE: &str = "no-store";
-
-/// A JSON document as an answer, before it is one of a version of HTTP.
-#[derive(Debug)]
-pub(crate) struct Json {
-    pub(crate) status: StatusCode,
-    pub(crate) document: Bytes,
-}
-
-impl Json {
-    pub(crate) fn new(status: StatusCode, document: impl Into<Bytes>) -> Json {
-        Json { status, document: document.into() }
-    }
-}
 
 impl From<Json> for Response<Body> {
     fn from(json: Json) -> Response<Body> {
@@ -73,11 +61,6 @@ pub(crate) fn streamed(content_type: &'static str, body: Body) -> Response<Body>
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(NO_STORE));
     response
-}
-
-/// `{}`, what an order that succeeded answers.
-pub(crate) fn empty_object() -> Json {
-    Json::new(StatusCode::OK, Bytes::from_static(b"{}"))
 }
 
 /// An answer without a body.

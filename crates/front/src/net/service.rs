@@ -17,9 +17,6 @@ pub(crate) trait Service: Send + 'static {
     /// The short way of some calls over HTTP/2.
     type Hot: Direct<Call: Send> + Unpin + Send;
 
-    /// Names of the routes, in the order of the rows of the metrics.
-    fn routes() -> impl Iterator<Item = &'static str>;
-
     /// The short way for one connection.
     fn hot(context: Arc<Context>, activity: Arc<Activity>, peer: Arc<Peer>) -> Self::Hot;
 

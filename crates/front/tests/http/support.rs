@@ -1,9 +1,13 @@
 //! A server to test, in memory, on a port of its own.
 
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde_json::Value;
+use sluice_calls::Calls;
+use sluice_calls::access::Access;
+use sluice_calls::server::About;
 use sluice_engine::limits::Limits;
 use sluice_front::http::{HttpOptions, Stopped, openapi, serve};
 use sluice_node::{Durability, Node, Options};
@@ -22,13 +26,34 @@ pub(crate) struct Server {
     serving: JoinHandle<Stopped>,
 }
 
+/// The options of a server, and who may do what on it.
+pub(crate) struct Front {
+    options: HttpOptions,
+    pub(crate) access: Access,
+}
+
+impl Deref for Front {
+    type Target = HttpOptions;
+
+    fn deref(&self) -> &HttpOptions {
+        &self.options
+    }
+}
+
+impl DerefMut for Front {
+    fn deref_mut(&mut self) -> &mut HttpOptions {
+        &mut self.options
+    }
+}
+
 impl Server {
     pub(crate) async fn start() -> Server {
         Server::start_with(|_, _| {}).await
     }
 
-    pub(crate) async fn start_with(change: impl FnOnce(&mut HttpOptions, &mut Options)) -> Server {
-        let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Front, &mut Options)) -> Server {
+        let options = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
+        let mut http = Front { options, access: Access::default() };
         let mut options = Options {
             data_dir: None,
             shards: 2,
@@ -50,7 +75,9 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(serve(listener, node.clone(), http, async {
+        let about = About { version: "test".to_owned(), durability: "os".to_owned() };
+        let calls = Calls::new(node.clone(), http.access, about);
+        let serving = tokio::spawn(serve(listener, calls, http.options, async {
             let _ = stopped.await;
         }));
         Server { address, node, api: openapi("test"), stop: Some(stop), serving }

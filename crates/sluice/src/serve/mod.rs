@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use sluice_alloc_count::{Mode, set_mode, total_allocations};
-use sluice_calls::access::{Access, Guard, GuardOptions};
+use sluice_calls::Calls;
+use sluice_calls::access::{Guard, GuardOptions};
+use sluice_calls::server::About;
 use sluice_engine::Limits;
 use sluice_front::http::{Hosts, HttpOptions, serve};
 use sluice_node::api::EventOptions;
@@ -123,12 +125,13 @@ fn serve_until_stopped(
         banner::print(loaded, address, &secured, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = secured.tls.clone();
-        options.access = secured.access.clone();
         options.allocations = allocations;
         options.hosts = hosts(config, secured.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
-        let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
+        let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: shown(config) };
+        let calls = Calls::new(node.clone(), secured.access.clone(), about);
+        let stopped = serve(listener, calls, options, stopping.begun()).await;
         secured.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
@@ -215,12 +218,9 @@ fn http_options(config: &Config) -> HttpOptions {
         metrics_queues_max: config.http_metrics_queues.as_usize(),
         compression: config.http_compression,
         tls: None,
-        access: Access::default(),
         hosts: Hosts::any(),
         guard: Arc::new(Guard::new(guard_options(config))),
         allocations: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        durability: shown(config),
     }
 }
 

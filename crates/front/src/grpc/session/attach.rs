@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use sluice_calls::CallError;
-use sluice_calls::access::Right;
+use sluice_calls::hot::receive::check_consumer;
+use sluice_calls::hot::settle::{Refused, in_order};
+use sluice_calls::hot::{Attached as ToAttach, Consumer};
+use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
-use sluice_engine::command::{Attach as AttachCommand, DETACH_GRACE_MS};
+use sluice_engine::command::DETACH_GRACE_MS;
 use sluice_engine::id::Receipt;
 use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use sluice_node::Consumer;
 use sluice_proto::v1::Attach;
 
 use super::calls::{Answering, Calls, Done, answering};
 use super::decode::{receipt, text};
-use crate::hot::receive::check_consumer;
-use crate::hot::settle::{Refused, in_order};
 
 /// Queues of a consumer.
 pub(super) type Queues = Arc<[Box<str>]>;
@@ -99,27 +98,25 @@ impl Calls {
 
     async fn attached(&self, asked: Asked) -> Result<Attached, CallError> {
         let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
-        queues.iter().try_for_each(|queue| self.asking().allow_queue(Right::Receive, queue))?;
+        let cleared = self.permit(Operation::ReceiveMany, "")?.cleared_queues(queues.iter().copied())?;
         let resume = asked.resume;
         if let Some(Resume { receipts, .. }) = &resume {
-            self.allow_receipts(receipts.iter().copied()).await?;
+            self.cleared_receipts(Operation::ReceiveMany, receipts.iter().copied()).await?;
         }
-        let (namespace, node) = (self.namespace, self.node());
-        let command = AttachCommand {
-            namespace,
+        let consumer = ToAttach {
             name: &asked.name,
             queues: &queues,
             // First what it has already, then more.
             credit: if resume.is_some() { 0 } else { asked.credit },
             lease_ms: asked.lease_ms,
         };
-        let mut consumer = node.attach(&command, asked.grace_ms).await?;
+        let mut consumer = cleared.attach(consumer, asked.grace_ms).await?;
         let Some(Resume { receipts, refused }) = resume else { return Ok((Box::new(consumer), Vec::new())) };
         let done = match receipts.is_empty() {
             true => Vec::new(),
             false => consumer.resume(&receipts).await?,
         };
-        node.credit(namespace, consumer.id(), asked.credit).await?;
+        cleared.credit(consumer.id(), asked.credit).await?;
         Ok((Box::new(consumer), in_order(done, refused)))
     }
 }

@@ -5,14 +5,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use sluice_calls::CallError;
-use sluice_calls::Fault;
 use sluice_calls::access::{Caller, Peer, Right};
+use sluice_calls::hot::send::check_idempotency_key;
+use sluice_calls::hot::settle::{Refused, in_order};
+use sluice_calls::hot::{Cleared, Proof, Sending, Sent};
+use sluice_calls::room::Uncounted;
+use sluice_calls::{Asked, Asker, CallError, Fault, Operation, Permit};
 use sluice_engine::Error;
-use sluice_engine::command::{SendItem, SettleItem, Settlement};
-use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
-use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use sluice_node::{Node, Sending, Sent};
+use sluice_engine::command::{SettleItem, Settlement};
+use sluice_engine::id::{ConsumerId, Receipt};
 use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
@@ -20,12 +21,9 @@ use super::attach::Attached;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
 use super::reading::PATH;
-use crate::hot::permission::Asking as Asks;
-use crate::hot::send::{allow_onward, allow_queues, begin};
-use crate::hot::settle::{Refused, in_order};
-use crate::http::hot::extend::Extensions;
-use crate::http::hot::send::Batch;
-use crate::http::hot::settle::Settlements;
+use crate::json::hot::extend::Extensions;
+use crate::json::hot::send::Batch;
+use crate::json::hot::settle::Settlements;
 use crate::net::context::Context;
 
 /// The answer to a frame, or to several.
@@ -73,7 +71,6 @@ pub(super) enum Done {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     pub(super) context: Arc<Context>,
-    pub(super) namespace: NamespaceId,
     /// The name of the namespace.
     pub(super) name: Arc<str>,
     pub(super) peer: Arc<Peer>,
@@ -89,35 +86,67 @@ pub(super) fn answering(
 }
 
 impl Calls {
-    pub(super) fn node(&self) -> &Node {
-        &self.context.node
+    /// The sender of the frame.
+    pub(super) fn asker(&self) -> Asker<'_> {
+        Asker {
+            calls: &self.context.calls,
+            peer: &self.peer,
+            caller: &self.caller,
+            authorization: None,
+            room: &Uncounted,
+            path: PATH,
+        }
     }
 
-    pub(super) fn asking(&self) -> Asks<'_> {
-        Asks { peer: &self.peer, caller: &self.caller, namespace: &self.name, what: PATH }
+    /// Whether the caller may do this, as far as its name tells.
+    pub(super) fn permit<'c>(&'c self, operation: Operation, name: &'c str) -> Result<Permit<'c>, CallError> {
+        self.asker().permit(Asked { operation, namespace: Some(&self.name), name })
     }
 
     /// A call about these messages, once it is known that the caller may make it.
-    fn about(&self, receipts: impl Iterator<Item = Receipt>, number: u64, call: Answering) -> Call {
-        if self.caller.may_everywhere(Right::Receive, &self.name) {
-            return Call::Ready(call);
+    fn about(
+        &self,
+        operation: Operation,
+        receipts: impl Iterator<Item = Receipt>,
+        number: u64,
+        call: impl FnOnce(Calls, Proof) -> Answering + Send + 'static,
+    ) -> Call {
+        let proof = match self.cleared_everywhere(operation) {
+            Ok(proof) => proof,
+            Err(denied) => return Call::Ready(answering(number, async { Err(denied) })),
+        };
+        let calls = self.clone();
+        if let Some(proof) = proof {
+            return Call::Ready(call(calls, proof));
         }
-        let (calls, receipts) = (self.clone(), receipts.collect::<Vec<_>>());
+        let receipts = receipts.collect::<Vec<_>>();
         Call::Asked(Box::pin(async move {
-            match calls.allow_receipts(receipts.into_iter()).await {
-                Ok(()) => Known(call),
+            match calls.cleared_receipts(operation, receipts.into_iter()).await {
+                Ok(proof) => Known(call(calls, proof)),
                 Err(denied) => Known(answering(number, async { Err(denied) })),
             }
         }))
     }
 
-    /// Whether the caller may settle these, by the queues that they are in. What cannot be read is refused for itself.
-    pub(super) async fn allow_receipts(
+    /// Clears a call of a caller who may make it about all messages; `None`: theirs are to be looked up.
+    fn cleared_everywhere(&self, operation: Operation) -> Result<Option<Proof>, CallError> {
+        let cleared = self.permit(operation, "")?.cleared_everywhere();
+        Ok(cleared.map(|cleared| cleared.proof()).transpose()?)
+    }
+
+    /// Clears a call about these, by the queues that they are in. What cannot be read is refused for itself.
+    pub(super) async fn cleared_receipts(
         &self,
+        operation: Operation,
         receipts: impl Iterator<Item = Receipt>,
-    ) -> Result<(), CallError> {
+    ) -> Result<Proof, CallError> {
         let ids = receipts.map(|receipt| receipt.id);
-        self.asking().allow_messages(self.node(), self.namespace, Right::Receive, ids).await
+        Ok(self.permit(operation, "")?.cleared_messages(ids).await?.proof()?)
+    }
+
+    /// The permit of a call that was cleared before.
+    pub(super) fn cleared_by(&self, operation: Operation, proof: Proof) -> Result<Cleared<'_>, CallError> {
+        self.permit(operation, "")?.cleared_by(proof)
     }
 
     /// Sends what is more than plain.
@@ -125,76 +154,67 @@ impl Calls {
         let calls = self.clone();
         let sending = async move {
             let json = send_as_json(&send)?;
-            let batch = Batch::read(&json, calls.node().limits())?;
+            let batch = Batch::read(&json, calls.context.calls.limits())?;
             let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
             let steps = batch.steps(&headers, &tags, &plain);
             let chains = batch.chains(&steps);
             let options = batch.chained(plain.clone(), &chains);
             let items = batch.items(&headers, &tags, &options);
             let queue = text(&send.queue, "queue")?;
-            allow_onward(calls.asking(), calls.node(), calls.namespace, items.iter()).await?;
-            calls.begin_send(queue, &send.idempotency_key, &items)
+            if items.is_empty() {
+                return Err(no_messages());
+            }
+            check_key(&send.idempotency_key)?;
+            let permit = calls.permit(Operation::Send, queue)?;
+            let cleared = permit.onward(items.iter())?.cleared().await?;
+            Ok(cleared.begin_send(&send.idempotency_key, &items)?)
         };
         if self.caller.may_everywhere(Right::Send, &self.name) {
             // Nothing is waited for until it is begun.
             return Call::Ready(answering(number, async { Ok(Done::Sent(sending.await?.done().await?)) }));
         }
         Call::Asked(Box::pin(async move {
-            let begun = sending.await;
+            let begun: Result<Sending, CallError> = sending.await;
             Known(answering(number, async { Ok(Done::Sent(begun?.done().await?)) }))
         }))
     }
 
     pub(super) fn send_plain(&self, number: u64, plain: &Plain<'_>) -> Result<Answering, CallError> {
         let items = plain.items();
-        if !self.caller.may_everywhere(Right::Send, &self.name) {
-            allow_queues(self.asking(), items.iter())?;
+        if items.is_empty() {
+            return Err(no_messages());
         }
-        let sending = self.begin_send(plain.queue, plain.idempotency_key, &items)?;
+        check_key(plain.idempotency_key)?;
+        let onward = self.permit(Operation::Send, plain.queue)?.onward(items.iter())?;
+        // Plain messages wait for no others.
+        let cleared = onward.cleared_at_once().ok_or_else(no_messages)?;
+        let sending = cleared.begin_send(plain.idempotency_key, &items)?;
         Ok(answering(number, async move { Ok(Done::Sent(sending.done().await?)) }))
     }
 
-    fn begin_send(
-        &self,
-        queue: &str,
-        idempotency_key: &[u8],
-        items: &[SendItem<'_>],
-    ) -> Result<Sending, CallError> {
-        if items.is_empty() {
-            return Err(Fault::invalid("expected at least one message").inside("messages").into());
-        }
-        self.asking().allow_queue(Right::Send, queue)?;
-        if idempotency_key.len() > IDEMPOTENCY_KEY_BYTES_MAX
-            || !idempotency_key.iter().all(|byte| (0x20..0x7f).contains(byte))
-        {
-            let reason = format!("expected up to {IDEMPOTENCY_KEY_BYTES_MAX} characters of printable ASCII");
-            return Err(Fault::invalid(reason).inside("idempotency_key").into());
-        }
-        Ok(begin(self.node(), self.namespace, queue, idempotency_key, items)?)
+    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Call {
+        let receipts = readable(extend.items.iter().map(|item| &item.receipt));
+        self.about(Operation::Extend, receipts.into_iter(), number, move |calls, proof| {
+            answering(number, async move { calls.extended(&extend, proof).await })
+        })
     }
 
-    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Call {
-        let calls = self.clone();
-        let receipts = readable(extend.items.iter().map(|item| &item.receipt));
-        let call = answering(number, async move {
-            let (node, namespace) = (calls.node(), calls.namespace);
-            if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
-                let json = as_json("ExtendMany", &extend)?;
-                let request = Extensions::read(&json, node.limits())?;
-                return Ok(Done::Items(request.extend(node, namespace).await?));
+    async fn extended(&self, extend: &ExtendMany, proof: Proof) -> Result<Done, CallError> {
+        let cleared = self.cleared_by(Operation::Extend, proof)?;
+        if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
+            let json = as_json("ExtendMany", extend)?;
+            let request = Extensions::read(&json, self.context.calls.limits())?;
+            return Ok(Done::Items(request.extend(cleared).await?));
+        }
+        let mut refused = Refused::new();
+        let mut items = Vec::with_capacity(extend.items.len());
+        for (at, item) in extend.items.iter().enumerate() {
+            match receipt(&item.receipt) {
+                Ok(receipt) => items.push((receipt, item.lease_ms.unwrap_or(0))),
+                Err(error) => refused.push((at, error)),
             }
-            let mut refused = Refused::new();
-            let mut items = Vec::with_capacity(extend.items.len());
-            for (at, item) in extend.items.iter().enumerate() {
-                match receipt(&item.receipt) {
-                    Ok(receipt) => items.push((receipt, item.lease_ms.unwrap_or(0))),
-                    Err(error) => refused.push((at, error)),
-                }
-            }
-            let done = if items.is_empty() { Vec::new() } else { node.extend(namespace, &items).await? };
-            Ok(Done::Items(in_order(done, refused)))
-        });
-        self.about(receipts.into_iter(), number, call)
+        }
+        Ok(Done::Items(in_order(cleared.extend(&items).await?, refused)))
     }
 
     /// A settlement that is more than acks.
@@ -202,33 +222,37 @@ impl Calls {
         let acks = std::mem::take(&mut settle.acks);
         let ack = |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
         settle.items.extend(acks.into_iter().map(ack));
-        let calls = self.clone();
         let receipts = readable(settle.items.iter().map(|item| &item.receipt));
-        let call = answering(number, async move {
-            let json = as_json("SettleMany", &settle)?;
-            let request = Settlements::read_mixed(&json, calls.node().limits())?;
-            Ok(Done::Items(request.settle(calls.node(), calls.namespace).await?))
-        });
-        self.about(receipts.into_iter(), number, call)
+        self.about(Operation::Settle, receipts.into_iter(), number, move |calls, proof| {
+            answering(number, async move {
+                let json = as_json("SettleMany", &settle)?;
+                let request = Settlements::read_mixed(&json, calls.context.calls.limits())?;
+                Ok(Done::Items(request.settle(calls.cleared_by(Operation::Settle, proof)?).await?))
+            })
+        })
     }
 
     /// Settles what gathered of acks. What one frame may not do is not held against the others.
     pub(super) fn ack(&self, acks: Acks) -> Call {
         let calls = self.clone();
-        if self.caller.may_everywhere(Right::Receive, &self.name) {
-            return Call::Ready(calls.acking(acks, Answers::new()));
+        if let Ok(Some(proof)) = self.cleared_everywhere(Operation::Settle) {
+            return Call::Ready(calls.acking(acks, proof, Answers::new()));
         }
         Call::Asked(Box::pin(async move {
-            let (acks, answers) = match calls.allow_receipts(acks.receipts.iter().copied()).await {
-                Ok(()) => (acks, Answers::new()),
-                Err(_) => acks.allowed(&calls).await,
-            };
-            Known(calls.acking(acks, answers))
+            let (acks, proof, answers) =
+                match calls.cleared_receipts(Operation::Settle, acks.receipts.iter().copied()).await {
+                    Ok(proof) => (acks, Some(proof), Answers::new()),
+                    Err(_) => acks.allowed(&calls).await,
+                };
+            match proof {
+                Some(proof) => Known(calls.acking(acks, proof, answers)),
+                None => Known(Box::pin(async { answers })),
+            }
         }))
     }
 
     /// Settles them; `answers`: those of frames that were refused.
-    fn acking(self, acks: Acks, mut answers: Answers) -> Answering {
+    fn acking(self, acks: Acks, proof: Proof, mut answers: Answers) -> Answering {
         Box::pin(async move {
             let ack = |receipt: &Receipt| SettleItem {
                 receipt: *receipt,
@@ -237,9 +261,9 @@ impl Calls {
                 result: None,
             };
             let items: SmallVec<[SettleItem<'_>; 4]> = acks.receipts.iter().map(ack).collect();
-            let settled = match items.is_empty() {
-                true => Ok(Vec::new()),
-                false => self.node().settle(self.namespace, &items).await,
+            let settled = match self.cleared_by(Operation::Settle, proof) {
+                Ok(cleared) => cleared.settle(&items).await.map_err(CallError::from),
+                Err(error) => Err(error),
             };
             answers.extend(acks.answers(settled));
             answers
@@ -249,18 +273,32 @@ impl Calls {
     pub(super) fn credit(&self, number: u64, consumer: ConsumerId, credit: u32) -> Answering {
         let calls = self.clone();
         answering(number, async move {
-            calls.node().credit(calls.namespace, consumer, credit).await?;
+            calls.own()?.credit(consumer, credit).await?;
             Ok(Done::Items(Vec::new()))
         })
+    }
+
+    /// A call about a consumer of this session, whose queues were checked when it was attached.
+    pub(super) fn own(&self) -> Result<Cleared<'_>, CallError> {
+        self.permit(Operation::ReceiveMany, "")?.cleared_queues(std::iter::empty())
     }
 
     /// Detaches the consumer that the client knows by this number.
     pub(super) fn detach(&self, number: u64, consumer: u32, id: ConsumerId, grace_ms: u64) -> Answering {
         let calls = self.clone();
-        answering(number, async move {
-            Ok(Done::Detached(consumer, calls.node().detach(calls.namespace, id, grace_ms).await))
-        })
+        answering(
+            number,
+            async move { Ok(Done::Detached(consumer, calls.own()?.detach(id, grace_ms).await)) },
+        )
     }
+}
+
+fn no_messages() -> CallError {
+    Fault::invalid("expected at least one message").inside("messages").into()
+}
+
+fn check_key(idempotency_key: &[u8]) -> Result<(), CallError> {
+    Ok(check_idempotency_key(idempotency_key).map_err(|fault| fault.inside("idempotency_key"))?)
 }
 
 /// The receipts that can be read.
@@ -312,27 +350,28 @@ impl Acks {
         self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
     }
 
-    /// Takes out the frames that the caller may not settle; these have their answers.
-    async fn allowed(self, calls: &Calls) -> (Acks, Answers) {
-        let (mut allowed, mut refused) = (Acks::default(), Answers::new());
+    /// Takes out the frames that the caller may not settle; these have their answers. The proof is that of the others.
+    async fn allowed(self, calls: &Calls) -> (Acks, Option<Proof>, Answers) {
+        let (mut allowed, mut refused, mut cleared) = (Acks::default(), Answers::new(), None);
         let mut rest = self.receipts.as_slice();
         for frame in self.frames {
             let (own, others) = rest.split_at(frame.receipts);
             rest = others;
-            match calls.allow_receipts(own.iter().copied()).await {
-                Ok(()) => {
+            match calls.cleared_receipts(Operation::Settle, own.iter().copied()).await {
+                Ok(proof) => {
+                    cleared = Some(proof);
                     allowed.receipts.extend_from_slice(own);
                     allowed.frames.push(frame);
                 }
                 Err(denied) => refused.push(Answered { number: frame.number, result: Err(denied) }),
             }
         }
-        (allowed, refused)
+        (allowed, cleared, refused)
     }
 
     /// Gives each frame its part.
-    fn answers(self, settled: Result<Vec<Result<(), Error>>, Error>) -> Answers {
-        let mut rest = settled.as_deref().map_err(|error| CallError::from(error.clone()));
+    fn answers(self, settled: Result<Vec<Result<(), Error>>, CallError>) -> Answers {
+        let mut rest = settled.as_deref().map_err(Clone::clone);
         let answer = |frame: AckFrame| {
             let result = rest.as_mut().map_err(|error| error.clone()).map(|rest| {
                 let own = rest.split_off(..frame.receipts.min(rest.len())).unwrap_or_default();

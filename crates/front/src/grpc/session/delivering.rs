@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_calls::hot::{Consumer, DetachedBy, Event};
 use sluice_engine::id::ConsumerId;
-use sluice_node::{Consumer, DetachedBy, Event};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

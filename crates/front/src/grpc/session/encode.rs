@@ -1,14 +1,14 @@
 //! Frames of the server, written straight into what waits for the connection.
 
 use sluice_calls::CallError;
+use sluice_calls::hot::receive::with_added;
+use sluice_calls::hot::{Delivered, Sent};
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::error::FieldValue;
 use sluice_engine::id::Receipt;
-use sluice_node::{Delivered, Sent};
 
 use crate::grpc::wire::{put_bytes, put_message, put_number};
-use crate::hot::receive::with_added;
 
 /// Fields of `ServerFrame`.
 mod frame {

@@ -14,8 +14,9 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Denied, Peer, Right};
+use sluice_calls::permit::DEFAULT_NAMESPACE;
+use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
@@ -36,8 +37,6 @@ use super::plain::Plain;
 use crate::grpc::bounds::{TooLong, check_frame};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
-use crate::hot::permission::Asking as Asks;
-use crate::hot::permission::DEFAULT_NAMESPACE;
 use crate::net::body::{Body, Inbound, allowance};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
@@ -162,7 +161,7 @@ impl Session<'_> {
         let mut changes = self.who.peer.changes();
         let (mut reading, mut draining) = (true, false);
         let context = Arc::clone(self.context);
-        let mut stopping = std::pin::pin!(context.stopping());
+        let mut stopping = std::pin::pin!(context.calls.stopping());
         while reading || !self.answers.is_empty() || self.asking.is_some() {
             let waits = self.opened.is_none() || self.frames.pending() > 0;
             let deadline = match self.opened {
@@ -263,7 +262,7 @@ impl Session<'_> {
     }
 
     fn frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
-        let (number, frame) = read_frame(bytes, self.context.node.limits())?;
+        let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
         if number <= self.last_number {
             let message = format!(
                 "the frame has number {number}, after {}: numbers begin at 1 and grow",
@@ -305,7 +304,7 @@ impl Session<'_> {
 
     /// Goes on with a frame that had to wait.
     fn held_frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
-        let (number, frame) = read_frame(bytes, self.context.node.limits())?;
+        let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
         match self.opened.clone() {
             Some(calls) => self.act(number, frame?, &calls),
             None => Ok(()),
@@ -327,7 +326,7 @@ impl Session<'_> {
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
-            Frame::Attach(attach) => match Asked::read(&attach, self.context.node.limits()) {
+            Frame::Attach(attach) => match Asked::read(&attach, self.context.calls.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
             },
@@ -375,12 +374,12 @@ impl Session<'_> {
             Ok(caller) => opened.caller = caller,
             Err(denied) => return Err(self.denied(denied)),
         }
-        let asking = opened.asking();
-        if self.checked.as_ref().is_some_and(|checked| checked.is_as(asking.caller)) {
+        if self.checked.as_ref().is_some_and(|checked| checked.is_as(&opened.caller)) {
             return Ok(());
         }
-        if !asking.caller.may_everywhere(Right::Receive, asking.namespace) {
-            self.attachments.queues().try_for_each(|queue| asking.allow_queue(Right::Receive, queue))?;
+        if !opened.caller.may_everywhere(Right::Receive, &opened.name) {
+            let mut queues = self.attachments.queues();
+            queues.try_for_each(|queue| opened.permit(Operation::Receive, queue).map(|_| ()))?;
         }
         self.checked = Some(opened.caller.clone());
         Ok(())
@@ -400,16 +399,17 @@ impl Session<'_> {
             name => name,
         };
         let peer = Arc::clone(&self.who.peer);
-        Asks { peer: &peer, caller: &caller, namespace: name, what: PATH }.allow_work()?;
-        let namespace = self.context.node.namespace_id(name)?;
         let context = Arc::clone(self.context);
-        self.opened = Some(Calls { context, namespace, name: name.into(), peer, caller });
+        let opened = Calls { context, name: name.into(), peer, caller };
+        opened.asker().allow_work(name)?;
+        opened.context.calls.check_namespace(name)?;
+        self.opened = Some(opened);
         self.outbox.add(|out| encode::results(out, number, &[]));
         Ok(())
     }
 
     fn batch_items(&self) -> usize {
-        self.context.node.limits().batch_items as usize
+        self.context.calls.limits().batch_items as usize
     }
 
     fn settle_gathered(&mut self) {

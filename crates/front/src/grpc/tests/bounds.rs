@@ -13,7 +13,7 @@ use super::support::{Client, start};
 
 #[tokio::test]
 async fn lists_that_are_too_long_are_refused_and_the_session_goes_on() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     let names = |count: u32| -> Vec<Bytes> { (0..count).map(|at| format!("q{at}").into()).collect() };
     for (count, told) in
@@ -32,7 +32,7 @@ async fn lists_that_are_too_long_are_refused_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn calls_with_too_much_in_them_are_refused() {
-    let mut client = Client::connect(start(|_| {}).await).await;
+    let mut client = Client::connect(start(|_, _| {}).await).await;
     // Field 1, empty, over and over: as text its last counts.
     let mut body = Vec::new();
     sluice_proto::framing::frame_with(&mut body, |out| out.extend_from_slice(&[0x0a, 0].repeat(100_000)));
@@ -43,7 +43,7 @@ async fn calls_with_too_much_in_them_are_refused() {
 
 #[tokio::test]
 async fn a_large_frame_may_take_as_long_as_a_large_body() {
-    let address = start(|http| http.body_timeout = Duration::from_millis(300)).await;
+    let address = start(|http, _| http.body_timeout = Duration::from_millis(300)).await;
     let mut session = Session::open(address).await;
     let message = Message { payload: vec![7; 256 << 10].into(), ..Message::default() };
     let send = SendMany { queue: "q".into(), messages: vec![message], ..SendMany::default() };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::support::{Client, start, until};
 
 async fn client() -> Client {
-    Client::connect(start(|_| {}).await).await
+    Client::connect(start(|_, _| {}).await).await
 }
 
 fn base64(text: &str) -> String {
@@ -265,7 +265,7 @@ async fn who_has_one_namespace_neither_makes_nor_bounds_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut client = Client::connect(address).await;
     client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
     for at in 0..100u32 {

@@ -1,13 +1,14 @@
 //! The contract has the fields of the HTTP API, all of them and no others.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use sluice_calls::Operation;
 
-use crate::grpc::methods::{METHODS, route_of};
+use crate::grpc::methods::{all, operation_of};
 use crate::grpc::schema::{Field, Kind, MessageType, schema};
 use crate::http::openapi;
-use crate::http::route::table::{Operation, ROUTES};
 
 /// What the HTTP API does to messages and queues by other calls as well, and what it does to neither.
 const NOT_HERE: &[Operation] = &[
@@ -38,40 +39,45 @@ const NOT_HERE: &[Operation] = &[
 ];
 
 /// Fields that only one of the calls with their message gives; the media type of checkpoints, which the description of HTTP
-/// leaves open; and the place of an event, which is no part of its JSON.
-const NOT_EVERYWHERE: &[&str] = &["message", "keys", "holds", "next", "checkpoint_content_type", "position"];
+/// leaves open; the place of an event, which is no part of its JSON; and the values that an error is about, which that of a
+/// bulk has not.
+const NOT_EVERYWHERE: &[&str] =
+    &["message", "keys", "holds", "next", "checkpoint_content_type", "position", "details"];
 
 /// Calls whose request is only one of the forms that HTTP takes: a list, not one item.
 const LISTS_ONLY: &[Operation] = &[Operation::Send, Operation::Extend];
 
 #[test]
 fn every_operation_has_its_call() {
-    for route in ROUTES {
-        let has_call = METHODS.iter().any(|(_, operation)| *operation == route.operation);
-        assert!(has_call != NOT_HERE.contains(&route.operation), "{:?}", route.operation);
+    for operation in Operation::ALL {
+        assert!(operation.grpc().is_some() != NOT_HERE.contains(operation), "{operation:?}");
     }
-    for (name, _) in METHODS {
+    for (name, operation) in all() {
         let path = format!("/sluice.v1.{name}");
-        assert!(schema().call(&path).is_some() && route_of(&path).is_some(), "{path}");
+        assert!(schema().call(&path).is_some() && operation_of(&path) == Some(operation), "{path}");
     }
 }
 
 #[test]
 fn every_call_of_the_contract_is_served() {
     for path in schema().calls() {
-        assert!(route_of(path).is_some(), "{path} is not in the table");
+        assert!(operation_of(path).is_some(), "{path} is not in the table");
     }
 }
 
 #[test]
 fn requests_and_answers_have_the_same_fields() {
     let api = openapi("test");
-    for (name, operation) in METHODS {
+    let seen = RefCell::default();
+    for (name, operation) in all() {
         let path = format!("/sluice.v1.{name}");
         let (input, output) = schema().call(&path).unwrap();
-        let route = &ROUTES[route_of(&path).unwrap()];
-        let described = &api["paths"][&route.paths()[0]][route.method.as_str().to_ascii_lowercase()];
-        let context = Compared { api: &api, call: name };
+        let http = operation.http();
+        let described = api["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+        let mut described =
+            described.map(|(_, one)| one).filter(|one| one["operationId"] == operation.name());
+        let described = described.next().unwrap();
+        let context = Compared { api: &api, call: name, seen: &seen, is_answer: false };
 
         let mut request = context.fields(&described["requestBody"]["content"]["application/json"]["schema"]);
         for parameter in described["parameters"].as_array().into_iter().flatten() {
@@ -80,9 +86,9 @@ fn requests_and_answers_have_the_same_fields() {
             }
         }
         let apart = ["namespace", "idempotency_key", "name"];
-        let captured = route.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+        let captured = http.captured();
         let is_apart = |field: &str| apart.contains(&field) || captured == Some(field);
-        if LISTS_ONLY.contains(operation) {
+        if LISTS_ONLY.contains(&operation) {
             let ours = schema().message(input);
             request.retain(|field, _| ours.by_name(field).is_some());
         }
@@ -92,11 +98,21 @@ fn requests_and_answers_have_the_same_fields() {
         let (_, response) = responses.iter().find(|(status, _)| status.starts_with('2')).unwrap();
         let (_, content) = response["content"].as_object().unwrap().iter().next().unwrap();
         let mut answer = context.fields(&content["schema"]);
-        if LISTS_ONLY.contains(operation) || *operation == Operation::Settle {
+        if LISTS_ONLY.contains(&operation) || operation == Operation::Settle {
             let ours = schema().message(output);
             answer.retain(|field, _| ours.by_name(field).is_some());
         }
+        let context = Compared { is_answer: true, ..context };
         context.compare(schema().message(output), &answer, |_| false);
+    }
+    for (message, fields) in seen.take() {
+        for field in &schema().message(message).fields {
+            let apart = ["namespace", "idempotency_key", "name"];
+            let captured = Operation::ALL.iter().filter_map(|one| one.http().captured());
+            let is_apart = apart.into_iter().chain(captured).any(|name| name == field.name);
+            let is_there = is_apart || fields.contains(&field.name) || NOT_EVERYWHERE.contains(&&*field.name);
+            assert!(is_there, "no call has {} of a message with {fields:?}", field.name);
+        }
     }
 }
 
@@ -104,6 +120,10 @@ fn requests_and_answers_have_the_same_fields() {
 struct Compared<'a> {
     api: &'a Value,
     call: &'a str,
+    /// The fields that were seen of each message. One message of the contract may serve several answers, none of which fills
+    /// all of it; a request has each field of its message.
+    seen: &'a RefCell<BTreeMap<usize, BTreeSet<String>>>,
+    is_answer: bool,
 }
 
 impl Compared<'_> {
@@ -129,12 +149,15 @@ impl Compared<'_> {
         for name in theirs.keys() {
             assert!(ours.by_name(name).is_some(), "{}: {name} is missing in the contract", self.call);
         }
+        let place = schema().place(ours);
+        self.seen.borrow_mut().entry(place).or_default().extend(theirs.keys().cloned());
         for field in ours.fields.iter().filter(|field| !apart(&field.name)) {
             match theirs.get(&field.name) {
                 // The children of a message are messages again.
                 Some(_) if matches!(field.kind, Kind::Message(at) if std::ptr::eq(schema().message(at), ours)) =>
                     {}
                 Some(theirs) => self.compare_field(field, theirs),
+                None if self.is_answer => {}
                 None => assert!(NOT_EVERYWHERE.contains(&&*field.name), "{}: no {}", self.call, field.name),
             }
         }
@@ -151,6 +174,6 @@ impl Compared<'_> {
         // A queue may be given by its name alone, too: only its object has fields.
         let fields = self.fields(if is_list { &theirs["items"] } else { theirs });
         let call = format!("{}, {}", self.call, field.name);
-        Compared { api: self.api, call: &call }.compare(schema().message(at), &fields, |_| false);
+        Compared { call: &call, ..*self }.compare(schema().message(at), &fields, |_| false);
     }
 }

@@ -10,7 +10,7 @@ use super::support::{Client, Frames, start, start_until};
 
 #[tokio::test]
 async fn events_come_as_messages_and_can_be_gone_on_with() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut client = Client::connect(address).await;
     let mut all = client.stream("Events/Watch", json!({"types": "sent,delivered"})).await;
     let begin = all.next().await.unwrap();
@@ -44,7 +44,7 @@ async fn events_come_as_messages_and_can_be_gone_on_with() {
 
 #[tokio::test]
 async fn mistakes_end_the_call_with_their_status() {
-    let mut client = Client::connect(start(|_| {}).await).await;
+    let mut client = Client::connect(start(|_, _| {}).await).await;
     for (name, request, code) in [
         ("Events/Watch", json!({"types": "sent,none"}), "invalid_argument"),
         ("Events/Watch", json!({"after": "none"}), "invalid_argument"),
@@ -60,7 +60,7 @@ async fn mistakes_end_the_call_with_their_status() {
 #[tokio::test]
 async fn a_stream_ends_with_the_server_and_says_so() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let address = start_until(|_| {}, async { drop(stopped.await) }).await;
+    let address = start_until(|_, _| {}, async { drop(stopped.await) }).await;
     let mut client = Client::connect(address).await;
     let mut all = client.stream("Events/Watch", json!({})).await;
     all.next().await.unwrap();
@@ -71,8 +71,8 @@ async fn a_stream_ends_with_the_server_and_says_so() {
 #[tokio::test]
 async fn a_stream_that_ends_for_a_reason_tells_it() {
     let access = Access::new(AccessOptions::default()).unwrap();
-    let address = start(|http| {
-        http.access = access;
+    let address = start(|http, asks| {
+        *asks = access;
         http.event_pause = Duration::from_millis(50);
     })
     .await;

@@ -20,7 +20,7 @@ fn send(message: Message) -> Frame {
 
 #[tokio::test]
 async fn a_message_that_ends_its_workers_comes_to_its_dead_letters() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let poison = Message { payload: "poison".into(), max_attempts: Some(2), ..Message::default() };
     let sent = Session::open(address).await.ok(send(poison)).await;
     for attempt in 1..=2 {
@@ -44,7 +44,7 @@ async fn a_message_that_ends_its_workers_comes_to_its_dead_letters() {
 #[tokio::test]
 async fn what_was_not_written_to_the_connection_does_not_count() {
     const COUNT: usize = 12;
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut other = Session::open(address).await;
     // More than the client's window takes.
     let payload = Bytes::from(vec![7; 500_000]);

@@ -19,7 +19,7 @@ async fn answer_bytes(client: &mut Client) -> usize {
 
 #[tokio::test]
 async fn however_many_consumers_a_session_has_it_takes_one_delivery_after_the_other() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     for _ in 0..MESSAGES {
         let message = Message { payload: vec![7; PAYLOAD_BYTES].into(), ..Message::default() };

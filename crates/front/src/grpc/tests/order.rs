@@ -39,7 +39,7 @@ impl Session {
 
 #[tokio::test]
 async fn frames_for_a_consumer_wait_for_the_attach_before_them() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     let attached = || Frame::Attach(attach("q", 0));
     session.send_together([attached(), credit(3), detach()]).await;
@@ -74,7 +74,7 @@ async fn one_may_work_in_one_queue() -> (SocketAddr, String, String) {
     let access =
         Access::new(AccessOptions { policy: Some(path.clone()), ..AccessOptions::default() }).unwrap();
     let shared = access.clone();
-    let address = start(|http| http.access = shared).await;
+    let address = start(|_, access| *access = shared).await;
     let mut client = Client::connect(address).await;
     client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
     let worker = client.make_token("worker", "sluice://ns/elsewhere?perm=r").await;

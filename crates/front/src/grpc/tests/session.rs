@@ -180,7 +180,7 @@ pub(super) fn ack(receipts: &[&Delivered]) -> Frame {
 
 #[tokio::test]
 async fn credit_bounds_what_is_in_flight_and_an_ack_gives_it_back() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     let ids = session.fill("q", 5).await;
     session.ok(Frame::Attach(attach("q", 2))).await;
@@ -217,7 +217,7 @@ async fn credit_bounds_what_is_in_flight_and_an_ack_gives_it_back() {
 
 #[tokio::test]
 async fn items_fail_alone_and_frames_are_answered_by_their_numbers() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     session.fill("q", 3).await;
     session.ok(Frame::Attach(attach("q", 10))).await;
@@ -267,7 +267,7 @@ async fn items_fail_alone_and_frames_are_answered_by_their_numbers() {
 
 #[tokio::test]
 async fn sends_of_every_kind_are_answered() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     let unique = Unique { key: "k".into(), ..Unique::default() };
     let header = Header { name: "a".into(), value: "b".into() };
@@ -305,7 +305,7 @@ async fn sends_of_every_kind_are_answered() {
 
 #[tokio::test]
 async fn a_session_that_breaks_is_resumed_with_its_receipts() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     session.fill("q", 1).await;
     session.ok(Frame::Attach(attach("q", 1))).await;
@@ -322,7 +322,7 @@ async fn a_session_that_breaks_is_resumed_with_its_receipts() {
 
 #[tokio::test]
 async fn what_is_held_goes_back_at_once_if_the_client_wants_it_so() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
     session.fill("q", 1).await;
     session.ok(Frame::Attach(Attach { grace_ms: Some(0), ..attach("q", 1) })).await;
@@ -341,7 +341,7 @@ async fn what_is_held_goes_back_at_once_if_the_client_wants_it_so() {
 #[tokio::test]
 async fn cancelled_work_and_a_stop_of_the_server_are_told() {
     let (stop, stopped) = oneshot::channel::<()>();
-    let address = start_until(|_| {}, async move {
+    let address = start_until(|_, _| {}, async move {
         let _ = stopped.await;
     })
     .await;
@@ -368,7 +368,7 @@ async fn cancelled_work_and_a_stop_of_the_server_are_told() {
 
 #[tokio::test]
 async fn what_breaks_the_rules_ends_the_session_and_nothing_else() {
-    let address = start(|http| http.head_timeout = Duration::from_millis(300)).await;
+    let address = start(|http, _| http.head_timeout = Duration::from_millis(300)).await;
     let mut other = Session::open(address).await;
     let mut session = Session::start(address).await;
     session.send(Frame::Ping(Ping {})).await;
@@ -420,7 +420,7 @@ async fn what_breaks_the_rules_ends_the_session_and_nothing_else() {
 
 #[tokio::test]
 async fn one_that_does_not_read_holds_back_only_itself() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut slow = Session::open(address).await;
     let mut other = Session::open(address).await;
     slow.send(Frame::Attach(attach("big", 1_000))).await;
@@ -444,7 +444,7 @@ async fn one_that_does_not_read_holds_back_only_itself() {
 
 #[tokio::test]
 async fn each_frame_is_asked_who_sends_it() {
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut client = Client::connect(address).await;
     client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
     let mut session = Session::start(address).await;
@@ -475,7 +475,7 @@ async fn each_frame_is_asked_who_sends_it() {
 #[tokio::test]
 async fn whose_token_is_revoked_gets_nothing_that_was_not_on_its_way() {
     const MESSAGES: u64 = 40;
-    let address = start(|_| {}).await;
+    let address = start(|_, _| {}).await;
     let mut client = Client::connect(address).await;
     client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
     let mut root = Session::start(address).await;

@@ -10,6 +10,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
+use sluice_calls::Calls;
+use sluice_calls::access::Access;
+use sluice_calls::server::About;
 use sluice_calls::testing::node;
 use sluice_proto::framing::{Deframer, frame_with};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,21 +40,23 @@ pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// Starts a server with the defaults.
-pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions)) -> SocketAddr {
+pub(crate) async fn start(change: impl FnOnce(&mut HttpOptions, &mut Access)) -> SocketAddr {
     start_until(change, std::future::pending()).await
 }
 
 /// The same, until `stop` resolves.
 pub(crate) async fn start_until(
-    change: impl FnOnce(&mut HttpOptions),
+    change: impl FnOnce(&mut HttpOptions, &mut Access),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> SocketAddr {
     let mut http = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
-    change(&mut http);
+    let mut access = Access::default();
+    change(&mut http, &mut access);
     let node = node();
+    let calls = Calls::new(node.clone(), access, About::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, node.clone(), http, async move {
+    tokio::spawn(serve(listener, calls, http, async move {
         stop.await;
         node.drain();
     }));

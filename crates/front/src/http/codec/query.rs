@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::json::number::integer;
 use crate::json::{Fault, Read, clip};
 
 /// The parameters of a request; all of them known and none twice.
@@ -49,11 +50,6 @@ impl<'q> Params<'q> {
             Some(text) => integer(text, min, max).map_err(|fault| fault.inside(name)),
         }
     }
-
-    /// `true` or `false`, or `default`.
-    pub(crate) fn boolean(&self, name: &str, default: bool) -> Read<bool> {
-        self.text(name).map_or(Ok(default), boolean).map_err(|fault| fault.inside(name))
-    }
 }
 
 /// `true` or `false`.
@@ -62,18 +58,6 @@ pub(super) fn boolean(text: &str) -> Read<bool> {
         "true" => Ok(true),
         "false" => Ok(false),
         other => Err(Fault::new("wrong_type", format!("expected true or false, got {:?}", clip(other)))),
-    }
-}
-
-/// A number in text, as query and headers have it.
-pub(crate) fn integer(text: &str, min: u64, max: u64) -> Read<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse::<u64>() {
-        Ok(value) if digits && (min..=max).contains(&value) => Ok(value),
-        _ => {
-            let got: String = text.chars().take(32).collect();
-            Err(Fault::invalid(format!("expected a number from {min} to {max}, got {got:?}")))
-        }
     }
 }
 
@@ -107,7 +91,7 @@ mod tests {
         let params = Params::read(Some("a=x%2Fy+z&b=12&c=true&d="), &["a", "b", "c", "d"]).unwrap();
         assert_eq!(params.text("a"), Some("x/y z"));
         assert_eq!(params.integer("b", 1, 12, 5).unwrap(), 12);
-        assert!(params.boolean("c", false).unwrap());
+        assert!(boolean(params.text("c").unwrap()).unwrap());
         assert_eq!(params.text("d"), None);
         assert_eq!(params.integer("e", 1, 12, 5).unwrap(), 5);
     }
@@ -124,7 +108,7 @@ mod tests {
             params.integer("a", 0, 9, 0).unwrap_err().reason,
             "expected a number from 0 to 9, got \"-1\""
         );
-        assert_eq!(params.boolean("b", true).unwrap_err().field, "b");
+        assert_eq!(boolean(params.text("b").unwrap()).unwrap_err().code, "wrong_type");
         assert!(integer("+1", 0, 9).is_err());
     }
 

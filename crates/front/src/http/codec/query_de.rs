@@ -5,7 +5,8 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visi
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
 
-use super::query::{Params, boolean, integer};
+use super::query::{Params, boolean};
+use crate::json::number::integer;
 
 /// Reads a request from the parameters behind the `?`; one without a value counts as left out.
 ///

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use http::StatusCode;
 use http::response::Response;
 use sluice_calls::CallError;
+use sluice_calls::figures::{self, ShardMetrics};
+use sluice_calls::queues::Totals;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
-use sluice_node::api::ShardMetrics;
 
-use super::queues::totals;
 use crate::http::route::call::Call;
 use crate::net::body::Body;
 use crate::net::context::Context;
@@ -29,7 +29,7 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, CallError
         page.family("sluice_allocations_total", "counter", "Blocks taken from the allocator.");
         page.sample("sluice_allocations_total", &[], allocations());
     }
-    let metrics = call.node().metrics().await;
+    let metrics = figures::metrics(&call.permit).await;
     write_shards(&mut page, &metrics.shards);
     write_queues(&mut page, call, &metrics.shards).await?;
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -245,12 +245,12 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
     let mut shown: Vec<Shown> = Vec::new();
-    let namespaces = call.namespaces().await?;
+    let namespaces = figures::namespaces(&call.permit).await?;
     for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
         queues_total += namespace.queues;
         if room > 0 {
             let (name, namespace_id) = (namespace.name, namespace.id);
-            let queues = call.node().queues(namespace_id, "", None, room).await?;
+            let queues = figures::queues(&call.permit, namespace_id, room).await?;
             room -= queues.len().min(room);
             let show = |queue| Shown { namespace: name.clone(), namespace_id, queue };
             shown.extend(queues.into_iter().map(show));
@@ -268,7 +268,7 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
     }
     page.family("sluice_queue_events_total", "counter", "What happened to messages, by queue.");
     for of in &shown {
-        for (event, count) in totals(&of.queue.counters) {
+        for (event, count) in Totals::from(&of.queue.counters).by_name() {
             page.sample("sluice_queue_events_total", &of.labels_with("event", event), count);
         }
     }
@@ -300,7 +300,7 @@ async fn write_consumers(
     let mut by_queue: HashMap<(NamespaceId, String), ConsumerTotals> = HashMap::new();
     for of_namespace in shown.chunk_by(|one, other| one.namespace_id == other.namespace_id) {
         let namespace = of_namespace[0].namespace_id;
-        let consumers = call.node().consumers(namespace, None, room).await?;
+        let consumers = figures::consumers(&call.permit, namespace, room).await?;
         room -= consumers.len();
         for consumer in consumers.into_iter().filter(|consumer| consumer.state == ConsumerState::Attached) {
             read += 1;

@@ -9,23 +9,29 @@ use std::sync::OnceLock;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use http::response::Response;
 use serde_json::{Map, Value, json};
+use sluice_calls::Operation;
+use sluice_calls::operation::Root;
 
 use super::codec::document::Document;
 use super::route::call::Call;
-use super::route::table::{ROUTES, Route, Scope};
+use super::route::table;
 use crate::net::body::Body;
-use operations::{Description, Place, describe};
 
 /// The OpenAPI 3.1 document of this server.
 pub fn openapi(version: &str) -> Value {
+    let mut generator = typed::generator();
     let mut paths = Map::new();
-    for route in ROUTES {
-        let described = describe(route.operation);
-        for (at, path) in route.paths().into_iter().enumerate() {
+    for operation in Operation::ALL.iter().copied() {
+        let described =
+            typed::describe(operation, &mut generator).unwrap_or_else(|| operations::described(operation));
+        for (at, path) in table::paths(operation).into_iter().enumerate() {
             let item = paths.entry(path).or_insert_with(|| json!({}));
-            item[route.method.as_str().to_ascii_lowercase()] = operation(route, &described, at > 0);
+            let method = operation.http().method.as_str().to_ascii_lowercase();
+            item[method] = description(operation, &described, at > 0);
         }
     }
+    let mut schemas = schemas::all();
+    schemas.extend(typed::definitions(generator));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -40,14 +46,14 @@ pub fn openapi(version: &str) -> Value {
         "tags": operations::TAGS.iter().map(|(name, about)| json!({"name": name, "description": about}))
             .collect::<Vec<_>>(),
         "paths": paths,
-        "components": {"schemas": schemas::all()},
+        "components": {"schemas": schemas},
     })
 }
 
 /// `GET /openapi.json`
 pub(super) fn document(call: &Call<'_>) -> Response<Body> {
     static DOCUMENT: OnceLock<Document> = OnceLock::new();
-    let new = || Document::new("application/json", openapi(&call.context.options.version).to_string());
+    let new = || Document::new("application/json", openapi(&call.context.calls.about().version).to_string());
     DOCUMENT.get_or_init(new).answer(call.head)
 }
 
@@ -67,76 +73,54 @@ pub(super) fn page(call: &Call<'_>) -> Response<Body> {
     response
 }
 
-fn operation(route: &Route, described: &Description, in_namespace: bool) -> Value {
-    let id = if in_namespace { format!("{}_in_namespace", route.name) } else { route.name.to_owned() };
-    let mut operation = json!({
-        "operationId": id,
-        "tags": [described.tag],
-        "summary": described.summary,
-        "parameters": parameters(route, described, in_namespace),
-        "responses": responses(route, described),
-    });
-    if !described.about.is_empty() {
-        operation["description"] = json!(described.about);
-    }
-    if let Some(body) = described.request {
-        operation["requestBody"] = json!({"required": body.required, "content": content(body.content)});
-    }
-    operation
+/// The parameters, body and answers of an operation.
+#[derive(Debug)]
+struct Described {
+    /// Those that are not part of the path.
+    parameters: Vec<Value>,
+    request: Option<Value>,
+    /// Status, meaning and content of each.
+    answers: Vec<(u16, &'static str, Option<Value>)>,
 }
 
-fn parameters(route: &Route, described: &Description, in_namespace: bool) -> Vec<Value> {
-    let mut names: Vec<&str> = Vec::new();
-    if in_namespace {
-        names.push("namespace");
-    }
-    names.extend(route.segments.iter().filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')));
-    let in_path = names
-        .into_iter()
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}));
-    let others = described.parameters.iter().map(|parameter| {
-        let place = match parameter.place {
-            Place::Query => "query",
-            Place::Header => "header",
-        };
-        json!({
-            "name": parameter.name, "in": place, "required": false,
-            "description": parameter.about, "schema": parameter.schema(),
-        })
+fn description(operation: Operation, described: &Described, in_namespace: bool) -> Value {
+    let name = operation.name();
+    let mut item = json!({
+        "operationId": if in_namespace { format!("{name}_in_namespace") } else { name.to_owned() },
+        "tags": [operation.topic()],
+        "summary": operation.summary(),
+        "parameters": in_path(operation, in_namespace).chain(described.parameters.iter().cloned()).collect::<Vec<_>>(),
+        "responses": responses(operation, described),
     });
-    in_path.chain(others).collect()
+    let notes = operation.notes();
+    if !notes.is_empty() {
+        item["description"] = json!(notes);
+    }
+    if let Some(request) = &described.request {
+        item["requestBody"] = request.clone();
+    }
+    item
 }
 
-fn responses(route: &Route, described: &Description) -> Value {
+fn in_path(operation: Operation, in_namespace: bool) -> impl Iterator<Item = Value> {
+    let names = in_namespace.then_some("namespace").into_iter().chain(operation.http().captured());
+    names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+}
+
+fn responses(operation: Operation, described: &Described) -> Value {
     let mut responses = Map::new();
-    for answer in &described.answers {
-        let mut response = json!({"description": answer.about});
-        if let Some(answer_content) = answer.content {
-            response["content"] = content(answer_content);
+    for (status, about, content) in &described.answers {
+        let mut response = json!({"description": about});
+        if let Some(content) = content {
+            response["content"] = content.clone();
         }
-        responses.insert(answer.status.to_string(), response);
+        responses.insert(status.to_string(), response);
     }
-    if route.scope != Scope::Root {
-        responses.insert(
-            "default".to_owned(),
-            json!({"description": "An error", "content": content(operations::Content::Json("Error"))}),
-        );
+    if operation.http().root != Root::Root {
+        let content = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
+        responses.insert("default".to_owned(), json!({"description": "An error", "content": content}));
     }
     Value::Object(responses)
-}
-
-fn content(content: operations::Content) -> Value {
-    match content {
-        operations::Content::Json(schema) => json!({"application/json": {
-            "schema": {"$ref": format!("#/components/schemas/{schema}")}
-        }}),
-        operations::Content::Events(schema) => json!({"text/event-stream": {
-            "schema": {"$ref": format!("#/components/schemas/{schema}")},
-        }}),
-        operations::Content::Octets => json!({"application/octet-stream": {"schema": {}}}),
-        operations::Content::Text(media_type) => json!({media_type: {"schema": {"type": "string"}}}),
-        operations::Content::AnyJson => json!({"application/json": {"schema": {"type": "object"}}}),
-    }
 }
 
 #[cfg(test)]
@@ -145,9 +129,9 @@ mod tests {
 
     #[test]
     fn every_tag_in_use_is_explained() {
-        for route in ROUTES {
-            let tag = describe(route.operation).tag;
-            assert!(operations::TAGS.iter().any(|(name, _)| *name == tag), "{}: {tag}", route.name);
+        for operation in Operation::ALL {
+            let topic = operation.topic();
+            assert!(operations::TAGS.iter().any(|(name, _)| *name == topic), "{operation:?}: {topic}");
         }
     }
 }

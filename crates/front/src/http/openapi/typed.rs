@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use sluice_calls::operation::{Method, Operation};
 use sluice_calls::unary::{Body, How, Schemas, body, schemas};
 
+use super::Described;
+
 /// Where the schemas stand in the document.
 const SCHEMAS: &str = "/components/schemas";
 
@@ -40,35 +42,40 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
-/// The description of one call.
-#[derive(Debug)]
-pub(super) struct Typed {
-    /// The parameters behind the `?`.
-    pub(super) parameters: Vec<Value>,
-    /// The body.
-    pub(super) request: Option<Value>,
-    /// Status, meaning and body of each answer.
-    pub(super) answers: Vec<(u16, &'static str, Value)>,
-}
-
 /// Describes a call; `None`: it is not one with one request and one answer.
-pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) -> Option<Typed> {
+pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) -> Option<Described> {
     let Schemas { request, answer, how } = schemas(operation, generator)?;
     let in_query = matches!(operation.http().method, Method::Get | Method::Delete);
-    let request = Value::from(request);
+    let request = resolved(generator, Value::from(request));
+    let answer = resolved(generator, Value::from(answer));
     let answers = how.iter().map(|how| {
         let (status, about) = match how {
             How::Created => (201, "Created"),
             How::Done => (200, "Done"),
             How::Begun => (202, "Begun"),
         };
-        (status, about, Value::from(answer.clone()))
+        let schema = answer.clone();
+        (status, about, Some(json!({"application/json": {"schema": schema}})))
     });
     let answers = answers.collect();
     Some(match in_query {
-        true => Typed { parameters: parameters(&take(generator, &request)), request: None, answers },
-        false => Typed { parameters: Vec::new(), request: body_of(operation, request, generator), answers },
+        true => Described { parameters: parameters(&take(generator, &request)), request: None, answers },
+        false => {
+            Described { parameters: Vec::new(), request: body_of(operation, request, generator), answers }
+        }
     })
+}
+
+/// The schema that a reference leads to in the end: types that stand for another one have no name of their own.
+fn resolved(generator: &mut SchemaGenerator, mut reference: Value) -> Value {
+    while let Some(alias) =
+        generator.definitions().get(name_of(&reference)).filter(|one| one["$ref"].is_string())
+    {
+        let next = json!({"$ref": alias["$ref"]});
+        take(generator, &reference);
+        reference = next;
+    }
+    reference
 }
 
 /// Takes a schema out of the document: that of parameters is no body.

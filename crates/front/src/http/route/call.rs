@@ -3,60 +3,37 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use sluice_calls::CallError;
-use sluice_calls::access::{Caller, Peer};
-use sluice_engine::NamespaceId;
-use sluice_engine::query::NamespaceView;
-use sluice_node::Node;
+use sluice_calls::{CallError, Operation, Permit, Read};
 
-use super::table::Operation;
-use crate::hot::permission::DEFAULT_NAMESPACE;
 use crate::http::codec::query::Params;
-use crate::json::Read;
+use crate::http::parameters::parameters;
 use crate::net::body::{BodyRules, Inbound, Upload, read};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
-use crate::net::options::{FIELDS_BYTES, PAGE_BYTES_MAX};
 
-/// A request that has found its route; its body is not read yet.
+/// A request whose caller may do what its path names; its body is not read yet.
 #[derive(Debug)]
 pub(crate) struct Call<'c> {
     pub(crate) context: &'c Arc<Context>,
     pub(crate) in_flight: &'c Arc<InFlight>,
     pub(crate) head: &'c Parts,
-    /// Who calls; that they may, as far as the path tells, has been seen to.
-    pub(crate) caller: &'c Caller,
-    /// The other end of the connection.
-    pub(crate) peer: &'c Arc<Peer>,
-    /// What is asked.
-    pub(crate) operation: Operation,
-    /// The namespace in the path; `None`: the default.
-    pub(crate) namespace: Option<&'c str>,
-    /// The queue, message id or namespace in the path; empty if there is none.
-    pub(crate) name: &'c str,
+    pub(crate) permit: Permit<'c>,
 }
 
 impl<'c> Call<'c> {
-    pub(crate) fn node(&self) -> &'c Node {
-        &self.context.node
+    /// The operation that is asked for.
+    pub(crate) fn operation(&self) -> Operation {
+        self.permit.operation()
     }
 
-    /// The number of the namespace that the path is in.
-    pub(crate) fn namespace_id(&self) -> Result<NamespaceId, CallError> {
-        match self.namespace {
-            None => Ok(NamespaceId::DEFAULT),
-            Some(name) => Ok(self.node().namespace_id(name)?),
-        }
-    }
-
-    /// The name of the namespace that the path is in.
-    pub(crate) fn namespace_name(&self) -> &'c str {
-        self.namespace.unwrap_or(DEFAULT_NAMESPACE)
+    /// The queue, message id or namespace in the path; empty if there is none.
+    pub(crate) fn name(&self) -> &'c str {
+        self.permit.name()
     }
 
     /// The parameters behind the `?`: those that its operation knows.
     pub(crate) fn query(&self) -> Read<Params<'c>> {
-        Params::read(self.head.uri.query(), self.operation.parameters())
+        Params::read(self.head.uri.query(), parameters(self.operation()))
     }
 
     /// Reads a body of any type.
@@ -80,18 +57,6 @@ impl<'c> Call<'c> {
             );
         }
         self.upload(body, bytes_max).await
-    }
-
-    /// Sets room aside for an answer with up to so many messages; tells how many bytes it may have.
-    pub(crate) fn room_for(&self, messages: usize) -> Result<usize, CallError> {
-        let limits = self.node().limits();
-        let each = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
-        Ok(self.in_flight.share.reserve_up_to(messages.saturating_mul(each).min(PAGE_BYTES_MAX))?)
-    }
-
-    /// The namespaces of the node, by name.
-    pub(crate) async fn namespaces(&self) -> Result<Vec<NamespaceView>, CallError> {
-        Ok(self.node().namespaces().await?)
     }
 }
 

@@ -9,12 +9,11 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sluice_http2::adapter::{BodyError, RequestBody};
 
-/// The body of a request: on its way, or there already, from a protocol that has read it.
+/// The body of a request on its way.
 #[derive(Debug)]
 pub(crate) enum Inbound {
     Http1(Unread),
     Http2(RequestBody),
-    There(Bytes),
 }
 
 /// A body of HTTP/1.1, whose connection can only go on when it was read to its end.
@@ -37,7 +36,7 @@ impl Inbound {
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Inbound::Http1(unread) => !unread.is_broken && (unread.is_over || unread.body.is_end_stream()),
-            Inbound::Http2(_) | Inbound::There(_) => true,
+            Inbound::Http2(_) => true,
         }
     }
 }
@@ -75,8 +74,6 @@ impl http_body::Body for Inbound {
             Inbound::Http2(body) => Pin::new(body)
                 .poll_frame(waker)
                 .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http2))),
-            Inbound::There(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Inbound::There(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
         }
     }
 
@@ -84,7 +81,6 @@ impl http_body::Body for Inbound {
         match self {
             Inbound::Http1(unread) => unread.body.is_end_stream(),
             Inbound::Http2(body) => body.is_end_stream(),
-            Inbound::There(bytes) => bytes.is_empty(),
         }
     }
 
@@ -92,7 +88,6 @@ impl http_body::Body for Inbound {
         match self {
             Inbound::Http1(unread) => unread.body.size_hint(),
             Inbound::Http2(body) => body.size_hint(),
-            Inbound::There(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
     }
 }

@@ -53,14 +53,14 @@ pub(super) async fn serve<S: Service>(
     // Only if the system allows; without it, slow clients are judged more coarsely.
     let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(SEND_BUFFER_BYTES);
     let Some(tls) = &context.options.tls else {
-        let peer = Peer::new(&context.options.access, slot, None);
+        let peer = Peer::new(context.calls.access(), slot, None);
         return Served::new(&context, peer, stopping).in_clear_text::<S>(stream).await;
     };
     let changes = tls.changes();
     match tls.accept(stream).await {
         Ok(stream) => {
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
-            let peer = Peer::new(&context.options.access, slot, certificate);
+            let peer = Peer::new(context.calls.access(), slot, certificate);
             let shown = Shown::of(tls, changes, &stream);
             Served { shown, ..Served::new(&context, peer, stopping) }.over_tls::<S>(stream).await;
         }

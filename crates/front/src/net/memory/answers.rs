@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use sluice_calls::hot::receive::Room;
+use sluice_calls::room::Room as AnswerRoom;
 use sluice_engine::Error;
-use sluice_node::api::Room;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -126,6 +127,16 @@ impl<'a> Waits<'a> {
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl AnswerRoom for Share {
+    fn reserve(&self, bytes: usize) -> Result<(), Error> {
+        Share::reserve(self, bytes)
+    }
+
+    fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error> {
+        Share::reserve_up_to(self, bytes)
     }
 }
 

@@ -1,21 +1,15 @@
-//! What each operation does, in words, and what goes in and out.
+//! What goes in and out of the operations that are not typed.
 
-mod access;
-mod changing;
 mod events;
-mod flows;
 mod messages;
-mod queues;
 mod server;
 
 use serde_json::{Value, json};
+use sluice_calls::Operation;
 
-use crate::http::route::table::Operation;
-use changing::{bulk, changing, dead};
-use flows::{groups, schedules};
-use messages::{looking, moving, settling};
-use queues::{consumers, defaults, limits, marks, queues};
-use server::{namespaces, server};
+use super::Described;
+use messages::{moving, settling};
+use server::server;
 
 /// Groups of operations.
 pub(super) const TAGS: &[(&str, &str)] = &[
@@ -33,12 +27,9 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("server", "The server itself"),
 ];
 
-/// An operation in words.
+/// The parameters, body and answers of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct Description {
-    pub(super) tag: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) about: &'static str,
     pub(super) parameters: Vec<Parameter>,
     pub(super) request: Option<Request>,
     pub(super) answers: Vec<Answer>,
@@ -96,8 +87,6 @@ pub(super) struct Parameter {
 enum Kind {
     Text,
     Integer(u64, u64),
-    Boolean,
-    OneOf(&'static [&'static str]),
 }
 
 impl Parameter {
@@ -105,8 +94,6 @@ impl Parameter {
         match self.kind {
             Kind::Text => json!({"type": "string"}),
             Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
-            Kind::Boolean => json!({"type": "boolean"}),
-            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
         }
     }
 }
@@ -140,84 +127,57 @@ const IDEMPOTENCY: Parameter = header(
     Kind::Text,
     "1 to 256 visible ASCII characters: a repeat within ten minutes gets the first answer",
 );
-const LIMIT: Parameter = query("limit", Kind::Integer(1, 1_000), "Most entries of the page; default 100");
-const CURSOR: Parameter = query("cursor", Kind::Text, "`next` of the page before");
-const PAYLOAD: Parameter =
-    query("payload", Kind::Boolean, "Whether payloads, content types and headers are given");
 
 const RESULT_WAIT: Parameter =
     query("wait_ms", Kind::Integer(0, 60_000), "How long to wait for the message's end; default 0");
 
-const PLAIN: Description = Description {
-    tag: "messages",
-    summary: "",
-    about: "",
-    parameters: Vec::new(),
-    request: None,
-    answers: Vec::new(),
-};
+const PLAIN: Description = Description { parameters: Vec::new(), request: None, answers: Vec::new() };
 
-/// Describes an operation.
-pub(super) fn describe(operation: Operation) -> Description {
+/// Describes an operation that is not typed.
+pub(super) fn described(operation: Operation) -> Described {
+    let Description { parameters, request, answers } = describe(operation);
+    let parameter = |parameter: Parameter| {
+        let place = match parameter.place {
+            Place::Query => "query",
+            Place::Header => "header",
+        };
+        json!({
+            "name": parameter.name, "in": place, "required": false,
+            "description": parameter.about, "schema": parameter.schema(),
+        })
+    };
+    Described {
+        parameters: parameters.into_iter().map(parameter).collect(),
+        request: request.map(|body| json!({"required": body.required, "content": body.content.described()})),
+        answers: answers
+            .into_iter()
+            .map(|one| (one.status, one.about, one.content.map(Content::described)))
+            .collect(),
+    }
+}
+
+impl Content {
+    fn described(self) -> Value {
+        let reference = |schema| json!({"$ref": format!("#/components/schemas/{schema}")});
+        match self {
+            Content::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+            Content::Events(schema) => json!({"text/event-stream": {"schema": reference(schema)}}),
+            Content::Octets => json!({"application/octet-stream": {"schema": {}}}),
+            Content::Text(media_type) => json!({media_type: {"schema": {"type": "string"}}}),
+            Content::AnyJson => json!({"application/json": {"schema": {"type": "object"}}}),
+        }
+    }
+}
+
+fn describe(operation: Operation) -> Description {
     use Operation as O;
     match operation {
         O::Send | O::SendRaw | O::Receive | O::ReceiveMany | O::ReceiveRaw => moving(operation),
         O::Ack | O::Nack | O::Release | O::Reject | O::Settle | O::Extend => settling(operation),
-        O::QueueList | O::QueueShow | O::QueuePut | O::QueuePatch | O::QueueDelete | O::QueuePurge => {
-            Description { tag: "queues", ..queues(operation) }
-        }
-        O::QueuePause | O::QueueResume | O::QueueClose | O::QueueOpen => {
-            Description { tag: "queues", answers: vec![ok("Queue")], ..marks(operation) }
-        }
-        O::MessageList | O::MessagePeek | O::MessageShow | O::ResultShow | O::ResultRaw => {
-            Description { tag: "looking", ..looking(operation) }
-        }
-        O::Events | O::QueueEvents => Description { tag: "looking", ..events::events(operation) },
-        O::MessageCancel
-        | O::MessageHold
-        | O::MessageApprove
-        | O::MessageDeny
-        | O::MessageRetry
-        | O::MessageMove
-        | O::MessageChange => Description { tag: "changing", ..changing(operation) },
-        O::BulkList | O::BulkStart | O::BulkShow | O::BulkCancel => {
-            Description { tag: "changing", ..bulk(operation) }
-        }
-        O::DefaultsList | O::DefaultsShow | O::DefaultsPut | O::DefaultsDelete => {
-            Description { tag: "queues", ..defaults(operation) }
-        }
-        O::DeadList | O::DeadRedrive | O::DeadRedriveEnd | O::DeadDelete => {
-            Description { tag: "dead letters", ..dead(operation) }
-        }
-        O::GroupSend | O::GroupShow | O::FlowShow => Description { tag: "flows", ..groups(operation) },
-        O::ScheduleList
-        | O::ScheduleShow
-        | O::SchedulePut
-        | O::ScheduleDelete
-        | O::ScheduleNext
-        | O::SchedulePause
-        | O::ScheduleResume
-        | O::ScheduleTrigger => Description { tag: "schedules", ..schedules(operation) },
-        O::ConsumerList | O::ConsumerShow | O::ConsumerDetach => {
-            Description { tag: "consumers", ..consumers(operation) }
-        }
-        O::LimitList | O::LimitShow | O::LimitPut | O::LimitDelete => {
-            Description { tag: "limits", ..limits(operation) }
-        }
-        O::NamespaceList | O::NamespaceShow | O::NamespacePut | O::NamespacePatch | O::NamespaceDelete => {
-            Description { tag: "namespaces", ..namespaces(operation) }
-        }
-        O::TokenList | O::TokenCreate | O::TokenRevoke | O::Audit | O::WhoAmI => {
-            Description { tag: "access", ..access::describe(operation) }
-        }
-        O::Status
-        | O::Backup
-        | O::KeysShow
-        | O::KeysRotate
-        | O::Health
-        | O::Ready
-        | O::Metrics
-        | O::OpenApi
-        | O::Docs => Description { tag: "server", ..server(operation) },
+        O::Events | O::QueueEvents => events::events(operation),
+        O::GroupSend => messages::group(),
+        O::SchedulePut => messages::schedule(),
+        O::ResultRaw => messages::result(),
+        _ => server(operation),
     }
 }

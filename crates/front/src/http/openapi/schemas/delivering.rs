@@ -6,8 +6,8 @@ use sluice_engine::limits::{DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 use super::fields::{checkpoint_fields, payload_fields, request_fields, result_fields};
 use super::parts::{either, integer, list, merged, number, object, one_of, reference, text};
 use super::{AT_MS, ID, RECEIPT};
-use crate::hot::receive::WAIT_MS_MAX;
-use crate::http::hot::settle::OUTCOMES;
+use crate::json::hot::settle::OUTCOMES;
+use sluice_calls::hot::receive::WAIT_MS_MAX;
 
 pub(super) fn receiving() -> Value {
     let terms = json!({

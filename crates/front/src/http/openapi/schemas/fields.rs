@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::changing;
-use super::parts::{merged, number, reference, text};
+use sluice_engine::change::{TAG_BYTES_MAX, TAGS_MAX};
+
+use super::parts::text;
 
 /// The fields of a payload, going in or out.
 pub(super) fn payload_fields() -> Value {
@@ -12,7 +13,7 @@ pub(super) fn payload_fields() -> Value {
         "payload_base64": text("Any octets, as standard base64 with padding"),
         "content_type": text("Kept, not interpreted"),
         "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-        "tags": changing::tags(),
+        "tags": tags(),
     })
 }
 
@@ -36,14 +37,11 @@ pub(super) fn request_fields() -> Value {
     json!({"correlation_id": text("As sent"), "reply_to": text("Queue that gets the result")})
 }
 
-/// What is told of a message's result.
-pub(super) fn result_views() -> Value {
-    merged(
-        result_fields(),
-        json!({
-            "done_at_ms": number("When it was acked"),
-            "kept_until_ms": number("Until when it is kept, if that is known"),
-            "progress": reference("Progress"),
-        }),
-    )
+/// Tags, going in or out.
+fn tags() -> Value {
+    json!({
+        "type": "array", "maxItems": TAGS_MAX, "uniqueItems": true,
+        "items": {"type": "string", "minLength": 1, "maxLength": TAG_BYTES_MAX},
+        "description": "Words to find it by",
+    })
 }

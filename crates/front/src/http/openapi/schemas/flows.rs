@@ -6,9 +6,8 @@ use sluice_engine::limits::PARENTS_MAX;
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 
 use super::ID;
-use super::parts::{integer, list, merged, number, object, one_of, reference, text};
-use crate::http::codec::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
-use crate::http::handlers::messages::STATES;
+use super::parts::{integer, list, merged, object, one_of, reference, text};
+use crate::json::send_options::{DEPENDS_MODES, ON_DUPLICATE, ON_PARENT_FAILED, UNTIL};
 
 /// With the fields of a message that stands for itself, and of one that may have to do with others.
 pub(super) fn all(own: Value, message: Value) -> Value {
@@ -22,20 +21,8 @@ pub(super) fn all(own: Value, message: Value) -> Value {
         "GroupSent": object(&["group", "ids", "duplicate"], json!({
             "group": text("Id of the callback"), "ids": list(text("Id")), "duplicate": {"type": "boolean"},
         }), json!({"group": ID, "ids": [ID], "duplicate": false})),
-        "Group": object(&["group", "pending", "done", "dead", "callback"], json!({
-            "group": text("Id of the callback"), "pending": number("Messages that have not ended"), "done": number(""),
-            "dead": number("Dead, or gone without being done"), "callback": one_of(STATES),
-        }), json!({"group": ID, "pending": 0, "done": 2, "dead": 1, "callback": "ready"})),
         "Step": object(&["queue"], merged(own, queue),
             json!({"queue": "resize", "priority": 5})),
-        "Flow": flow(json!({
-            "parents": list(object(&["id"], json!({
-                "id": text("Id of the message that it waits for"), "queue": text("Absent: it is gone"), "state": one_of(STATES),
-                "ended": one_of(&["done", "failed"]),
-            }), json!({"id": ID, "queue": "mail", "state": "leased"}))),
-            "truncated": {"type": "boolean", "description": "There is more than is shown"},
-        }), &["parents", "id", "queue", "state", "truncated"]),
-        "FlowNode": flow(json!({}), &["id", "queue", "state"]),
     })
 }
 
@@ -61,22 +48,4 @@ pub(super) fn relations() -> Value {
         },
         "on_failure": merged(reference("Step"), json!({"description": "What follows instead when a step fails"})),
     })
-}
-
-/// A message of a flow.
-fn flow(before: Value, required: &[&str]) -> Value {
-    let fields = json!({
-        "id": text("Id of the message"), "queue": text("Where it is"), "state": one_of(STATES),
-        "reason": text("Why it is dead or held"),
-        "chain": list(text("Queue of a step that follows")), "on_failure": text("Queue of the step that follows its failure"),
-        "group": object(&["pending", "done", "dead"], json!({
-            "pending": number("Messages that have not ended"), "done": number(""), "dead": number("Dead, or gone without being done"),
-        }), json!({"pending": 0, "done": 2, "dead": 1})),
-        "children": list(reference("FlowNode")),
-    });
-    let mut example = json!({"id": ID, "queue": "mail", "state": "ready", "chain": ["print"]});
-    if required.len() > 3 {
-        example = merged(example, json!({"parents": [], "truncated": false}));
-    }
-    object(required, merged(before, fields), example)
 }

@@ -1,16 +1,10 @@
 //! The schemas of bodies. Tests hold them against the readers' lists of fields and against real answers.
 
-mod access;
-mod changing;
-mod consumers;
 mod delivering;
 mod events;
 mod fields;
 mod flows;
-mod limits;
-mod looking;
 mod parts;
-mod queues;
 mod schedules;
 mod sending;
 mod server;
@@ -28,16 +22,9 @@ pub(super) fn all() -> Map<String, Value> {
         sending::sending(),
         delivering::receiving(),
         delivering::settling(),
-        queues::all(),
-        consumers::all(),
-        limits::all(),
         schedules::all(),
-        looking::all(),
         events::all(),
-        changing::all(),
-        access::all(),
-        server::namespaces(),
-        server::server(),
+        server::errors(),
     ] {
         if let Value::Object(group) = group {
             schemas.extend(group);
@@ -49,9 +36,7 @@ pub(super) fn all() -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::codec::settings;
-    use crate::http::handlers::{dead, limits, namespaces, schedules, tokens};
-    use crate::http::hot::{extend, receive, send, settle};
+    use crate::json::hot::{extend, receive, schedules, send, settle};
 
     /// Fields of a schema, those of all its alternatives together.
     fn fields(schemas: &Map<String, Value>, schema: &Value) -> Vec<String> {
@@ -72,12 +57,7 @@ mod tests {
             ("GroupRequest", send::GROUP_FIELDS),
             ("GroupMessage", send::GROUP_MESSAGE_FIELDS),
             ("Step", send::STEP_FIELDS),
-            ("Backoff", settings::BACKOFF_FIELDS),
-            ("QueueSettingsPatch", settings::SETTINGS_FIELDS),
-            ("Quotas", settings::QUOTA_FIELDS),
             ("SchedulePut", schedules::SCHEDULE_FIELDS),
-            ("LimitSettings", limits::LIMIT_FIELDS),
-            ("Rate", limits::RATE_FIELDS),
             ("ReceiveRequest", receive::RECEIVE_FIELDS),
             ("ReceiveManyRequest", receive::RECEIVE_MANY_FIELDS),
             ("AckRequest", settle::ACK_FIELDS),
@@ -86,11 +66,6 @@ mod tests {
             ("RejectRequest", settle::REJECT_FIELDS),
             ("SettleRequest", settle::SETTLE_FIELDS),
             ("ExtendRequest", extend::EXTEND_FIELDS),
-            ("DeadChoice", dead::CHOICE_FIELDS),
-            ("RedriveRequest", dead::REDRIVE_FIELDS),
-            ("NamespacePut", namespaces::PUT_FIELDS),
-            ("NamespacePatch", namespaces::PATCH_FIELDS),
-            ("TokenNew", tokens::TOKEN_FIELDS),
         ] {
             let mut described = fields(&schemas, &schemas[name]);
             described.sort_unstable();

@@ -1,6 +1,6 @@
 //! What schemas are made of.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
@@ -46,11 +46,4 @@ pub(super) fn merged(one: Value, other: Value) -> Value {
         }
         (one, _) => one,
     }
-}
-
-/// An object of numbers.
-pub(super) fn numbers(names: &[&str]) -> Value {
-    let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), number(""))).collect();
-    let example: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), json!(0))).collect();
-    object(names, Value::Object(properties), Value::Object(example))
 }

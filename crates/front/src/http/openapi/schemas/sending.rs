@@ -5,9 +5,8 @@ use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use sluice_engine::options::{KEY_BYTES_MAX, WINDOW_MS_MAX};
 
 use super::fields::payload_fields;
-use super::parts::{either, integer, list, merged, number, object, one_of, reference, text};
+use super::parts::{either, integer, list, merged, number, object, reference, text};
 use super::{ID, flows};
-use crate::http::codec::settings::BACKOFF_KINDS;
 
 pub(super) fn sending() -> Value {
     let message = json!({
@@ -45,12 +44,6 @@ pub(super) fn sending() -> Value {
         })),
         "SendRequest": either(reference("Message"), messages, json!([{"payload": "hello"}, {"messages": [{"payload": "a"}]}])),
         "Sent": either(sent, sent_many, json!([{"id": ID, "duplicate": false}])),
-        "Backoff": object(&[], json!({
-            "kind": one_of(BACKOFF_KINDS),
-            "base_ms": number("The first delay; default 1000"),
-            "cap_ms": number("The longest delay; default 600000"),
-            "jitter_percent": integer(0, 100, "Variation up and down; default 10"),
-        }), json!({"kind": "exponential", "base_ms": 1_000, "cap_ms": 600_000, "jitter_percent": 10})),
     });
     merged(sending, flows::all(own, message))
 }

@@ -1,0 +1,79 @@
+//! Streams of events over HTTP: server-sent events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+
+use std::io::Write as _;
+
+use http::HeaderValue;
+use http::header::HeaderName;
+use http::response::Response;
+use serde::de::DeserializeOwned;
+use sluice_calls::events::{EventPosition, Gap, Told, Wanted, read_position};
+use sluice_calls::{CallError, Fault};
+
+use super::codec::query_de::from_query;
+use super::route::call::Call;
+use crate::events::{Form, open, write_gap, write_told};
+use crate::json::{Object, object};
+use crate::net::body::Body;
+use crate::net::respond;
+
+/// How long a client that was cut off waits before it calls again, in milliseconds.
+const RETRY_MS: u64 = 2_000;
+/// The field in which browsers say where they were.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Answers with the events of a namespace or a queue, as they happen.
+pub(super) async fn stream<R>(call: &Call<'_>) -> Result<Response<Body>, CallError>
+where
+    R: DeserializeOwned + TryInto<Wanted, Error = Box<Fault>>,
+{
+    let request: R = from_query(call.head.uri.query())?;
+    let mut wanted: Wanted = request.try_into()?;
+    // A browser calls again with the address that it was given and, in the field, where it was.
+    if let Some(value) = call.head.headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) {
+        let after = read_position(value.as_bytes());
+        wanted.after = Some(after.map_err(|fault| fault.inside("Last-Event-ID"))?);
+    }
+    let pieces = open(call.context, &call.in_flight.share, &call.permit, wanted, ServerSent).await?;
+    let mut response = respond::streamed("text/event-stream", Body::stream(pieces));
+    // A proxy that gathers answers would hold events back; nginx and others know this word.
+    let no = HeaderValue::from_static("no");
+    response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), no);
+    Ok(response)
+}
+
+/// Server-sent events: lines of fields, and an empty one behind each event.
+struct ServerSent;
+
+impl Form for ServerSent {
+    fn begin(&self, out: &mut Vec<u8>, at: EventPosition) {
+        line(out, format_args!("retry: {RETRY_MS}"));
+        line(out, format_args!("id: {at}\n"));
+    }
+
+    fn event(&self, out: &mut Vec<u8>, at: EventPosition, told: &Told) {
+        named(out, at, told.kind.name(), |o| write_told(o, told));
+    }
+
+    fn gap(&self, out: &mut Vec<u8>, at: EventPosition, gap: &Gap) {
+        named(out, at, "gap", |o| write_gap(o, gap));
+    }
+
+    fn still_here(&self, out: &mut Vec<u8>, at: EventPosition) {
+        line(out, format_args!(": still here"));
+        line(out, format_args!("id: {at}\n"));
+    }
+}
+
+/// JSON has no line breaks, so an event has one line of data.
+fn named(out: &mut Vec<u8>, at: EventPosition, name: &str, fields: impl FnOnce(&mut Object<'_>)) {
+    line(out, format_args!("id: {at}"));
+    line(out, format_args!("event: {name}"));
+    out.extend_from_slice(b"data: ");
+    object(out, fields);
+    out.extend_from_slice(b"\n\n");
+}
+
+fn line(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to memory does not fail.
+    let _ = writeln!(out, "{text}");
+}

@@ -1,0 +1,76 @@
+//! Typed calls over HTTP: the request from body or parameters, the answer as JSON.
+
+use http::response::Response;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sluice_calls::operation::{Method, Operation};
+use sluice_calls::unary::{self, Codec, Done};
+use sluice_calls::{CallError, Read};
+
+use super::codec::query_de::from_query;
+use super::route::call::Call;
+use crate::json::Json;
+use crate::json::de::from_body;
+use crate::net::arrived::Made;
+use crate::net::body::{Body, Inbound};
+use crate::net::options::SMALL_BODY_BYTES_MAX;
+
+/// Whether a typed request of this operation comes as parameters.
+pub(super) fn reads_query(operation: Operation) -> bool {
+    is_query(operation) && unary::body(operation).is_some()
+}
+
+fn is_query(operation: Operation) -> bool {
+    matches!(operation.http().method, Method::Get | Method::Delete)
+}
+
+/// Runs a typed call; `None`: the operation is none.
+pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Option<Response<Body>>, CallError> {
+    let Some(takes) = unary::body(call.operation()) else { return Ok(None) };
+    let bytes_max = match takes {
+        _ if is_query(call.operation()) => None,
+        unary::Body::None => None,
+        unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
+        unary::Body::Items => Some(call.context.body_limits.items),
+        unary::Body::Messages => Some(call.context.body_limits.send),
+    };
+    let upload = match bytes_max {
+        Some(bytes_max) => Some(call.json(body, bytes_max).await?),
+        None => None,
+    };
+    let source = match &upload {
+        Some(upload) => Source::Body(upload.bytes()),
+        None => Source::Query(call.head.uri.query()),
+    };
+    unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path() }).await
+}
+
+/// Where a request is read from.
+enum Source<'b> {
+    Body(&'b [u8]),
+    Query(Option<&'b str>),
+}
+
+struct HttpCodec<'b> {
+    source: Source<'b>,
+    path: &'b str,
+}
+
+impl Codec for HttpCodec<'_> {
+    type Output = Response<Body>;
+
+    fn read<T: DeserializeOwned>(&mut self) -> Read<T> {
+        match self.source {
+            Source::Body(body) => from_body(body),
+            Source::Query(query) => from_query(query),
+        }
+    }
+
+    fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
+        let mut response = Response::from(Json::of(done)?);
+        if let Some(name) = &done.made {
+            response.extensions_mut().insert(Made(format!("{}/{name}", self.path)));
+        }
+        Ok(response)
+    }
+}

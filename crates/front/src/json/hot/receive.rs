@@ -1,0 +1,297 @@
+//! Receiving as JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use sluice_calls::access::Right;
+use sluice_calls::hot::receive::{Receive, Room, WAIT_MS_MAX, WEIGHT_MAX, check_consumer, done};
+use sluice_calls::hot::{Cleared, Delivered};
+use sluice_calls::standing::Waited;
+use sluice_calls::{CallError, Permit};
+use sluice_engine::limits::{LEASE_MS_MAX, RECEIVE_QUEUES_MAX};
+
+use crate::json::message::{write_checkpoint, write_payload_and, write_request, write_tags};
+use crate::json::{Fault, Json, Kind, Object, Read, Reader, Text, key, object, push_text};
+
+/// Fields of a receive from the queue in the path.
+pub(crate) const RECEIVE_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer"];
+/// Fields of a receive from several queues.
+pub(crate) const RECEIVE_MANY_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer", "queues"];
+/// Fields of a queue with its weight.
+pub(crate) const WEIGHTED_FIELDS: &[&str] = &["name", "weight"];
+
+/// What is to be received, and how.
+#[derive(Debug)]
+pub(crate) struct Terms<'a> {
+    pub(crate) max: u32,
+    pub(crate) wait_ms: u64,
+    pub(crate) lease_ms: u64,
+    consumer: Option<Text<'a>>,
+    queues: Vec<(Text<'a>, Option<u16>)>,
+    scratch: String,
+}
+
+/// Takes messages from the queue that the request names.
+pub(super) async fn receive(
+    permit: &Permit<'_>,
+    room: Arc<dyn Room>,
+    body: &[u8],
+) -> Result<Json, CallError> {
+    let terms = Terms::read(body, RECEIVE_FIELDS, permit.calls().limits().receive_messages)?;
+    let cleared = permit.cleared_by_name()?;
+    let delivered = take(cleared, room, &terms, &[(permit.name(), 0)], terms.consumer()).await?;
+    Ok(answer(&delivered))
+}
+
+/// Takes messages from several queues.
+pub(super) async fn receive_many(
+    permit: &Permit<'_>,
+    room: Arc<dyn Room>,
+    body: &[u8],
+) -> Result<Json, CallError> {
+    let terms = Terms::read(body, RECEIVE_MANY_FIELDS, permit.calls().limits().receive_messages)?;
+    let queues = terms.queues()?;
+    let cleared = permit.cleared_queues(queues.iter().map(|(queue, _)| *queue))?;
+    Ok(answer(&take(cleared, room, &terms, &queues, terms.consumer()).await?))
+}
+
+/// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on its way.
+pub(crate) async fn take(
+    cleared: Cleared<'_>,
+    room: Arc<dyn Room>,
+    terms: &Terms<'_>,
+    queues: &[(&str, u16)],
+    consumer: &str,
+) -> Result<Vec<Delivered>, CallError> {
+    let permit = cleared.permit();
+    let receiving = cleared.begin_receive(terms.receive(queues, consumer, room))?;
+    let names = || Waited::queues(queues.iter().map(|(name, _)| *name));
+    let standing = (terms.wait_ms > 0).then(|| permit.standing(Right::Receive, names));
+    done(receiving, standing, permit.calls().stopping()).await
+}
+
+impl<'a> Terms<'a> {
+    /// The terms of a receive that says nothing else.
+    pub(crate) fn new(max: u32, wait_ms: u64, lease_ms: u64) -> Terms<'a> {
+        Terms { max, wait_ms, lease_ms, consumer: None, queues: Vec::new(), scratch: String::new() }
+    }
+
+    /// Reads a body with fields among `allowed`; it may be empty.
+    pub(crate) fn read(
+        body: &'a [u8],
+        allowed: &'static [&'static str],
+        max_messages: u32,
+    ) -> Read<Terms<'a>> {
+        let mut terms = Terms::new(1, 0, 0);
+        let mut reader = Reader::new(body)?;
+        if reader.is_blank() {
+            return Ok(terms);
+        }
+        reader.object(allowed, |reader, name| {
+            match name {
+                "max" => terms.max = reader.integer(1, u64::from(max_messages))? as u32,
+                "wait_ms" => terms.wait_ms = reader.integer(0, WAIT_MS_MAX)?,
+                "lease_ms" => terms.lease_ms = reader.integer(1, LEASE_MS_MAX)?,
+                "consumer" => {
+                    let text = reader.string()?;
+                    check_consumer(text.get(reader.scratch()))?;
+                    terms.consumer = Some(text);
+                }
+                "queues" => reader.array(|reader, _| {
+                    let queue = read_queue(reader)?;
+                    if terms.queues.len() == RECEIVE_QUEUES_MAX {
+                        return Err(Fault::invalid(format!("at most {RECEIVE_QUEUES_MAX} queues")));
+                    }
+                    terms.queues.push(queue);
+                    Ok(())
+                })?,
+                other => return Err(Fault::unknown("field", other, allowed)),
+            }
+            Ok(())
+        })?;
+        terms.scratch = reader.finish()?;
+        Ok(terms)
+    }
+
+    /// The receive of messages of these queues.
+    pub(crate) fn receive<'o>(
+        &self,
+        queues: &'o [(&'o str, u16)],
+        consumer: &'o str,
+        room: Arc<dyn Room>,
+    ) -> Receive<'o> {
+        Receive {
+            queues,
+            max_messages: self.max,
+            lease_ms: self.lease_ms,
+            wait: Duration::from_millis(self.wait_ms),
+            consumer,
+            room: Some(room),
+        }
+    }
+
+    pub(crate) fn consumer(&self) -> &str {
+        self.consumer.map_or("", |text| text.get(&self.scratch))
+    }
+
+    /// The queues with their weights: 0 everywhere when none has one, else 1 for those without.
+    pub(crate) fn queues(&self) -> Read<Vec<(&str, u16)>> {
+        if self.queues.is_empty() {
+            return Err(Fault::missing("queues", "name at least one queue to receive from"));
+        }
+        let default = u16::from(self.queues.iter().any(|(_, weight)| weight.is_some()));
+        let mut named: Vec<(&str, u16)> = Vec::with_capacity(self.queues.len());
+        for (index, (name, weight)) in self.queues.iter().enumerate() {
+            let name = name.get(&self.scratch);
+            if named.iter().any(|(other, _)| *other == name) {
+                let fault = Fault::invalid(format!("queue {name:?} is named twice"));
+                return Err(fault.at(index).inside("queues"));
+            }
+            named.push((name, weight.unwrap_or(default)));
+        }
+        Ok(named)
+    }
+}
+
+/// A name, or a name with a weight.
+fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
+    match reader.kind()? {
+        Kind::String => Ok((reader.string()?, None)),
+        Kind::Object => {
+            let (mut queue, mut weight) = (None, None);
+            reader.object(WEIGHTED_FIELDS, |reader, field| {
+                match field {
+                    "name" => queue = Some(reader.string()?),
+                    _ => weight = Some(reader.integer(1, u64::from(WEIGHT_MAX))? as u16),
+                }
+                Ok(())
+            })?;
+            let queue = queue.ok_or_else(|| Fault::missing("name", "name the queue"))?;
+            Ok((queue, weight))
+        }
+        _ => Err(reader.wrong_type("a queue's name, or an object with name and weight")),
+    }
+}
+
+pub(crate) fn answer(delivered: &[Delivered]) -> Json {
+    Json::new(StatusCode::OK, encode(delivered))
+}
+
+fn encode(delivered: &[Delivered]) -> Vec<u8> {
+    let checkpoint = |message: &Delivered| Some(message.details.as_ref()?.checkpoint.as_ref()?.len());
+    let bytes = |message: &Delivered| message.blob.len() + checkpoint(message).unwrap_or(0);
+    let blobs: usize = delivered.iter().map(bytes).sum();
+    // 320: the fields around a payload; 1/8: escapes.
+    let mut out = Vec::with_capacity(32 + blobs + blobs / 8 + delivered.len() * 320);
+    object(&mut out, |o| {
+        o.list("messages", delivered, |out, message| {
+            object(out, |o| write_delivered(o, message));
+        });
+    });
+    out
+}
+
+fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
+    let delivery = &message.delivery;
+    o.ascii("id", &delivery.receipt.id.to_text());
+    o.ascii("receipt", &delivery.receipt.to_text());
+    push_text(o.key(key!("queue")), &message.queue);
+    let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
+    write_payload_and(o, &message.blob, added);
+    write_tags_of(o, message);
+    o.number_by_key(key!("priority"), u64::from(delivery.priority));
+    o.number_by_key(key!("attempt"), u64::from(delivery.attempt));
+    o.number_by_key(key!("max_attempts"), u64::from(delivery.max_attempts));
+    o.number_by_key(key!("deliveries"), u64::from(delivery.deliveries));
+    o.number_by_key(key!("sent_at_ms"), delivery.sent_at_us / 1_000);
+    o.number_by_key(key!("lease_until_ms"), delivery.lease_until_us / 1_000);
+    if let Some(details) = &message.details {
+        write_request(o, &details.correlation_id, &details.reply_to);
+        if let Some(checkpoint) = &details.checkpoint {
+            write_checkpoint(o, checkpoint);
+        }
+        if let Some(reason) = details.reason {
+            o.text("from_queue", &details.from_queue);
+            o.text("reason", reason);
+        }
+    }
+}
+
+/// Appends the tags of a delivered message: those that it was sent with, unless others have replaced them.
+fn write_tags_of(o: &mut Object<'_>, message: &Delivered) {
+    if let Some(blob) = message.tagged() {
+        write_tags(o, blob.tags());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn many(body: &str) -> Read<Terms<'_>> {
+        Terms::read(body.as_bytes(), RECEIVE_MANY_FIELDS, 1_000)
+    }
+
+    #[test]
+    fn an_empty_body_takes_one_and_does_not_wait() {
+        let terms = Terms::read(b"", RECEIVE_FIELDS, 1_000).unwrap();
+        assert_eq!((terms.max, terms.wait_ms, terms.lease_ms), (1, 0, 0));
+        assert_eq!(terms.consumer(), "");
+    }
+
+    #[test]
+    fn queues_come_by_order_or_by_weight() {
+        let terms = many(r#"{"queues":["a","b"],"max":1000,"consumer":"w\u0031"}"#).unwrap();
+        assert_eq!(terms.queues().unwrap(), [("a", 0), ("b", 0)]);
+        assert_eq!(terms.consumer(), "w1");
+        let terms = many(r#"{"queues":["a",{"name":"b","weight":3},{"name":"c"}]}"#).unwrap();
+        assert_eq!(terms.queues().unwrap(), [("a", 1), ("b", 3), ("c", 1)]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let fault = |body| {
+            let fault = match many(body) {
+                Ok(terms) => terms.queues().unwrap_err(),
+                Err(fault) => fault,
+            };
+            format!("{} {}: {}", fault.code, fault.field, fault.reason)
+        };
+        assert_eq!(fault("{}"), "missing_field queues: name at least one queue to receive from");
+        assert_eq!(
+            fault(r#"{"queues":["a","a"]}"#),
+            "invalid_argument queues[1]: queue \"a\" is named twice"
+        );
+        assert_eq!(fault(r#"{"queues":[{"weight":1}]}"#), "missing_field queues[0].name: name the queue");
+        assert_eq!(
+            fault(r#"{"queues":[{"name":"a","weight":0}]}"#),
+            "invalid_argument queues[0].weight: expected a number from 1 to 1000, got 0"
+        );
+        assert_eq!(
+            fault(r#"{"queues":[1]}"#),
+            "wrong_type queues[0]: expected a queue's name, or an object with name and weight, got the number 1"
+        );
+        assert_eq!(
+            fault(r#"{"wait_ms":60001}"#),
+            "invalid_argument wait_ms: expected a number from 0 to 60000, got 60001"
+        );
+        assert_eq!(
+            fault(r#"{"max":1001}"#),
+            "invalid_argument max: expected a number from 1 to 1000, got 1001"
+        );
+    }
+
+    #[test]
+    fn noise_never_panics() {
+        let seed = r#"{"queues":["a",{"name":"b\u00e9","weight":3}],"max":5,"consumer":"c","lease_ms":7}"#;
+        let mut random = sluice_calls::testing::Random(19);
+        for _ in 0..20_000 {
+            let mut body = seed.as_bytes().to_vec();
+            random.mutate(&mut body);
+            if let Ok(terms) = Terms::read(&body, RECEIVE_MANY_FIELDS, 1_000) {
+                let _ = terms.queues();
+            }
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Settling and extending.
+
+use sluice_calls::hot::Cleared;
+use sluice_calls::{CallError, Permit};
+use sluice_engine::command::{Content as Octets, SettleItem, Settlement};
+use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
+use sluice_engine::{Error, Limits};
+
+use crate::json::content::{Content, Names};
+use crate::json::item_results::results;
+use crate::json::{Fault, Json, Read, Reader, Text, object};
+use sluice_calls::hot::settle::{Parsed, in_order, parse_receipts};
+
+/// Fields of ack.
+pub(crate) const ACK_FIELDS: &[&str] =
+    &["receipt", "receipts", "result", "result_base64", "result_content_type"];
+/// Fields of nack.
+pub(crate) const NACK_FIELDS: &[&str] = &["receipt", "receipts", "error", "delay_ms"];
+/// Fields of release.
+pub(crate) const RELEASE_FIELDS: &[&str] = &["receipt", "receipts", "delay_ms"];
+/// Fields of reject.
+pub(crate) const REJECT_FIELDS: &[&str] = &["receipt", "receipts", "error"];
+/// Fields of settle.
+pub(crate) const SETTLE_FIELDS: &[&str] = &["items"];
+/// Fields of an item of settle.
+pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
+    &["receipt", "outcome", "error", "delay_ms", "result", "result_base64", "result_content_type"];
+/// Bytes of a receipt in a list: 45 characters, the quotes and a comma.
+const RECEIPT_BYTES: usize = 48;
+/// How a delivery may end.
+pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
+
+/// One of the four ways in which a delivery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Ack,
+    Nack,
+    Release,
+    Reject,
+}
+
+impl Outcome {
+    fn settlement(self, delay_ms: Option<u64>) -> Settlement {
+        match self {
+            Outcome::Ack => Settlement::Ack,
+            Outcome::Nack => Settlement::Nack { delay_ms },
+            Outcome::Release => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+            Outcome::Reject => Settlement::Reject,
+        }
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Outcome::Ack => ACK_FIELDS,
+            Outcome::Nack => NACK_FIELDS,
+            Outcome::Release => RELEASE_FIELDS,
+            Outcome::Reject => REJECT_FIELDS,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Outcome::Ack => "ack",
+            Outcome::Nack => "nack",
+            Outcome::Release => "release",
+            Outcome::Reject => "reject",
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Read<Outcome> {
+        let text = reader.string()?;
+        match text.get(reader.scratch()) {
+            "ack" => Ok(Outcome::Ack),
+            "nack" => Ok(Outcome::Nack),
+            "release" => Ok(Outcome::Release),
+            "reject" => Ok(Outcome::Reject),
+            other => Err(Fault::one_of(OUTCOMES, other)),
+        }
+    }
+}
+
+/// Settles deliveries, all with this outcome; `None`: each says its own.
+pub(super) async fn settle(
+    permit: &Permit<'_>,
+    outcome: Option<Outcome>,
+    body: &[u8],
+) -> Result<Json, CallError> {
+    let limits = permit.calls().limits();
+    let request = match outcome {
+        Some(outcome) => Settlements::read_one_outcome(body, outcome, limits)?,
+        None => Settlements::read_mixed(body, limits)?,
+    };
+    let ids = || request.items().0.into_iter().map(|item| item.receipt.id);
+    let settled = request.settle(cleared(permit, ids).await?).await?;
+    answer(settled, request.is_list)
+}
+
+/// Clears a request about the messages of receipts.
+pub(super) async fn cleared<'c, I: Iterator<Item = MessageId>>(
+    permit: &Permit<'c>,
+    ids: impl FnOnce() -> I,
+) -> Result<Cleared<'c>, CallError> {
+    match permit.cleared_everywhere() {
+        Some(cleared) => Ok(cleared),
+        None => permit.cleared_messages(ids()).await,
+    }
+}
+
+pub(crate) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json, CallError> {
+    if is_list {
+        return Ok(results(&done));
+    }
+    match done.into_iter().next() {
+        None | Some(Ok(())) => Ok(Json::empty_object()),
+        Some(Err(Error::AlreadySettled { .. })) => {
+            let mut out = Vec::new();
+            object(&mut out, |o| o.boolean("already_settled", true));
+            Ok(Json::new(http::StatusCode::OK, out))
+        }
+        Some(Err(error)) => Err(error.into()),
+    }
+}
+
+/// A list that keeps no more than its limit and counts the rest.
+#[derive(Debug)]
+pub(crate) struct Bounded<T> {
+    items: Vec<T>,
+    count: u64,
+    limit: u64,
+}
+
+impl<T> Bounded<T> {
+    pub(crate) fn new(limits: &Limits) -> Bounded<T> {
+        Bounded { items: Vec::new(), count: 0, limit: u64::from(limits.batch_items) }
+    }
+
+    /// With room for as many as `items`, though not for more than its limit.
+    fn with_room(items: usize, limits: &Limits) -> Bounded<T> {
+        let items = Vec::with_capacity(items.min(limits.batch_items as usize));
+        Bounded { items, ..Bounded::new(limits) }
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        self.count += 1;
+        if self.count <= self.limit {
+            self.items.push(item);
+        }
+    }
+
+    pub(crate) fn finish(self, field: &str) -> Read<Vec<T>> {
+        let Bounded { items, count, limit } = self;
+        match count {
+            0 => Err(Fault::invalid("expected at least one item").inside(field)),
+            count if count > limit => Err(Error::BatchTooLarge { what: "items", size: count, limit }.into()),
+            _ => Ok(items),
+        }
+    }
+}
+
+/// A request to settle.
+#[derive(Debug)]
+pub(crate) struct Settlements<'a> {
+    receipts: Vec<Text<'a>>,
+    /// How each of these deliveries ended, or a single one for all of them.
+    ends: Vec<End<'a>>,
+    scratch: String,
+    octets: Vec<u8>,
+    pub(crate) is_list: bool,
+}
+
+/// How a delivery ended, as it was read.
+#[derive(Clone, Copy, Debug)]
+struct End<'a> {
+    settlement: Settlement,
+    error: Option<Text<'a>>,
+    result: Option<ResultText<'a>>,
+}
+
+/// What an ack gave, as it was read.
+#[derive(Clone, Copy, Debug)]
+struct ResultText<'a> {
+    content: Content<'a>,
+    content_type: Option<Text<'a>>,
+}
+
+/// The fields of a result while they are read.
+#[derive(Default)]
+struct ResultFields<'a> {
+    content: Option<Content<'a>>,
+    content_type: Option<Text<'a>>,
+}
+
+const RESULT: Names = Names { text: "result", base64: "result_base64" };
+
+impl<'a> ResultFields<'a> {
+    fn field(&mut self, reader: &mut Reader<'a>, name: &str) -> Read<()> {
+        if name == "result_content_type" {
+            self.content_type = Some(reader.string()?);
+            return Ok(());
+        }
+        Content::read(&mut self.content, reader, RESULT, name)
+    }
+
+    fn finish(self) -> Read<Option<ResultText<'a>>> {
+        match (self.content, self.content_type) {
+            (Some(content), content_type) => Ok(Some(ResultText { content, content_type })),
+            (None, None) => Ok(None),
+            (None, Some(_)) => {
+                Err(Fault::missing("result", "result_content_type tells of what is not given"))
+            }
+        }
+    }
+}
+
+impl<'a> Settlements<'a> {
+    pub(crate) fn read_one_outcome(
+        body: &'a [u8],
+        outcome: Outcome,
+        limits: &Limits,
+    ) -> Read<Settlements<'a>> {
+        let mut reader = Reader::new(body)?;
+        let (mut receipt, mut error, mut delay_ms) = (None, None, None);
+        let mut receipts: Option<Bounded<Text<'a>>> = None;
+        let mut result = ResultFields::default();
+        reader.object(outcome.fields(), |reader, name| {
+            match name {
+                "receipt" => receipt = Some(reader.string()?),
+                "receipts" => {
+                    let list = receipts.insert(Bounded::with_room(body.len() / RECEIPT_BYTES, limits));
+                    reader.array(|reader, _| {
+                        list.push(reader.string()?);
+                        Ok(())
+                    })?;
+                }
+                "error" => error = Some(reader.string()?),
+                "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
+                other => result.field(reader, other)?,
+            }
+            Ok(())
+        })?;
+        let scratch = reader.finish()?;
+        let is_list = receipts.is_some();
+        let receipts = match (receipt, receipts) {
+            (Some(_), Some(_)) => return Err(Fault::conflict("receipt", "receipts")),
+            (None, None) => return Err(Fault::missing("receipt", "give receipt, or receipts for many")),
+            (Some(receipt), None) => vec![receipt],
+            (None, Some(list)) => list.finish("receipts")?,
+        };
+        let settlement = outcome.settlement(delay_ms);
+        let mut octets = Vec::new();
+        let mut result = result.finish()?;
+        if let Some(result) = &mut result {
+            result.content.decode(RESULT, &scratch, &mut octets)?;
+        }
+        let ends = vec![End { settlement, error, result }];
+        Ok(Settlements { receipts, ends, scratch, octets, is_list })
+    }
+
+    pub(crate) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
+        let mut reader = Reader::new(body)?;
+        let mut items = Bounded::new(limits);
+        reader.object(SETTLE_FIELDS, |reader, _| {
+            reader.array(|reader, _| {
+                items.push(read_settlement(reader)?);
+                Ok(())
+            })
+        })?;
+        let scratch = reader.finish()?;
+        let (receipts, mut ends): (Vec<_>, Vec<_>) = items.finish("items")?.into_iter().unzip();
+        let mut octets = Vec::new();
+        for (at, End { result, .. }) in ends.iter_mut().enumerate() {
+            let Some(result) = result else { continue };
+            let decoded = result.content.decode(RESULT, &scratch, &mut octets);
+            decoded.map_err(|fault| fault.at(at).inside("items"))?;
+        }
+        Ok(Settlements { receipts, ends, scratch, octets, is_list: true })
+    }
+
+    /// Settles them; one result per item, in order.
+    pub(crate) async fn settle(&self, cleared: Cleared<'_>) -> Result<Vec<Result<(), Error>>, Error> {
+        let (items, refused) = self.items();
+        Ok(in_order(cleared.settle(&items).await?, refused))
+    }
+
+    /// The items as the engine takes them, and those whose receipt cannot be read.
+    pub(crate) fn items(&self) -> Parsed<SettleItem<'_>> {
+        let texts = self.receipts.iter().map(|receipt| receipt.get(&self.scratch));
+        match self.ends.as_slice() {
+            [end] => parse_receipts(texts, |_, receipt| self.item(receipt, end)),
+            ends => parse_receipts(texts, |at, receipt| self.item(receipt, &ends[at])),
+        }
+    }
+
+    fn item(&self, receipt: Receipt, end: &End<'a>) -> SettleItem<'_> {
+        SettleItem {
+            receipt,
+            settlement: end.settlement,
+            error: end.error.map_or("", |text| cut(text.get(&self.scratch))),
+            result: end.result.map(|result| Octets {
+                content_type: result.content_type.map_or("", |text| text.get(&self.scratch)),
+                bytes: result.content.get(&self.scratch, &self.octets),
+            }),
+        }
+    }
+}
+
+/// A receipt, and how its delivery ended.
+fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, End<'a>)> {
+    let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
+    let mut result = ResultFields::default();
+    reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
+        match name {
+            "receipt" => receipt = Some(reader.string()?),
+            "outcome" => outcome = Some(Outcome::read(reader)?),
+            "error" => error = Some(reader.string()?),
+            "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
+            other => result.field(reader, other)?,
+        }
+        Ok(())
+    })?;
+    let receipt = receipt.ok_or_else(|| Fault::missing("receipt", "which delivery is to be settled"))?;
+    let outcome =
+        outcome.ok_or_else(|| Fault::missing("outcome", "expected one of ack, nack, release, reject"))?;
+    let result = result.finish()?;
+    for (field, given) in
+        [("error", error.is_some()), ("delay_ms", delay_ms.is_some()), ("result", result.is_some())]
+    {
+        if given && !outcome.fields().contains(&field) {
+            let reason = format!("{field} has no meaning for {}", outcome.name());
+            return Err(Fault::new("conflicting_fields", reason).inside(field));
+        }
+    }
+    Ok((receipt, End { settlement: outcome.settlement(delay_ms), error, result }))
+}
+
+/// The beginning of an error text, as much as is kept.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ERROR_TEXT_BYTES_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt(token: u64) -> Receipt {
+        let id = sluice_engine::MessageId { namespace: sluice_engine::NamespaceId(1), sequence: 5 };
+        Receipt { id, token, tag: 0 }
+    }
+
+    #[test]
+    fn mixed_outcomes_are_read_in_order_and_a_bad_receipt_fails_alone() {
+        let body = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"ack"}},{{"receipt":"nonsense","outcome":"ack"}},
+                {{"outcome":"nack","receipt":"{}","error":"e","delay_ms":7}},
+                {{"receipt":"{}","outcome":"release"}}]}}"#,
+            receipt(1),
+            receipt(2),
+            receipt(3)
+        );
+        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let (items, refused) = request.items();
+        assert_eq!(items.len(), 3);
+        assert_eq!(items[1].settlement, Settlement::Nack { delay_ms: Some(7) });
+        assert_eq!(items[1].error, "e");
+        assert_eq!(items[2].settlement, Settlement::Release { delay_ms: 0 });
+        assert_eq!(refused, [(1, Error::InvalidReceipt { receipt: "nonsense".into() })]);
+    }
+
+    #[test]
+    fn results_are_read() {
+        let body = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"ack","result_base64":"/wA=","result_content_type":"image/x"}},
+                {{"receipt":"{}","outcome":"ack","result":""}}]}}"#,
+            receipt(1),
+            receipt(2)
+        );
+        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let (items, _) = request.items();
+        assert_eq!(items[0].result, Some(Octets { content_type: "image/x", bytes: &[255, 0] }));
+        assert_eq!(items[1].result, Some(Octets::default()));
+    }
+
+    #[test]
+    fn refused_items_stand_at_their_place() {
+        let error = |text: &str| Error::InvalidReceipt { receipt: text.into() };
+        let done = vec![Ok(()), Err(Error::AlreadySettled { receipt: "r".into() })];
+        let answer =
+            answer(in_order(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))]), true).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&answer.document).unwrap();
+        let oks: Vec<bool> =
+            value["results"].as_array().unwrap().iter().map(|r| r["ok"].as_bool().unwrap()).collect();
+        assert_eq!(oks, [false, true, false, true, false]);
+        assert_eq!(value["results"][3]["already_settled"], true);
+        assert_eq!(value["results"][4]["error"]["details"]["receipt"], "c");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let limits = Limits { batch_items: 2, ..Limits::default() };
+        let mixed = |body: &str| Settlements::read_mixed(body.as_bytes(), &limits).unwrap_err();
+        let ack =
+            |body: &str| Settlements::read_one_outcome(body.as_bytes(), Outcome::Ack, &limits).unwrap_err();
+        assert_eq!(ack("{}").field, "receipt");
+        assert_eq!(ack(r#"{"receipt":"a","receipts":[]}"#).code, "conflicting_fields");
+        assert_eq!(ack(r#"{"receipt":"a","delay_ms":1}"#).code, "unknown_field");
+        assert_eq!(ack(r#"{"receipts":["a","b","c"]}"#).code, "batch_too_large");
+        assert_eq!(ack(r#"{"receipts":[1]}"#).field, "receipts[0]");
+        assert_eq!(mixed("{}").field, "items");
+        assert_eq!(mixed(r#"{"items":[{"receipt":"a"}]}"#).field, "items[0].outcome");
+        assert_eq!(mixed(r#"{"items":[{"receipt":"a","outcome":"done"}]}"#).field, "items[0].outcome");
+        let fault = mixed(r#"{"items":[{"receipt":"a","outcome":"ack","error":"x"}]}"#);
+        assert_eq!(fault.reason, "error has no meaning for ack");
+        let fault = mixed(r#"{"items":[{"receipt":"a","outcome":"nack","result":"x"}]}"#);
+        assert_eq!(fault.reason, "result has no meaning for nack");
+        assert_eq!(ack(r#"{"receipt":"a","result":"","result_base64":""}"#).code, "conflicting_fields");
+        assert_eq!(ack(r#"{"receipt":"a","result_base64":"?"}"#).field, "result_base64");
+        assert_eq!(ack(r#"{"receipt":"a","result_content_type":"text/plain"}"#).field, "result");
+    }
+
+    #[test]
+    fn long_error_texts_are_cut_between_characters() {
+        let text = format!("{}é", "a".repeat(ERROR_TEXT_BYTES_MAX - 1));
+        assert_eq!(cut(&text).len(), ERROR_TEXT_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn noise_never_panics() {
+        let seed = format!(
+            r#"{{"items":[{{"receipt":"{}","outcome":"nack","error":"\u00e9","delay_ms":5}},{{"receipt":"x","outcome":"ack"}}]}}"#,
+            receipt(9)
+        );
+        let mut random = sluice_calls::testing::Random(13);
+        for _ in 0..30_000 {
+            let mut body = seed.clone().into_bytes();
+            random.mutate(&mut body);
+            if let Ok(request) = Settlements::read_mixed(&body, &Limits::default()) {
+                request.items();
+            }
+            let _ = Settlements::read_one_outcome(&body, Outcome::Ack, &Limits::default());
+            let _ = Settlements::read_one_outcome(&body, Outcome::Nack, &Limits::default());
+        }
+    }
+}
