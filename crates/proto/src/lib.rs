@@ -26,3 +26,8 @@ pub mod v1 {
 
 /// A serialised `google.protobuf.FileDescriptorSet` with every file of the package.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
+
+/// The examples of the README, compiled by `cargo test`.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
