@@ -164,7 +164,7 @@ impl ReceivedBody {
 /// Bytes of a payload; in JSON `payload` when they are UTF-8, else `payload_base64`.
 ///
 /// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads does:
-/// [`Bytes::to_vec`] what is kept for long.
+/// copy what is kept for long (`to_vec`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Payload(pub Bytes);
 
