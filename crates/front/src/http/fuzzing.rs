@@ -1,7 +1,8 @@
-//! The decoders of request bodies and query strings, for fuzzing: each takes any bytes. No part of the API.
+//! The decoders of heads of HTTP/1.1, request bodies and query strings, for fuzzing: each takes any bytes. No part of the API.
 
 use sluice_engine::Limits;
 
+use super::connection::check_pieces;
 use super::extend::Extensions;
 use super::query::{Params, percent_decode};
 use super::receive::{RECEIVE_MANY_FIELDS, Terms};
@@ -81,4 +82,15 @@ fn query(body: &[u8]) {
         let _ = params.integer("limit", 1, 1_000, 100);
         let _ = params.boolean("payload", true);
     }
+}
+
+/// Heads of HTTP/1.1, and the bodies behind them, in pieces. The first byte is how many sizes of pieces follow, each of
+/// a byte; the rest is what comes on the connection.
+///
+/// # Panics
+/// When the pieces make a difference.
+pub fn heads(input: &[u8]) {
+    let Some((&count, rest)) = input.split_first() else { return };
+    let (sizes, bytes) = rest.split_at(usize::from(count).min(rest.len()));
+    check_pieces(bytes, sizes.iter().map(|size| usize::from(*size)).cycle());
 }
