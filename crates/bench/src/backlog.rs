@@ -1,5 +1,5 @@
-//! `sluice bench backlog`: a backlog larger than the cache, in and out; and one old message that stays while much else
-//! passes. Told is what memory and disk the server keeps.
+//! `sluice bench backlog`: a backlog larger than the cache, in and out; and one old message that stays while
+//! much else passes. Told is what memory and disk the server keeps.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ const SHRINK_WITHIN: Duration = Duration::from_secs(60);
 const DRAINED_BYTES: u64 = 256 << 20;
 /// Directory size that one old message may keep, in bytes.
 const OLD_BYTES: u64 = 512 << 20;
-/// Parts of what passes; memory is looked at after each, and first after one, when cache and tables have their size.
+/// Parts of what passes; memory is looked at after each, and first after one, when cache and tables have
+/// their size.
 const PARTS: u64 = 10;
 const WORKERS: usize = 8;
 const BATCH: usize = 64;

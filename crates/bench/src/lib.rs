@@ -1,15 +1,17 @@
-//! The benchmarks of Sluice, as `sluice bench` runs them: they measure the program that they are part of, on this machine.
+//! The benchmarks of Sluice, as `sluice bench` runs them: they measure the program that they are part of, on
+//! this machine.
 //!
-//! What lives here: loads, what they measure, and what they check: each benchmark checks what it moved and fails when
-//! something is missing. What does not: the server under test, which is a process of its own (this program started with
-//! `serve`), and the terminal, which is the caller's. Allocations are counted where the program's allocator is
-//! `sluice_alloc_count::Counting`. `docs/benchmarks.md` tells how each figure comes about.
+//! What lives here: loads, what they measure, and what they check: each benchmark checks what it moved and
+//! fails when something is missing. What does not: the server under test, which is a process of its own (this
+//! program started with `serve`), and the terminal, which is the caller's. Allocations are counted where the
+//! program's allocator is `sluice_alloc_count::Counting`. `docs/benchmarks.md` tells how each figure comes
+//! about.
 //!
-//! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against a server that is
-//! started as a child;
-//! `load` loops that send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
-//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach,
-//! `process`, `disk`, `files` what they watch.
+//! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
+//! a server that is started as a child; `load` loops that send and work, and the ledger of every message;
+//! `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats` what they print; `setup`,
+//! `certificates`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files` what they
+//! watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backlog;
@@ -49,7 +51,8 @@ pub enum BenchVerb {
     Queue(queue::QueueArgs),
     /// A server under load over sessions: messages a second, latency from send to delivery, processor time
     Stream(stream::StreamArgs),
-    /// Single messages, each one send, one delivery and one ack, by many loops on few connections, with and without security
+    /// Single messages, each one send, one delivery and one ack, by many loops on few connections, with and
+    /// without security
     Single(single::SingleArgs),
     /// Many sessions that wait: memory of each, and how soon a message is there
     Idle(idle::IdleArgs),

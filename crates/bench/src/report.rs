@@ -1,4 +1,5 @@
-//! What a benchmark found: figures under the names that the documentation gives, tables for people, and checks.
+//! What a benchmark found: figures under the names that the documentation gives, tables for people, and
+//! checks.
 
 use std::fmt::Display;
 
@@ -70,7 +71,8 @@ impl Report {
         self.checks.push(Check { what: what.into(), failure: found.err() });
     }
 
-    /// States that two counts are to agree, and with it the count, without which "ok: messages lost" could be misread.
+    /// States that two counts are to agree, and with it the count, without which "ok: messages lost" could be
+    /// misread.
     pub(super) fn check_equal(&mut self, what: impl Display, expected: u64, found: u64) {
         if expected == found {
             self.check(format!("{what}: {found}"), Ok(()));

@@ -20,8 +20,8 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to end after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
-/// Settings that the benchmark states itself: those of the environment would make what it says of the server untrue. So would
-/// those of a file, and the server gets an empty one.
+/// Settings that the benchmark states itself: those of the environment would make what it says of the server
+/// untrue. So would those of a file, and the server gets an empty one.
 const OWN_SETTINGS: [&str; 8] = [
     "SLUICE_KEY_SOURCE",
     "SLUICE_MEMORY",
@@ -230,7 +230,8 @@ impl Drop for Server {
     }
 }
 
-/// A port that was free a moment ago. Another process may take it first; then the server says so and the run fails.
+/// A port that was free a moment ago. Another process may take it first; then the server says so and the run
+/// fails.
 fn free_address() -> Result<String, String> {
     let listener =
         TcpListener::bind("127.0.0.1:0").map_err(|error| format!("cannot find a free port: {error}"))?;

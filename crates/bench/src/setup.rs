@@ -1,4 +1,5 @@
-//! What benchmarks of a server have in common: how much is moved, how the server is secured, and where its data is.
+//! What benchmarks of a server have in common: how much is moved, how the server is secured, and where its
+//! data is.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,8 +49,8 @@ impl AmountArgs {
 /// Which server is measured, and how it is secured.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct TargetArgs {
-    /// A server that runs already, for which SLUICE_CA, SLUICE_CERT and the like count; by default one is started, with
-    /// its data in a temporary folder.
+    /// A server that runs already, for which SLUICE_CA, SLUICE_CERT and the like count; by default one is
+    /// started, with its data in a temporary folder.
     #[arg(long, conflicts_with_all = ["tls", "no_encryption"])]
     url: Option<String>,
     /// Start the server with mutual TLS, with certificates made for this run.

@@ -1,5 +1,5 @@
-//! Sends a message and waits for the result that its worker gives: a request and its reply, of which nothing is lost
-//! when either side, or the server, starts again meanwhile.
+//! Sends a message and waits for the result that its worker gives: a request and its reply, of which nothing
+//! is lost when either side, or the server, starts again meanwhile.
 //!
 //!     sluice serve                                      # in another terminal
 //!     cargo run -p sluice-client --example request_reply [URL]

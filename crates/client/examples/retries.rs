@@ -1,5 +1,5 @@
-//! A worker that runs until Ctrl-C. What fails is tried again after the queue's backoff; what can never succeed becomes a
-//! dead letter; work whose lease was lost is abandoned.
+//! A worker that runs until Ctrl-C. What fails is tried again after the queue's backoff; what can never
+//! succeed becomes a dead letter; work whose lease was lost is abandoned.
 //!
 //!     sluice serve                                      # in another terminal
 //!     cargo run -p sluice-client --example retries [URL]
@@ -31,7 +31,8 @@ async fn divide(payload: &[u8]) -> Result<u32, Failure> {
 async fn handle(job: Job) -> Settle {
     let divided = tokio::select! {
         divided = divide(&job.message.payload.0) => divided,
-        // The message may be with another worker by now: a settlement would be refused, and so does not matter.
+        // The message may be with another worker by now: a settlement would be refused, and so does not
+        // matter.
         () = job.lost.stopped() => return Settle::Release { delay: None },
     };
     match divided {

@@ -22,7 +22,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         until_empty: true,
         ..WorkerOptions::new(vec![(QUEUE.to_owned(), 0)])
     };
-    // What goes wrong on the way, a connection that breaks for one, is told here; nobody listens in this example.
+    // What goes wrong on the way, a connection that breaks for one, is told here; nobody listens in this
+    // example.
     let (events, _) = mpsc::unbounded_channel();
     let handler = |job: sluice_client::Job| async move {
         println!("{}: {}", job.message.id, String::from_utf8_lossy(&job.message.payload.0));

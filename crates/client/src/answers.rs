@@ -1,5 +1,5 @@
-//! The answers of the hot calls: send, receive, settle and extend. Read by hand, and borrowed from the answer where
-//! that can be.
+//! The answers of the hot calls: send, receive, settle and extend. Read by hand, and borrowed from the answer
+//! where that can be.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,7 +37,8 @@ pub struct SentIds<'a> {
     pub ids: Vec<Cow<'a, str>>,
     /// Whether the idempotency key had been used for this request before.
     pub duplicate: bool,
-    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first with its key.
+    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first
+    /// with its key.
     pub duplicates: Vec<u32>,
 }
 
@@ -163,8 +164,8 @@ impl ReceivedBody {
 
 /// Bytes of a payload; in JSON `payload` when they are UTF-8, else `payload_base64`.
 ///
-/// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads does:
-/// copy what is kept for long (`to_vec`).
+/// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads
+/// does: copy what is kept for long (`to_vec`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Payload(pub Bytes);
 
@@ -285,8 +286,8 @@ fn read_delivered<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     }
 }
 
-/// A message in the very order and spacing in which the server writes it: a comparison a field, no search. `None`:
-/// anything else, good or bad.
+/// A message in the very order and spacing in which the server writes it: a comparison a field, no search.
+/// `None`: anything else, good or bad.
 fn read_usual<'a>(reader: &mut Reader<'a>) -> Option<DeliveredRef<'a>> {
     let id = reader.after(b"{\"id\":").then(|| reader.string())?.ok()?;
     let receipt = reader.after(b",\"receipt\":").then(|| reader.string())?.ok()?;

@@ -28,8 +28,8 @@ pub struct Options {
     pub connect_retry_for: Duration,
     /// Most connections at once (default 256).
     pub connections_max: usize,
-    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each is a DATA frame
-    /// of its own, which costs both sides more: for measuring what single requests cost.
+    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each
+    /// is a DATA frame of its own, which costs both sides more: for measuring what single requests cost.
     pub gather_frames: bool,
     /// What it trusts, and who it is (default: nothing of its own).
     pub credentials: Credentials,
@@ -68,7 +68,8 @@ struct Shared {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. Connects at the first request.
+    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`.
+    /// Connects at the first request.
     pub fn new(url: &str) -> Result<Client, ClientError> {
         Client::with_options(url, Options::default())
     }

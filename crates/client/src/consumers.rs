@@ -10,7 +10,8 @@ pub struct Consumer {
     pub id: String,
     /// As it gave it; need not be its alone.
     pub name: String,
-    /// `attached`: messages are given to it; `detached`: it gets nothing more; `pulling`: it receives under its name.
+    /// `attached`: messages are given to it; `detached`: it gets nothing more; `pulling`: it receives under
+    /// its name.
     pub state: String,
     /// The queues that it is attached to; `None`: it pulls.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,8 @@ use crate::tls_fault::TlsFault;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The server answered with an error. `code` is stable; see the table of codes in the server's documentation.
+    /// The server answered with an error. `code` is stable; see the table of codes in the server's
+    /// documentation.
     Server {
         /// HTTP status.
         status: u16,

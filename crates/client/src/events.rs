@@ -115,12 +115,12 @@ impl Watch {
         self.heard.is_some()
     }
 
-    /// Waits for the next event. The future may be dropped and made anew, as often as one likes: nothing is lost, and what it
-    /// waits for goes on.
+    /// Waits for the next event. The future may be dropped and made anew, as often as one likes: nothing is
+    /// lost, and what it waits for goes on.
     ///
     /// # Errors
-    /// What the server says: `queue_not_found`, `invalid_argument` for a type or id that is none, `forbidden`; or that it
-    /// could not be reached for as long as the client's options tell it to try.
+    /// What the server says: `queue_not_found`, `invalid_argument` for a type or id that is none,
+    /// `forbidden`; or that it could not be reached for as long as the client's options tell it to try.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         loop {
             if let Some(event) = self.found.pop_front() {
@@ -146,7 +146,8 @@ impl Watch {
         }
     }
 
-    /// Where it stands: to be given as [`WatchOptions::after`] to go on from here. `None` before it has begun.
+    /// Where it stands: to be given as [`WatchOptions::after`] to go on from here. `None` before it has
+    /// begun.
     pub fn position(&self) -> Option<&str> {
         self.options.after.as_deref()
     }

@@ -22,7 +22,8 @@ pub struct Step<'a> {
     pub queue: Cow<'a, str>,
     /// The message.
     pub message: Message<'a>,
-    /// Whether the payload is the message's own; if not, it is the result of the step before, or what has failed.
+    /// Whether the payload is the message's own; if not, it is the result of the step before, or what has
+    /// failed.
     pub own_payload: bool,
 }
 

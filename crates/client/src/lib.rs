@@ -1,4 +1,5 @@
-//! The async client of Sluice, a durable message queue server: send messages, work on queues, administer the server.
+//! The async client of Sluice, a durable message queue server: send messages, work on queues, administer the
+//! server.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -16,14 +17,15 @@
 //! | for | there is |
 //! |---|---|
 //! | every call of the HTTP API | [`Client`] |
-//! | a loop that receives, runs a handler for each message, and settles | [`Worker`], with [`WorkerOptions`] |
-//! | messages over one gRPC stream each way, without waiting for answers | [`Client::session`], which gives a [`Session`] |
+//! | a loop that receives, runs a handler and settles | [`Worker`], with [`WorkerOptions`] |
+//! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
 //! | events: what happens to messages, as it happens | [`Client::watch`], which gives a [`Watch`] |
 //! | a server with TLS, certificates and tokens | [`Credentials`] in [`Options`] |
 //!
-//! Calls that fail for a reason that may pass are repeated for as long as [`Options`] say, in so far as a repeat cannot take
-//! effect twice; a send carries an idempotency key for this. Every method returns a [`ClientError`], which carries the stable
-//! code of the server's error where the server has answered. No rule of a queue is in this crate: the server decides.
+//! Calls that fail for a reason that may pass are repeated for as long as [`Options`] say, in so far as a
+//! repeat cannot take effect twice; a send carries an idempotency key for this. Every method returns a
+//! [`ClientError`], which carries the stable code of the server's error where the server has answered. No
+//! rule of a queue is in this crate: the server decides.
 //!
 //! A worker that acks what its handler has done, until the queue is empty:
 //!
@@ -46,10 +48,10 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-// Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `credentials` what they
-// trust and show, `retry` when to try again, `encode` JSON of the hot requests, `answers` and `json` their responses,
-// `types` the other responses, `message` and `flows` what is sent, `session` streams over gRPC, `events` those of
-// server-sent events, `worker` the loop.
+// Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
+// `credentials` what they trust and show, `retry` when to try again, `encode` JSON of the hot requests,
+// `answers` and `json` their responses, `types` the other responses, `message` and `flows` what is sent,
+// `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
 
 mod access;
 mod answers;

@@ -45,7 +45,8 @@ pub struct Limit {
     pub in_flight: u64,
     /// Messages that might be delivered but for the limit.
     pub waiting: u64,
-    /// When the overall rate lets the next one begin, if it lets none now; in milliseconds since the Unix epoch.
+    /// When the overall rate lets the next one begin, if it lets none now; in milliseconds since the Unix
+    /// epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
     /// A page of its keys; empty in lists of limits.

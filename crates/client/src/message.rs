@@ -31,7 +31,8 @@ pub struct Message<'a> {
     pub options: Option<Box<MessageOptions<'a>>>,
 }
 
-/// Optional fields of a message, for those who use them. What is `None` is left out; docs/api.md describes each.
+/// Optional fields of a message, for those who use them. What is `None` is left out; docs/api.md describes
+/// each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageOptions<'a> {
     /// Words to find it by.

@@ -49,8 +49,8 @@ impl Tries {
         (self.started.elapsed() + delay <= limit).then_some(delay)
     }
 
-    /// Between half and all of an exponentially growing delay, so that many clients do not return at once; never less
-    /// than the server asked for.
+    /// Between half and all of an exponentially growing delay, so that many clients do not return at once;
+    /// never less than the server asked for.
     fn delay(&self, error: &ClientError) -> Duration {
         let asked = match error {
             ClientError::Server { retry_after, .. } => retry_after.unwrap_or(Duration::ZERO),

@@ -153,7 +153,8 @@ impl Transport {
         timeout(call.timeout, work).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
 
-    /// Sends a request and leaves the body of a successful answer to be read piece by piece, for as long as that takes.
+    /// Sends a request and leaves the body of a successful answer to be read piece by piece, for as long as
+    /// that takes.
     pub(crate) async fn download(&self, call: &Call) -> Result<Result<Download, Answer>, Failure> {
         let begin = async {
             let (response, connection) = self.send(call).await?;
@@ -168,7 +169,8 @@ impl Transport {
 
     async fn send(&self, call: &Call) -> Result<(Response<Incoming>, Connection), Failure> {
         let mut request = self.request(call)?;
-        // An idle connection may have been closed meanwhile; when the request did not go out, take the next one.
+        // An idle connection may have been closed meanwhile; when the request did not go out, take the next
+        // one.
         while let Some(mut connection) = self.take_idle() {
             if connection.ready().await.is_err() {
                 continue;

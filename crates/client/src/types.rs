@@ -1,4 +1,5 @@
-//! Responses of the HTTP API, but for those of `answers`. Fields that a newer server adds are kept in `extra`, so that nothing is lost in passing.
+//! Responses of the HTTP API, but for those of `answers`. Fields that a newer server adds are kept in
+//! `extra`, so that nothing is lost in passing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -94,7 +95,8 @@ queue_settings! {
     max_deliveries: u32;
     /// Backoff of a message that names none.
     backoff: Backoff;
-    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one. A change replaces all.
+    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one. A change
+    /// replaces all.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fair_weights: BTreeMap<String, u16>;
     /// What a delayed message does to the others with its ordering key.

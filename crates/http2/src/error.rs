@@ -36,7 +36,8 @@ impl ErrorCode {
     /// The request has to be made over HTTP/1.1.
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 
-    /// The name in the RFC, or nothing for a code that it does not know; such a code is like `INTERNAL_ERROR`.
+    /// The name in the RFC, or nothing for a code that it does not know; such a code is like
+    /// `INTERNAL_ERROR`.
     pub fn name(self) -> Option<&'static str> {
         const NAMES: [&str; 14] = [
             "NO_ERROR",

@@ -1,9 +1,9 @@
 //! HTTP/2 for servers (RFC 9113), with header compression (RFC 7541) and priorities (RFC 9218).
 //!
-//! The protocol is a pure state machine, [`Connection`]: it takes bytes and gives events, takes responses and gives bytes.
-//! It has no sockets, no clock (whoever drives it passes the time, in microseconds), no locks and no threads. Around it
-//! are a driver for transports of Tokio, [`drive`], and an adapter for services of `http` and `tower-service`,
-//! [`adapter`].
+//! The protocol is a pure state machine, [`Connection`]: it takes bytes and gives events, takes responses and
+//! gives bytes. It has no sockets, no clock (whoever drives it passes the time, in microseconds), no locks
+//! and no threads. Around it are a driver for transports of Tokio, [`drive`], and an adapter for services of
+//! `http` and `tower-service`, [`adapter`].
 //!
 //! A service on a connection that was accepted, in clear text:
 //!
@@ -48,13 +48,13 @@
 //! connection.wrote(bytes);
 //! ```
 //!
-//! Everything that a peer could make large or frequent has a limit, see [`Limits`]. What a request means is not decided
-//! here; there is no client, no server push, and no HTTP/1.1.
+//! Everything that a peer could make large or frequent has a limit, see [`Limits`]. What a request means is
+//! not decided here; there is no client, no server push, and no HTTP/1.1.
 //!
 //! | module | |
 //! |---|---|
 //! | [`adapter`] | runs services of `http` and `tower` on a connection |
-//! | [`connection`] | the state machine of one connection: streams, flow control, what is wrong and what ends |
+//! | [`connection`] | the state machine of one connection: streams, flow control, faults, endings |
 //! | [`drive`] | drives a connection over a transport, with TLS or without |
 //! | [`emit`] | what goes out: priorities, and the plan of each tick |
 //! | [`error`] | the codes with which streams and connections end |

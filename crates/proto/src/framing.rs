@@ -98,7 +98,8 @@ impl Deframer {
         Ok(Some(whole))
     }
 
-    /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what was said.
+    /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what
+    /// was said.
     fn gather(&mut self, bytes: usize) {
         let missing = bytes.saturating_sub(self.gathered.len());
         let wanted = missing.min(self.piece.len());

@@ -111,7 +111,8 @@ pub(crate) fn put_tag(out: &mut Vec<u8>, field: u32) {
     put_varint(out, u64::from(field) << 3 | 2);
 }
 
-/// Appends a field that is a message of less than 256 MiB, in one go: its length is filled in when it is written.
+/// Appends a field that is a message of less than 256 MiB, in one go: its length is filled in when it is
+/// written.
 pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_tag(out, field);
     let start = out.len();

@@ -155,7 +155,8 @@ impl Crashing {
     }
 }
 
-/// A client that tries nothing twice, so that each request has one outcome: acknowledged, refused, or unknown.
+/// A client that tries nothing twice, so that each request has one outcome: acknowledged, refused, or
+/// unknown.
 fn client(server: &Endpoint) -> Result<Client, String> {
     server.client(Options {
         connections_max: 1,

@@ -1,8 +1,10 @@
-//! `sluice bench crash`: `kill -9` under full load, again and again; and how long a start takes with much waiting.
+//! `sluice bench crash`: `kill -9` under full load, again and again; and how long a start takes with much
+//! waiting.
 //!
-//! The clients try nothing twice: a request that was answered counts as acknowledged, one that was not has an unknown
-//! outcome, and both are possible then. At the end everything is received: what was acknowledged as sent and never
-//! came is *lost*; what came although its ack had been acknowledged is *redelivered after ack*. Neither may be.
+//! The clients try nothing twice: a request that was answered counts as acknowledged, one that was not has an
+//! unknown outcome, and both are possible then. At the end everything is received: what was acknowledged as
+//! sent and never came is *lost*; what came although its ack had been acknowledged is *redelivered after
+//! ack*. Neither may be.
 
 mod clients;
 
@@ -45,8 +47,8 @@ pub struct CrashArgs {
     /// Bytes of a payload (at least 16: the number of the message stands in it).
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=1 << 20))]
     payload: u32,
-    /// Durability of the server: always, interval:1s, os. What a killed process has written stays in all of them; only
-    /// a power loss tells them apart.
+    /// Durability of the server: always, interval:1s, os. What a killed process has written stays in all of
+    /// them; only a power loss tells them apart.
     #[arg(long, default_value = "always")]
     durability: String,
     /// Messages that wait when the time of a start is measured.
@@ -164,7 +166,8 @@ fn tell(ledger: &Ledger, kills: u32, starts: &Samples, report: &mut Report) {
     report.check("there was a load", moved);
 }
 
-/// The time from starting the program until it serves, with messages waiting and the process before it killed.
+/// The time from starting the program until it serves, with messages waiting and the process before it
+/// killed.
 async fn restart(
     args: &CrashArgs,
     waiting: u64,

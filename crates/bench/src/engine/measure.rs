@@ -69,7 +69,8 @@ fn take_counted_steps(prepared: &mut Prepared, steps: u64) {
     }
 }
 
-/// The time of every single step, in nanoseconds and sorted. Reading the clock once a step is in each of them.
+/// The time of every single step, in nanoseconds and sorted. Reading the clock once a step is in each of
+/// them.
 pub(super) fn step_times(row: &Row, steps: u64) -> Result<Vec<u64>, String> {
     let mut prepared = row.prepare(steps);
     let mut times = Vec::with_capacity(steps as usize);

@@ -1,7 +1,7 @@
 //! `sluice bench engine`: the engine in this process, without network and disk.
 //!
-//! The path that is measured is encode → memory journal → apply, with the payload copied in, as a shard does it;
-//! a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
+//! The path that is measured is encode → memory journal → apply, with the payload copied in, as a shard does
+//! it; a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
 //!
 //! Map: `rig` the path, `rows` what is done, `measure` time and allocations of a row, `counts` instructions,
 //! `backlog` cost against what waits, `expiry` many leases at once, `features` what optional
@@ -62,11 +62,12 @@ impl Part {
     ];
 }
 
-/// Measures the engine in this process: rows of single operations, cost against backlog, threads through the node.
+/// Measures the engine in this process: rows of single operations, cost against backlog, threads through the
+/// node.
 #[derive(clap::Args, Debug)]
 pub struct EngineArgs {
-    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry, blocked, fair, delayed,
-    /// feature_bytes.
+    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry, blocked,
+    /// fair, delayed, feature_bytes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     rows: Vec<String>,
     /// Rounds of each row, of which the median is told.
@@ -84,8 +85,8 @@ pub struct EngineArgs {
     /// Count instructions (under valgrind), allocations and bytes of each row instead of measuring time.
     #[arg(long)]
     counts: bool,
-    /// Take so many steps of the one row named by --rows and print what they took from the allocator. What --counts
-    /// runs under valgrind.
+    /// Take so many steps of the one row named by --rows and print what they took from the allocator. What
+    /// --counts runs under valgrind.
     #[arg(long, requires = "rows", conflicts_with = "counts", hide = true)]
     steps: Option<u64>,
     /// A small part of everything, in a few seconds: to see that it works, not for figures.

@@ -55,8 +55,8 @@ fn stop(node: &Node) -> Result<(), String> {
     runtime.block_on(node.shutdown(Duration::from_secs(10))).map_err(|error| error.to_string())
 }
 
-/// One producer and one consumer thread; every message is a request of its own, at most [`IN_FLIGHT`] messages are
-/// unacknowledged.
+/// One producer and one consumer thread; every message is a request of its own, at most [`IN_FLIGHT`]
+/// messages are unacknowledged.
 pub(super) fn run(duration: Duration) -> Result<Sustained, String> {
     let node = node()?;
     let shard = node.mailbox(NamespaceId::DEFAULT).map_err(|error| error.to_string())?;

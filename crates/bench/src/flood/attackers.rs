@@ -1,4 +1,5 @@
-//! Connections that come to no TLS. They live on a thread of their own, so that they do not wait for the load, nor it for them.
+//! Connections that come to no TLS. They live on a thread of their own, so that they do not wait for the
+//! load, nor it for them.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use tokio::time::{sleep, timeout};
 use crate::endpoint::Endpoint;
 use crate::load::runtime;
 
-/// How long such a connection may take to be made: the system may have to ask again when too many come at once.
+/// How long such a connection may take to be made: the system may have to ask again when too many come at
+/// once.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 /// How slowly a hello drips: a byte at a time.
 const DRIP: Duration = Duration::from_millis(500);

@@ -1,5 +1,6 @@
-//! `sluice bench flood`: bad connections while others work. The load of `bench stream` runs at half its rate, over mutual TLS;
-//! then it runs so again while many connections are made that never come to an end of their handshake, or send what is none.
+//! `sluice bench flood`: bad connections while others work. The load of `bench stream` runs at half its rate,
+//! over mutual TLS; then it runs so again while many connections are made that never come to an end of their
+//! handshake, or send what is none.
 //!
 //! Map: `attackers` those connections.
 
@@ -36,7 +37,8 @@ const FULL_FOR: Duration = Duration::from_secs(3);
 const AFTERWARDS: Duration = Duration::from_secs(2);
 /// The server closes within its deadline; a busy machine may see that a little later.
 const SLACK: Duration = Duration::from_secs(2);
-/// So small that it is full long before the memory is looked at: else payloads would be taken for what the flood costs.
+/// So small that it is full long before the memory is looked at: else payloads would be taken for what the
+/// flood costs.
 const CACHE: &str = "--cache=8MiB";
 
 /// Measures what bad handshakes do to the work of others.

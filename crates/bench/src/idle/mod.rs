@@ -1,5 +1,5 @@
-//! `sluice bench idle`: many sessions that wait, each attached to a queue of its own: what one costs the server in memory, and
-//! how soon a message to any of them is there.
+//! `sluice bench idle`: many sessions that wait, each attached to a queue of its own: what one costs the
+//! server in memory, and how soon a message to any of them is there.
 //!
 //! Map: `waiting` the sessions.
 
@@ -76,7 +76,8 @@ pub(super) fn run(args: &IdleArgs) -> Result<Report, String> {
 
 async fn measure(args: &IdleArgs, server: &Server, report: &mut Report) -> Result<(), String> {
     let sessions = args.sessions();
-    // One session and its queue before anything is measured: what the first of all costs is not what each does.
+    // One session and its queue before anything is measured: what the first of all costs is not what each
+    // does.
     let client = connection(server.endpoint())?;
     let mut first = Waiting::open(&client, 1).await?;
     first.deliver(0).await?;
@@ -109,7 +110,8 @@ fn tell_memory(sessions: u32, without: &Usage, with: &Usage, report: &mut Report
 /// A message to each, one after the other, in an order in which neighbours do not follow each other.
 async fn deliver_to_all(waiting: &mut Waiting, sessions: u32) -> Result<Histogram<u64>, String> {
     let mut times = histogram()?;
-    // All numbers of so many bits in the order of their reversed bits, those left out that there are no sessions for.
+    // All numbers of so many bits in the order of their reversed bits, those left out that there are no
+    // sessions for.
     let bits = sessions.next_power_of_two().trailing_zeros();
     let reversed = |number: u32| number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0);
     for session in (0..1 << bits).map(reversed).filter(|session| *session < sessions) {

@@ -114,8 +114,8 @@ impl Ledger {
         }
     }
 
-    /// Reads the number of a delivered payload, and notes when it should not have come: because it is not ours, or
-    /// because its ack has been acknowledged.
+    /// Reads the number of a delivered payload, and notes when it should not have come: because it is not
+    /// ours, or because its ack has been acknowledged.
     pub(crate) fn given(&self, payload: &[u8]) -> Option<u64> {
         let number = read_number(payload).filter(|number| *number < self.next_number());
         let Some(number) = number else {
@@ -180,7 +180,8 @@ impl Ledger {
         self.entries().filter(|entry| entry & SENT != 0 && entry & ACK_ASKED == 0).count() as u64
     }
 
-    /// Looks at every message: each that was sent is to have been acked exactly once, and nothing else may have come.
+    /// Looks at every message: each that was sent is to have been acked exactly once, and nothing else may
+    /// have come.
     pub(crate) fn verify(&self) -> Result<(), String> {
         let unacked = self.entries().filter(|entry| entry & SENT != 0 && entry & ACKED == 0).count();
         let twice = self.acked_twice.load(Ordering::Relaxed);

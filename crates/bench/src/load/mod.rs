@@ -53,10 +53,11 @@ impl Done {
     }
 }
 
-/// Threads for the client's side: as few as will do, since the server needs the processor. They take memory as it does.
+/// Threads for the client's side: as few as will do, since the server needs the processor. They take memory
+/// as it does.
 pub(super) fn runtime(threads: usize) -> Result<Runtime, String> {
-    // Huge pages are cleared whole when they are first touched: time that would be taken for that of the client. A system
-    // that cannot turn them off measures with them.
+    // Huge pages are cleared whole when they are first touched: time that would be taken for that of the
+    // client. A system that cannot turn them off measures with them.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let mut builder = match threads {
         0 | 1 => tokio::runtime::Builder::new_current_thread(),
@@ -135,8 +136,8 @@ impl Load {
         Ok(Done { messages: ledger.acked_count() - before, seconds, times })
     }
 
-    /// Both at once, with at most so many messages unacknowledged: without a bound, the time from send to ack would
-    /// only tell how long the backlog has become.
+    /// Both at once, with at most so many messages unacknowledged: without a bound, the time from send to ack
+    /// would only tell how long the backlog has become.
     pub(super) async fn combined(
         &self,
         workers: &Load,

@@ -1,8 +1,9 @@
 //! Sends while snapshots and compaction run, against sends while they do not.
 //!
-//! The server is filled first, so that a snapshot takes a while. Then the load of the combined phase runs, and every
-//! send is noted with its time. Beside it the server is asked all the while whether a snapshot is running and how much
-//! compaction has copied; a send that overlaps a moment in which either was so counts as disturbed.
+//! The server is filled first, so that a snapshot takes a while. Then the load of the combined phase runs,
+//! and every send is noted with its time. Beside it the server is asked all the while whether a snapshot is
+//! running and how much compaction has copied; a send that overlaps a moment in which either was so counts as
+//! disturbed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,8 +102,8 @@ async fn look(
     Ok(looks)
 }
 
-/// The time between two looks is busy when a snapshot was seen running at either, or was finished between them, or
-/// compaction copied something between them.
+/// The time between two looks is busy when a snapshot was seen running at either, or was finished between
+/// them, or compaction copied something between them.
 fn windows(looks: &[Look]) -> Vec<Window> {
     let window = |pair: &[Look]| {
         let (before, after) = (&pair[0], &pair[1]);

@@ -1,7 +1,7 @@
 //! Sends while a bulk moves many messages, against sends on the same server before it.
 //!
-//! The server is filled with messages that nobody works on. The load of the combined phase runs once, then the bulk begins,
-//! and the load runs again; of that run those sends count that ended before the bulk did.
+//! The server is filled with messages that nobody works on. The load of the combined phase runs once, then
+//! the bulk begins, and the load runs again; of that run those sends count that ended before the bulk did.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! `sluice bench queue`: a server under load over HTTP, its client beside it on the same machine.
 //!
-//! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of load,
-//! `during` sends while snapshots and compaction run, `during_bulk` while many messages are moved.
+//! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of
+//! load, `during` sends while snapshots and compaction run, `during_bulk` while many messages are moved.
 
 mod args;
 mod during;

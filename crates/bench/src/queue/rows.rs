@@ -59,7 +59,8 @@ async fn lone(
 ) -> Result<(), String> {
     let messages = if settings.folder.smoke { LONE_MESSAGES / 30 } else { LONE_MESSAGES };
     if matches!(target, Target::Child(_)) {
-        // Measured again, close to what it is compared with: a disk that others use, too, changes from minute to minute.
+        // Measured again, close to what it is compared with: a disk that others use, too, changes from minute
+        // to minute.
         let us = fdatasync_us(folder)?;
         report.row("lone_fdatasync", json!({ "us": us }));
         report.note(format!("fdatasync just before the lone client: {} µs", figure(us)));

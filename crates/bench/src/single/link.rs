@@ -1,5 +1,5 @@
-//! A session that many loops share. Each of their requests is a frame of its own with a result of its own, for which the loop
-//! waits; frames go to the connection one by one.
+//! A session that many loops share. Each of their requests is a frame of its own with a result of its own,
+//! for which the loop waits; frames go to the connection one by one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

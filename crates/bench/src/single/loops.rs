@@ -1,4 +1,5 @@
-//! The loops: producers that send one message at a time, consumers that take one, ack it, and wait for the answer.
+//! The loops: producers that send one message at a time, consumers that take one, ack it, and wait for the
+//! answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,9 @@
-//! `sluice bench single`: every message by itself. Many producers and consumers, as independent loops on few connections,
-//! send, get and ack one message a request; nothing that a client could put together is put together.
+//! `sluice bench single`: every message by itself. Many producers and consumers, as independent loops on few
+//! connections, send, get and ack one message a request; nothing that a client could put together is put
+//! together.
 //!
-//! Map: `link` a session that many loops share, `loops` the producers and consumers, `modes` how the server is secured.
+//! Map: `link` a session that many loops share, `loops` the producers and consumers, `modes` how the server
+//! is secured.
 
 mod link;
 mod loops;

@@ -84,8 +84,8 @@ pub(super) async fn run(
     Ok(Ran { mode, short, long, server_cpu_us })
 }
 
-/// Blocks that the server takes from its allocator for a message with everything on, in a run of its own: counting takes
-/// time.
+/// Blocks that the server takes from its allocator for a message with everything on, in a run of its own:
+/// counting takes time.
 pub(super) async fn count_allocations(
     folder: &Path,
     durability: &str,
@@ -103,8 +103,8 @@ pub(super) async fn count_allocations(
     Ok(taken as f64 / moved.messages.max(1) as f64)
 }
 
-/// Stops a server while this runtime goes on, so that connections to it hear that it ends: it would wait for them otherwise, as
-/// long as its grace lasts.
+/// Stops a server while this runtime goes on, so that connections to it hear that it ends: it would wait for
+/// them otherwise, as long as its grace lasts.
 async fn stop(server: Server) -> Result<(), String> {
     let stopped = tokio::task::spawn_blocking(|| server.stop()).await;
     stopped.map_err(|error| format!("stopping the server: {error}"))?

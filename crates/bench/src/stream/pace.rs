@@ -1,5 +1,6 @@
-//! Sending at a fixed rate, whatever becomes of what was sent before. Each frame is due at a time of its own, and that is when its
-//! messages count as sent: what a busy sender comes to late is late, and nothing is left out for it.
+//! Sending at a fixed rate, whatever becomes of what was sent before. Each frame is due at a time of its own,
+//! and that is when its messages count as sent: what a busy sender comes to late is late, and nothing is left
+//! out for it.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::sessions::{Run, Sender, next};
 use crate::load::histogram;
 
-/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be in each figure.
+/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be
+/// in each figure.
 const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// When the frames of a session are due, by the ledger's clock.

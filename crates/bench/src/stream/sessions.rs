@@ -92,7 +92,8 @@ impl Sender {
         Ok(Sender { run, session, frames, pending: VecDeque::new(), in_flight: 0, times: histogram()? })
     }
 
-    /// Sends so many messages in one frame, which count as sent at `from_ns` of the ledger; false when there are none any more.
+    /// Sends so many messages in one frame, which count as sent at `from_ns` of the ledger; false when there
+    /// are none any more.
     pub(super) fn send(&mut self, count: usize, from_ns: u64) -> bool {
         let ledger = &self.run.ledger;
         let numbers = ledger.take(count as u64, self.run.end);
@@ -134,7 +135,8 @@ impl Sender {
     }
 }
 
-/// Sends frames, with a window of messages that are not confirmed, until the phase is over. The times of its frames.
+/// Sends frames, with a window of messages that are not confirmed, until the phase is over. The times of its
+/// frames.
 pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
     let mut sender = Sender::open(run).await?;
     let Shape { batch, window, .. } = sender.run.shape;
@@ -152,7 +154,8 @@ pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
     Ok(sender.times)
 }
 
-/// Takes messages as they come and acks them, until all that was sent is acked. The times from send to delivery.
+/// Takes messages as they come and acks them, until all that was sent is acked. The times from send to
+/// delivery.
 pub(super) async fn work(run: Arc<Run>) -> Result<Histogram<u64>, String> {
     let mut times = histogram()?;
     let (session, mut frames) = run.open().await?;

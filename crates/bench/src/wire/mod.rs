@@ -1,5 +1,6 @@
-//! `sluice bench wire`: serves bodies of fixed sizes over HTTP/2 from one thread, for load generators such as h2load, on this project's
-//! stack or on hyper's. What differs between two runs is the stack alone: the same service, the same TLS, the same sockets.
+//! `sluice bench wire`: serves bodies of fixed sizes over HTTP/2 from one thread, for load generators such as
+//! h2load, on this project's stack or on hyper's. What differs between two runs is the stack alone: the same
+//! service, the same TLS, the same sockets.
 //!
 //! Map: `files` what is served; `serve` the connections; `tls` certificate and cipher.
 

@@ -27,7 +27,8 @@ impl Client {
         self.get(namespace_path(name)).await
     }
 
-    /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's choice. Tells whether it is new.
+    /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's
+    /// choice. Tells whether it is new.
     pub async fn namespace_create(
         &self,
         name: &str,

@@ -10,8 +10,9 @@ use crate::retry::Safety;
 use crate::types::parse;
 
 impl Client {
-    /// Sends messages and a callback that follows when all of them have ended; all or none. `key`: a repeat with the same one
-    /// within the server's window gets the first outcome; `None`: a fresh one, so that a retry never sends twice.
+    /// Sends messages and a callback that follows when all of them have ended; all or none. `key`: a repeat
+    /// with the same one within the server's window gets the first outcome; `None`: a fresh one, so that a
+    /// retry never sends twice.
     pub async fn group_send(
         &self,
         messages: &[QueueMessage<'_>],

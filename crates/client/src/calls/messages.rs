@@ -21,7 +21,8 @@ impl Client {
         self.send_with_key(queue, messages, &self.idempotency_key()).await
     }
 
-    /// Sends messages under a key of the caller's: a repeat within the server's window gets the first outcome.
+    /// Sends messages under a key of the caller's: a repeat within the server's window gets the first
+    /// outcome.
     pub async fn send_with_key(
         &self,
         queue: &str,
@@ -41,7 +42,8 @@ impl Client {
 
     /// The same, decoded when asked and borrowed from the answer.
     ///
-    /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease ends.
+    /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease
+    /// ends.
     pub async fn receive_body(&self, receive: &Receive) -> Result<ReceivedBody, ClientError> {
         Ok(ReceivedBody(self.receive_answer(receive).await?.body))
     }

@@ -103,8 +103,8 @@ impl Client {
         self.counted(Method::POST, &path, Some(chosen(ids)), "redriven").await
     }
 
-    /// Makes all that are dead at this moment ready again, so many per second; tells how many. [`Queue::redriving`] tells how
-    /// far it has come.
+    /// Makes all that are dead at this moment ready again, so many per second; tells how many.
+    /// [`Queue::redriving`] tells how far it has come.
     pub async fn dead_redrive_rate(&self, queue: &str, per_second: u32) -> Result<u64, ClientError> {
         let path = format!("/queues/{}/dead/redrive", encoded(queue));
         let body = json!({ "all": true, "per_second": per_second });
@@ -134,7 +134,8 @@ impl Client {
         }
     }
 
-    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether it is new.
+    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether it
+    /// is new.
     pub async fn queue_defaults_set(
         &self,
         pattern: &str,
@@ -158,7 +159,8 @@ impl Client {
         self.counted(Method::POST, &path, Some(chosen(ids)), "deleted").await
     }
 
-    /// Calls whose answer is a count. A repeat would count again, so they are tried again only when nothing was done.
+    /// Calls whose answer is a count. A repeat would count again, so they are tried again only when nothing
+    /// was done.
     async fn counted(
         &self,
         method: Method,

@@ -19,7 +19,8 @@ use super::settle::only;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// What became of a message, waiting up to `wait` for its end; a wait of more than 60 s takes several requests.
+    /// What became of a message, waiting up to `wait` for its end; a wait of more than 60 s takes several
+    /// requests.
     ///
     /// # Errors
     /// `message_not_found` when it is gone, or nobody keeps it.

@@ -1,7 +1,9 @@
-//! Sessions: one stream of frames each way, as `proto/sluice/v1/session.proto` tells. This is the plain way to them, without
-//! waiting for answers: who sends a frame gets its number, and whoever reads the frames of the server sees its result.
+//! Sessions: one stream of frames each way, as `proto/sluice/v1/session.proto` tells. This is the plain way
+//! to them, without waiting for answers: who sends a frame gets its number, and whoever reads the frames of
+//! the server sees its result.
 //!
-//! Map: `convert` from and to the types of the client, `outgoing` frames on their way to the server, `status` how a session ended.
+//! Map: `convert` from and to the types of the client, `outgoing` frames on their way to the server, `status`
+//! how a session ended.
 
 mod convert;
 mod outgoing;
@@ -57,11 +59,13 @@ pub struct Frames {
 }
 
 impl Client {
-    /// Opens a session in the client's namespace, on a connection of its own. The result of its first frame has number 1.
+    /// Opens a session in the client's namespace, on a connection of its own. The result of its first frame
+    /// has number 1.
     ///
     /// # Errors
-    /// [`ClientError::Transport`] when the server cannot be reached; [`ClientError::Protocol`] when it does not speak gRPC.
-    /// Everything else, a namespace that does not exist for one, comes with the first frame that is read.
+    /// [`ClientError::Transport`] when the server cannot be reached; [`ClientError::Protocol`] when it does
+    /// not speak gRPC. Everything else, a namespace that does not exist for one, comes with the first frame
+    /// that is read.
     pub async fn session(&self) -> Result<(Session, Frames), ClientError> {
         let queue = Arc::new(Queue::new(self.gathers_frames()));
         let sending = Sending { queue: Arc::clone(&queue), last_number: AtomicU64::new(0) };
@@ -108,8 +112,8 @@ pub(crate) fn request(uri: http::Uri, outgoing: Outgoing) -> Request<Outgoing> {
 }
 
 impl Session {
-    /// Sends a frame; tells its number. It goes with whatever else the connection takes next, and waits in memory until
-    /// then: who sends without end has to look at the results.
+    /// Sends a frame; tells its number. It goes with whatever else the connection takes next, and waits in
+    /// memory until then: who sends without end has to look at the results.
     pub fn send(&self, frame: client_frame::Frame) -> u64 {
         self.shared.queue.add(|| {
             // Numbered under the lock of the queue, so that numbers grow as frames do.
@@ -130,7 +134,8 @@ impl Session {
 }
 
 impl Frames {
-    /// The next frame; `None` when the session has ended in the orderly way. The future may be dropped and made anew.
+    /// The next frame; `None` when the session has ended in the orderly way. The future may be dropped and
+    /// made anew.
     ///
     /// # Errors
     /// How the session ended otherwise. Nothing follows.

@@ -1,5 +1,5 @@
-//! Frames on their way to the server: whoever has one appends it, and what has gathered by the time the connection can take
-//! more goes as one.
+//! Frames on their way to the server: whoever has one appends it, and what has gathered by the time the
+//! connection can take more goes as one.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as frames. A session that
-//! breaks is begun again, with the receipts of what is still in hand.
+//! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as
+//! frames. A session that breaks is begun again, with the receipts of what is still in hand.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -17,15 +17,17 @@ pub struct WorkerOptions {
     /// Messages held ready beyond those that run, so that a free handler need not wait for the network
     /// (default 0: a message is taken only when a handler is free for it).
     pub prefetch: usize,
-    /// The lease of each message, extended at half time while its handler runs (default 30 s, at least 1 s). After a
-    /// crash of this process its messages come back after so long.
+    /// The lease of each message, extended at half time while its handler runs (default 30 s, at least 1 s).
+    /// After a crash of this process its messages come back after so long.
     pub lease: Duration,
-    /// How long one receive may wait (default 20 s). It costs the server nothing; it is no interval of polling.
+    /// How long one receive may wait (default 20 s). It costs the server nothing; it is no interval of
+    /// polling.
     pub wait: Duration,
     /// A name for those who look; may be empty.
     pub consumer: String,
-    /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled. After
-    /// a receive whose answer was lost also only when its lease is over, since its messages come back then.
+    /// End when nothing has come for half a second, no handler runs, and every message that was taken is
+    /// settled. After a receive whose answer was lost also only when its lease is over, since its messages
+    /// come back then.
     pub until_empty: bool,
     /// How messages come (default [`WorkerTransport::Auto`]).
     pub transport: WorkerTransport,
@@ -37,10 +39,11 @@ pub enum WorkerTransport {
     /// Over a session if there is one queue and the server has sessions, else by receives.
     #[default]
     Auto,
-    /// Over a session: messages come as they become ready, and settlements go back on the same stream. For one queue; with
-    /// several it is as `Http`.
+    /// Over a session: messages come as they become ready, and settlements go back on the same stream. For
+    /// one queue; with several it is as `Http`.
     Session,
-    /// By receives that wait, over HTTP. The only way for several queues, which are looked at in order or by weight.
+    /// By receives that wait, over HTTP. The only way for several queues, which are looked at in order or by
+    /// weight.
     Http,
 }
 
@@ -65,8 +68,8 @@ impl WorkerOptions {
 pub struct Job {
     /// The message.
     pub message: Delivered,
-    /// Given when the lease was lost: the server said so, or its end came by this process's own clock before it could
-    /// be extended; or when the message was cancelled. Going on is in vain.
+    /// Given when the lease was lost: the server said so, or its end came by this process's own clock before
+    /// it could be extended; or when the message was cancelled. Going on is in vain.
     pub lost: Stop,
 }
 
@@ -85,7 +88,8 @@ pub struct Summary {
     pub cancelled: u64,
     /// Messages whose lease was over, or that were gone, when they were to be settled.
     pub lost: u64,
-    /// Messages that could not be settled because the server did not answer; they come back when their lease ends.
+    /// Messages that could not be settled because the server did not answer; they come back when their lease
+    /// ends.
     pub unsettled: u64,
 }
 
@@ -110,8 +114,8 @@ pub enum WorkerEvent {
     LeaseLost(String),
     /// The server said that a message was cancelled: its id.
     Cancelled(String),
-    /// The lease of a message ended by this process's own clock, since the server could not be reached in time to extend
-    /// it: its id.
+    /// The lease of a message ended by this process's own clock, since the server could not be reached in
+    /// time to extend it: its id.
     LeaseEnded(String),
 }
 

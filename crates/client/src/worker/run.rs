@@ -1,4 +1,5 @@
-//! The loop: one task that owns all state; handlers, the receive, the extend and the settler are its children.
+//! The loop: one task that owns all state; handlers, the receive, the extend and the settler are its
+//! children.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -53,11 +54,12 @@ impl Worker {
         })
     }
 
-    /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what was done.
-    /// With `until_empty` it also ends when there is nothing left.
+    /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what
+    /// was done. With `until_empty` it also ends when there is nothing left.
     ///
-    /// A server that cannot be reached is tried again for ever; `events` hears of it. An error that a retry cannot
-    /// cure (a name that is not valid, a namespace that does not exist) ends the worker, after what runs has finished.
+    /// A server that cannot be reached is tried again for ever; `events` hears of it. An error that a retry
+    /// cannot cure (a name that is not valid, a namespace that does not exist) ends the worker, after what
+    /// runs has finished.
     ///
     /// # Errors
     /// The error that ended it.
@@ -302,8 +304,8 @@ where
     }
 
     fn after_success(&mut self, messages: Vec<Delivered>, since: Instant) {
-        // What was in hand when the receive began may have gone back into the queue after the server had looked; so an
-        // answer without messages is the end only when nothing was.
+        // What was in hand when the receive began may have gone back into the queue after the server had
+        // looked; so an answer without messages is the end only when nothing was.
         self.look_again = messages.is_empty() && !self.began_idle && self.is_idle();
         let all_back = Instant::now() >= self.lost_until;
         self.stopping |=
@@ -355,8 +357,8 @@ where
         }
     }
 
-    /// Over a session nothing tells that a queue is empty but that nothing comes: the time of the next look, if one is
-    /// wanted.
+    /// Over a session nothing tells that a queue is empty but that nothing comes: the time of the next look,
+    /// if one is wanted.
     fn look_whether_empty(&mut self) -> Option<Instant> {
         let is_idle = self.is_idle() && Instant::now() >= self.lost_until;
         let stream = self.stream.as_mut().filter(|_| self.worker.options.until_empty && !self.stopping)?;

@@ -1,4 +1,5 @@
-//! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next request.
+//! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next
+//! request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -64,8 +65,8 @@ impl Settling {
     }
 }
 
-/// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is tried for
-/// `patience`: as long as its leases may live.
+/// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is
+/// tried for `patience`: as long as its leases may live.
 pub(super) async fn run(
     client: Client,
     link: Option<Link>,

@@ -131,7 +131,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
-    /// Small pieces after those, as one: a peer that sends byte by byte must not cost more memory than its window says.
+    /// Small pieces after those, as one: a peer that sends byte by byte must not cost more memory than its
+    /// window says.
     small: BytesMut,
     trailers: Option<HeaderMap>,
     end: bool,

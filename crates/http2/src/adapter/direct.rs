@@ -12,25 +12,31 @@ use super::{Adapter, RequestBody};
 use crate::connection::{Connection, KeptHead, RequestHead, StreamKey};
 use crate::hpack::Encoded;
 
-/// Answers some requests from what came on the wire: the few kinds of calls that come by the hundred thousand. In the steady state neither
-/// such a request nor its response takes anything from the allocator, besides what the call itself takes.
+/// Answers some requests from what came on the wire: the few kinds of calls that come by the hundred
+/// thousand. In the steady state neither such a request nor its response takes anything from the allocator,
+/// besides what the call itself takes.
 ///
-/// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call), what has trailers or waits for 100
-/// (Continue), bodies that are larger than allowed or do not state their length, and those that are not whole after a second or two: only
-/// the service knows how long to wait for whom.
+/// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call),
+/// what has trailers or waits for 100 (Continue), bodies that are larger than allowed or do not state their
+/// length, and those that are not whole after a second or two: only the service knows how long to wait for
+/// whom.
 pub trait Direct {
-    /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before it does.
+    /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before
+    /// it does.
     type Call: Future<Output = DirectResponse>;
 
-    /// Whether a request with this head may be one to answer, and how large its body may be then, in bytes. A body may not be larger than half
-    /// of [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) in any case.
+    /// Whether a request with this head may be one to answer, and how large its body may be then, in bytes. A
+    /// body may not be larger than half of
+    /// [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) in any case.
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize>;
 
-    /// Begins the call of a request that was taken and is there as a whole. `None`: the service is to answer it.
+    /// Begins the call of a request that was taken and is there as a whole. `None`: the service is to answer
+    /// it.
     fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Self::Call>;
 }
 
-/// The response of a direct call. `date` and `content-length` are added to it; a body is left out where HTTP has none, as for HEAD.
+/// The response of a direct call. `date` and `content-length` are added to it; a body is left out where HTTP
+/// has none, as for HEAD.
 #[derive(Clone, Debug, Default)]
 pub struct DirectResponse {
     /// The status; not one of an interim response.
@@ -206,8 +212,8 @@ where
         true
     }
 
-    /// Gives requests to the service that let wait for the rest of their bodies. Such streams are looked at every second, which is
-    /// when this is asked at the latest.
+    /// Gives requests to the service that let wait for the rest of their bodies. Such streams are looked at
+    /// every second, which is when this is asked at the latest.
     pub(super) fn hand_over_late(&mut self, connection: &mut Connection) {
         let now_us = connection.now_us();
         if now_us < self.looked_us + COLLECTED_US {

@@ -1,8 +1,8 @@
-//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection, and beside it [direct calls](Direct) that do without
-//! those types.
+//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection, and beside it [direct
+//! calls](Direct) that do without those types.
 //!
-//! Calls run in the connection's own task, each in a place of its own that is used again; which of them can go on, a bit says
-//! that their wakers set. A call whose stream has ended is dropped.
+//! Calls run in the connection's own task, each in a place of its own that is used again; which of them can
+//! go on, a bit says that their wakers set. A call whose stream has ended is dropped.
 //!
 //! | module | |
 //! |---|---|
@@ -208,7 +208,8 @@ where
         }
     }
 
-    /// Lets calls go on that were held up. False: some still are, and others have to wait for them, so that each gets its turn.
+    /// Lets calls go on that were held up. False: some still are, and others have to wait for them, so that
+    /// each gets its turn.
     fn release(&mut self, connection: &mut Connection) -> bool {
         while connection.takes_heads() {
             let Some(slot) = self.held_up.pop_front() else { return true };

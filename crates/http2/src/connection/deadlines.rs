@@ -73,8 +73,8 @@ impl Deadlines {
         self.idle(limits, false, now_us);
     }
 
-    /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a header block, which has
-    /// its time as a whole.
+    /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a
+    /// header block, which has its time as a whole.
     pub(super) fn wait_for_input(&mut self, bytes: usize, in_block: bool, limits: &Limits, now_us: u64) {
         if bytes == 0 && !in_block {
             self.input_us = NEVER;
@@ -92,7 +92,8 @@ impl Deadlines {
         self.input_us = NEVER;
     }
 
-    /// Nothing is read now. What is not there may lie in the transport, and has all its time again once it is read.
+    /// Nothing is read now. What is not there may lie in the transport, and has all its time again once it is
+    /// read.
     fn put_input_off(&mut self, limits: &Limits, now_us: u64) {
         if self.input_us <= now_us {
             self.input_us = now_us.saturating_add(limits.frame_us);
@@ -122,8 +123,8 @@ impl Deadlines {
         }
     }
 
-    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough. `keeps_much`: there is
-    /// something to let go of.
+    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough.
+    /// `keeps_much`: there is something to let go of.
     pub(super) fn idle(&mut self, limits: &Limits, keeps_much: bool, now_us: u64) {
         self.idle_us = now_us.saturating_add(limits.idle_us);
         self.rest_us = if keeps_much { now_us + REST_US } else { NEVER };
@@ -171,7 +172,8 @@ impl Deadlines {
 }
 
 impl Connection {
-    /// When [`Connection::expire`] is to be called. It may move to later without notice: a call that is too early does nothing.
+    /// When [`Connection::expire`] is to be called. It may move to later without notice: a call that is too
+    /// early does nothing.
     pub fn next_deadline(&self) -> Option<u64> {
         Some(self.deadlines.first()).filter(|&deadline_us| deadline_us != NEVER)
     }
@@ -227,7 +229,8 @@ impl Connection {
         if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
     }
 
-    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's reading is what counts.
+    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's
+    /// reading is what counts.
     fn is_lifeless(&self) -> bool {
         let asked_us = self.deadlines.life_us - self.limits.keep_alive_us;
         self.deadlines.heard_us < asked_us && self.wants_input()
@@ -245,8 +248,8 @@ impl Connection {
         self.deadlines.life_us = self.now_us.saturating_add(self.limits.keep_alive_us);
     }
 
-    /// When bodies last went out: less than the least progress is none, and while the transport is still at the last plan, it is the
-    /// transport's progress that counts.
+    /// When bodies last went out: less than the least progress is none, and while the transport is still at
+    /// the last plan, it is the transport's progress that counts.
     fn bodies_moved_us(&mut self) -> u64 {
         let bytes = self.output.sent.bytes;
         if bytes - self.deadlines.moved_bytes >= PROGRESS_BYTES.into() || !self.output.plan.is_empty() {

@@ -79,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// Begins a graceful end: the peer is told to open no more streams, those that are open are served, and so are those that
-    /// it opens before it knows. [`Connection::is_done`] tells when all have ended.
+    /// Begins a graceful end: the peer is told to open no more streams, those that are open are served, and
+    /// so are those that it opens before it knows. [`Connection::is_done`] tells when all have ended.
     pub fn shut_down(&mut self, now_us: u64) {
         self.now_us = now_us;
         if self.drain != Drain::No || self.phase == Phase::Closed {
@@ -92,8 +92,8 @@ impl Connection {
         self.deadlines.drain(&self.limits, self.now_us);
     }
 
-    /// The second step: streams after the last that came are not served. It is also said to a peer that leaves by itself, as it may
-    /// have opened some all the same.
+    /// The second step: streams after the last that came are not served. It is also said to a peer that
+    /// leaves by itself, as it may have opened some all the same.
     pub(super) fn finish_drain(&mut self) {
         if self.drain != Drain::Final {
             self.drain = Drain::Final;

@@ -7,14 +7,16 @@ use crate::error::{ErrorCode, Fault};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A request, whose head is [`Connection::request`](super::Connection::request) until the next event is asked for.
+    /// A request, whose head is [`Connection::request`](super::Connection::request) until the next event is
+    /// asked for.
     Request {
         /// Its stream, to answer on.
         stream: StreamKey,
         /// Whether it has no body.
         end: bool,
     },
-    /// A piece of the body of a request, to be given back with [`Connection::consumed`](super::Connection::consumed).
+    /// A piece of the body of a request, to be given back with
+    /// [`Connection::consumed`](super::Connection::consumed).
     Data {
         /// The stream.
         stream: StreamKey,
@@ -23,13 +25,14 @@ pub enum Event<'a> {
         /// Whether the request ends with it.
         end: bool,
     },
-    /// The request ends with trailers, which are [`Connection::trailers`](super::Connection::trailers) until the next event is asked
-    /// for.
+    /// The request ends with trailers, which are [`Connection::trailers`](super::Connection::trailers) until
+    /// the next event is asked for.
     Trailers {
         /// The stream.
         stream: StreamKey,
     },
-    /// A stream has ended before its response: nobody waits for that any more. Its key has no meaning from here on.
+    /// A stream has ended before its response: nobody waits for that any more. Its key has no meaning from
+    /// here on.
     Reset {
         /// The stream.
         stream: StreamKey,
@@ -37,7 +40,8 @@ pub enum Event<'a> {
         code: ErrorCode,
     },
     /// The same of a stream that was ended here, with CANCEL, because its peer let it stall
-    /// ([`Limits::body_stall_us`](crate::Limits::body_stall_us), [`Limits::read_stall_us`](crate::Limits::read_stall_us)).
+    /// ([`Limits::body_stall_us`](crate::Limits::body_stall_us),
+    /// [`Limits::read_stall_us`](crate::Limits::read_stall_us)).
     Stalled {
         /// The stream.
         stream: StreamKey,

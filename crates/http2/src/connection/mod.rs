@@ -5,7 +5,8 @@
 //! 2. answers ([`Connection::respond`] and what follows it), and gives back what was consumed of requests
 //!    ([`Connection::consumed`]);
 //! 3. writes what is planned ([`Connection::plan`], [`Connection::wrote`]);
-//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come, after what had come in by then;
+//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come, after what had come in by
+//!    then;
 //! 5. ends when [`Connection::is_done`], or when [`Connection::is_over`] and nothing can be written.
 //!
 //! Times are microseconds since some moment that is the same for all calls.
@@ -112,7 +113,8 @@ pub struct Connection {
     head_bytes: u32,
     /// Bytes of bodies that wait to be sent, of all streams.
     queued: usize,
-    /// While producers wait because all streams together have too much: how much that has to be for them to go on.
+    /// While producers wait because all streams together have too much: how much that has to be for them to
+    /// go on.
     relieve_at: Option<usize>,
     /// Streams whose producers wait for room that there is now.
     roomy: Vec<StreamKey>,
@@ -158,9 +160,9 @@ impl Connection {
         }
     }
 
-    /// Takes frames off the front of `input` until one makes an event. What is left of `input` when there is none is the
-    /// beginning of a frame, to be given again when more has come; that is never more than a frame of 16,384 bytes and
-    /// its header.
+    /// Takes frames off the front of `input` until one makes an event. What is left of `input` when there is
+    /// none is the beginning of a frame, to be given again when more has come; that is never more than a
+    /// frame of 16,384 bytes and its header.
     pub fn next_event<'a>(&mut self, input: &mut &'a [u8], now_us: u64) -> Option<Event<'a>> {
         self.now_us = now_us;
         self.deadlines.heard(now_us);
@@ -216,7 +218,8 @@ impl Connection {
         RequestHead { fields: &self.fields, checked: &self.request }
     }
 
-    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last event was about (RFC 9110 §10.1.1).
+    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last
+    /// event was about (RFC 9110 §10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         self.request.expects_continue
     }
@@ -231,8 +234,8 @@ impl Connection {
         self.phase != Phase::Closed && self.takes_heads()
     }
 
-    /// Whether heads of responses should be sent now. While they should not, no more is read either, and room for both comes with
-    /// what is planned.
+    /// Whether heads of responses should be sent now. While they should not, no more is read either, and room
+    /// for both comes with what is planned.
     pub fn takes_heads(&self) -> bool {
         self.backlog() < self.limits.backlog_bytes as usize
     }
@@ -258,7 +261,8 @@ impl Connection {
     }
 }
 
-/// What a server says first: its settings (RFC 9113 §3.4), and a window for all streams that fits those of each.
+/// What a server says first: its settings (RFC 9113 §3.4), and a window for all streams that fits those of
+/// each.
 fn greet(out: &mut Vec<u8>, limits: &Limits) {
     write::settings(
         out,

@@ -1,7 +1,8 @@
 //! What a header list has to be, to be a request or trailers (RFC 9113 §8).
 //!
-//! A list that is not is malformed, an error of its stream. The rules keep a request from meaning one thing here and another
-//! behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1 connections, one host, one length.
+//! A list that is not is malformed, an error of its stream. The rules keep a request from meaning one thing
+//! here and another behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1
+//! connections, one host, one length.
 
 use crate::emit::Priority;
 use crate::hpack::HeaderArena;
@@ -280,8 +281,8 @@ mod class {
     pub(super) const NAME: u8 = 1 << 1;
     /// In the value of a field.
     pub(super) const VALUE: u8 = 1 << 2;
-    /// In a path. A fragment is no part of it (RFC 9113 §8.3.1), and would be cut off here, but perhaps not by a proxy that decides by
-    /// the path.
+    /// In a path. A fragment is no part of it (RFC 9113 §8.3.1), and would be cut off here, but perhaps not
+    /// by a proxy that decides by the path.
     pub(super) const PATH: u8 = 1 << 3;
     /// In an authority.
     pub(super) const AUTHORITY: u8 = 1 << 4;

@@ -35,11 +35,12 @@ impl std::error::Error for SendError {}
 const PIECES_MAX: usize = 64;
 
 impl Connection {
-    /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`: there is no body.
+    /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`:
+    /// there is no body.
     ///
     /// # Errors
-    /// The stream has ended, or has a head already, or `status` is that of an interim response (below 200), which HTTP/2 would not let
-    /// anything follow in this way.
+    /// The stream has ended, or has a head already, or `status` is that of an interim response (below 200),
+    /// which HTTP/2 would not let anything follow in this way.
     pub fn respond<'a>(
         &mut self,
         stream: StreamKey,
@@ -63,8 +64,8 @@ impl Connection {
     /// Sends the head of an interim response, such as 103 (RFC 9113 §8.1).
     ///
     /// # Errors
-    /// The stream has ended, or its final response has begun, or `status` is not within 100 and 199, or is 101, which HTTP/2 does not
-    /// have (§8.6).
+    /// The stream has ended, or its final response has begun, or `status` is not within 100 and 199, or is
+    /// 101, which HTTP/2 does not have (§8.6).
     pub fn inform<'a>(
         &mut self,
         stream: StreamKey,
@@ -95,8 +96,8 @@ impl Connection {
         });
     }
 
-    /// Sends a piece of the body, of any size; [`Connection::send_room`] says how much should wait at most. `end`: the response
-    /// ends with it.
+    /// Sends a piece of the body, of any size; [`Connection::send_room`] says how much should wait at most.
+    /// `end`: the response ends with it.
     ///
     /// # Errors
     /// The stream has ended, or its response is not at its body.
@@ -171,7 +172,8 @@ impl Connection {
         Ok(())
     }
 
-    /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the stream once there is room.
+    /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the
+    /// stream once there is room.
     pub fn send_room(&mut self, stream: StreamKey) -> usize {
         let Some(slot) = self.streams.live(stream) else { return 0 };
         let stream = &self.streams[slot];
@@ -186,8 +188,9 @@ impl Connection {
         room
     }
 
-    /// The room of a stream although all streams together have too much. Those whose windows are closed must not silence the others:
-    /// who has nothing queued and could send gets a little of a reserve, half as large as what all may have.
+    /// The room of a stream although all streams together have too much. Those whose windows are closed must
+    /// not silence the others: who has nothing queued and could send gets a little of a reserve, half as
+    /// large as what all may have.
     #[cold]
     fn reserved_room(&mut self, slot: u32) -> usize {
         let of_all = self.limits.connection_send_bytes as usize;
@@ -221,8 +224,8 @@ impl Connection {
         false
     }
 
-    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority, up to
-    /// `bytes_max` bytes or the limit of a plan.
+    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then
+    /// bodies by priority, up to `bytes_max` bytes or the limit of a plan.
     pub fn plan(&mut self, now_us: u64, bytes_max: usize) -> &Plan {
         self.now_us = now_us;
         if self.output.plan.is_empty() && self.output.has_work() {
@@ -302,8 +305,8 @@ impl Connection {
         }
     }
 
-    /// The response is out. True: the request is not through, and is to be stopped, since nobody wants the rest of it (RFC 9113
-    /// §8.1).
+    /// The response is out. True: the request is not through, and is to be stopped, since nobody wants the
+    /// rest of it (RFC 9113 §8.1).
     fn sent_end(&mut self, slot: u32) -> bool {
         let receiving = self.streams[slot].receiving;
         self.remove_stream(slot, if receiving { Ended::ByUs } else { Ended::ByPeer });

@@ -137,7 +137,8 @@ impl Stream {
         self.queued == 0 && self.send_window > 0
     }
 
-    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's window.
+    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's
+    /// window.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.queued > 0 && self.send_window >= self.queued.min(PROGRESS_BYTES as usize) as i64
     }
@@ -153,7 +154,8 @@ impl Stream {
     }
 }
 
-/// Streams that have ended of which is remembered how: frames may still come in for them. Later ones are passed over on all streams.
+/// Streams that have ended of which is remembered how: frames may still come in for them. Later ones are
+/// passed over on all streams.
 const REMEMBERED: usize = 128;
 
 /// All streams.

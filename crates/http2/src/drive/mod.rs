@@ -1,6 +1,8 @@
-//! Drives a [`Connection`] over a transport: a task that reads, lets a [`Handler`] answer, and writes, in turns.
+//! Drives a [`Connection`] over a transport: a task that reads, lets a [`Handler`] answer, and writes, in
+//! turns.
 //!
-//! A turn takes all that has arrived, runs what is ready, and writes all output at once. Nothing waits for more to write.
+//! A turn takes all that has arrived, runs what is ready, and writes all output at once. Nothing waits for
+//! more to write.
 //!
 //! | module | |
 //! |---|---|
@@ -35,15 +37,16 @@ pub trait Handler {
     /// A stream has room for more of its response.
     fn on_room(&mut self, stream: StreamKey);
 
-    /// Does what can be done now. The task of `context` is to be woken when there is more to do. What was left because the
-    /// connection [takes no heads](Connection::takes_heads) is asked for again without that.
+    /// Does what can be done now. The task of `context` is to be woken when there is more to do. What was
+    /// left because the connection [takes no heads](Connection::takes_heads) is asked for again without that.
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection);
 }
 
 /// A connection with its transport and its handler: a future that ends when the connection has.
 ///
-/// It fails with what the transport failed with, with [`io::ErrorKind::TimedOut`] if a deadline was over, and with
-/// [`io::ErrorKind::InvalidData`] if the peer did what ends a connection; the error holds the [`Fault`] then.
+/// It fails with what the transport failed with, with [`io::ErrorKind::TimedOut`] if a deadline was over, and
+/// with [`io::ErrorKind::InvalidData`] if the peer did what ends a connection; the error holds the [`Fault`]
+/// then.
 #[derive(Debug)]
 pub struct Driver<W, H> {
     connection: Connection,
@@ -52,7 +55,8 @@ pub struct Driver<W, H> {
     input: Input,
     timer: Timer,
     phase: Phase,
-    /// While the wire cannot write all: what it had written when that was last worth the name of progress, and when that was.
+    /// While the wire cannot write all: what it had written when that was last worth the name of progress,
+    /// and when that was.
     stalled: Option<(u64, u64)>,
     /// The error that the connection ended with, and whether it was a deadline.
     fault: Option<(Fault, io::ErrorKind)>,
@@ -63,8 +67,8 @@ enum Phase {
     Serving,
     /// All is said; the transport is being closed, until this time.
     Closing(u64),
-    /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before it learns that nobody
-    /// listens. Until this time.
+    /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before
+    /// it learns that nobody listens. Until this time.
     Lingering(u64),
 }
 
@@ -78,7 +82,8 @@ const TURNS_MAX: usize = 32;
 const LINGER_US: u64 = 1_000_000;
 
 impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
-    /// Serves `wire` with `connection`, which is new, and `handler`. `make` gets the time at which the connection begins.
+    /// Serves `wire` with `connection`, which is new, and `handler`. `make` gets the time at which the
+    /// connection begins.
     pub fn new(wire: W, handler: H, make: impl FnOnce(u64) -> Connection) -> Self {
         let timer = Timer::new();
         let connection = make(timer.now_us());

@@ -1,4 +1,5 @@
-//! TLS, by driving rustls' connection directly: a plan goes in as slices, and its records go out in one write.
+//! TLS, by driving rustls' connection directly: a plan goes in as slices, and its records go out in one
+//! write.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::pin::Pin;
@@ -12,8 +13,9 @@ use super::wire::{SLICES, Wire, poll_read};
 use crate::connection::Connection;
 use crate::limits::Limits;
 
-/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than 16 KiB. For those beyond, mimalloc goes
-/// round in storage that is as large as a core's cache, and each record is copied, encrypted and written from memory that is not in it.
+/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than
+/// 16 KiB. For those beyond, mimalloc goes round in storage that is as large as a core's cache, and each
+/// record is copied, encrypted and written from memory that is not in it.
 const RECORD_BYTES: usize = (16 << 10) - RECORD_OVERHEAD;
 
 /// What a record adds to its bytes, at most.
@@ -73,7 +75,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
         }
     }
 
-    /// Lets rustls take what was read. The peer hears of what it did wrong, as far as the transport takes it now.
+    /// Lets rustls take what was read. The peer hears of what it did wrong, as far as the transport takes it
+    /// now.
     fn decrypt(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut unread = self.incoming.unread();
         self.tls.read_tls(&mut unread)?;

@@ -14,8 +14,9 @@ pub trait Wire {
     fn poll_read(&mut self, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>>;
 
     /// Writes what the connection plans, until it plans nothing more and all is written, or until a producer
-    /// [has room](Connection::has_roomy): what that sends may be more urgent than what is left. Ready with something left otherwise:
-    /// nothing can be written before more has come in, as in the middle of a handshake.
+    /// [has room](Connection::has_roomy): what that sends may be more urgent than what is left. Ready with
+    /// something left otherwise: nothing can be written before more has come in, as in the middle of a
+    /// handshake.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,

@@ -110,14 +110,15 @@ impl Output {
         }
     }
 
-    /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those are.
+    /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those
+    /// are.
     pub(crate) fn begin_plan(&mut self, bytes_max: usize) {
         self.room = self.plan_bytes.min(bytes_max);
         self.plan.begin(&mut self.ready, self.by_frame);
     }
 
-    /// Plans one frame of the body that is next: its slot, whether its queue is empty now, and how many bytes it were. Nothing when
-    /// no stream can send, or the plan is full.
+    /// Plans one frame of the body that is next: its slot, whether its queue is empty now, and how many bytes
+    /// it were. Nothing when no stream can send, or the plan is full.
     pub(crate) fn plan_frame(&mut self, streams: &mut Streams) -> Option<(u32, Drained, usize)> {
         let room = self.room.saturating_sub(self.plan.len());
         if self.send_window <= 0 || room < FRAME_BYTES_MIN {
@@ -185,7 +186,8 @@ fn take_piece(stream: &mut Stream, bytes: usize) -> Option<Bytes> {
     if first.len() > bytes { Some(first.split_to(bytes)) } else { stream.queue.pop_front() }
 }
 
-/// Appends a header block that `fill` writes, as HEADERS and, beyond the size of a frame, CONTINUATION frames.
+/// Appends a header block that `fill` writes, as HEADERS and, beyond the size of a frame, CONTINUATION
+/// frames.
 pub(crate) fn header_block(out: &mut Vec<u8>, id: u32, end_stream: bool, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; FrameHeader::BYTES]);

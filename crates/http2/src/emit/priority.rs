@@ -10,9 +10,9 @@ pub struct Priority {
 }
 
 impl Default for Priority {
-    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have such streams wait
-    /// for each other, which is right for a page that is shown in order and wrong for requests that know nothing of each
-    /// other.
+    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have
+    /// such streams wait for each other, which is right for a page that is shown in order and wrong for
+    /// requests that know nothing of each other.
     fn default() -> Self {
         Self { urgency: 3, incremental: true }
     }
@@ -22,8 +22,9 @@ impl Priority {
     /// Urgencies that there are.
     pub(crate) const URGENCIES: usize = 8;
 
-    /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is passed over, as RFC
-    /// 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not that of a stream without priority.
+    /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is
+    /// passed over, as RFC 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not
+    /// that of a stream without priority.
     pub fn parse(value: &[u8]) -> Self {
         Self { urgency: 3, incremental: false }.and(value)
     }

@@ -1,8 +1,8 @@
 //! Which stream sends next (RFC 9218 §10).
 //!
-//! The more urgent go first. Among equals there are two lists: streams that share take turns of one frame; those that were
-//! asked for in an order that matters go one after the other, by id. When both lists have some, they take turns as well, so
-//! that neither starves.
+//! The more urgent go first. Among equals there are two lists: streams that share take turns of one frame;
+//! those that were asked for in an order that matters go one after the other, by id. When both lists have
+//! some, they take turns as well, so that neither starves.
 
 use super::Priority;
 use crate::connection::Streams;

@@ -1,7 +1,8 @@
-//! Frames (RFC 9113 §4 and §6, RFC 9218 §7): their headers, [reading](Frame::parse) and [writing](mod@write).
+//! Frames (RFC 9113 §4 and §6, RFC 9218 §7): their headers, [reading](Frame::parse) and
+//! [writing](mod@write).
 //!
-//! Reading copies nothing: what varies in size stays where it came in. Every check of a frame by itself is made here, in
-//! constant time; what depends on the state of its stream is not.
+//! Reading copies nothing: what varies in size stays where it came in. Every check of a frame by itself is
+//! made here, in constant time; what depends on the state of its stream is not.
 
 mod parse;
 mod settings;

@@ -28,8 +28,8 @@ pub enum Frame<'a> {
         end_stream: bool,
         /// Whether the block is whole.
         end_headers: bool,
-        /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540 §5.3.1), once the
-        /// block has gone through the decoder.
+        /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540
+        /// §5.3.1), once the block has gone through the decoder.
         depends_on_itself: bool,
     },
     /// A priority of RFC 7540 (§6.3), which has no effect.
@@ -93,8 +93,8 @@ impl<'a> Frame<'a> {
     /// Reads the payload that follows `header`.
     ///
     /// # Errors
-    /// What is wrong with the frame by itself: its size, its stream, its padding. `payload` has the length that the
-    /// header tells.
+    /// What is wrong with the frame by itself: its size, its stream, its padding. `payload` has the length
+    /// that the header tells.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, Fault> {
         debug_assert_eq!(payload.len(), header.length as usize);
         match header.kind {

@@ -85,7 +85,8 @@ impl<'a> SettingsPayload<'a> {
         Self(payload)
     }
 
-    /// Each setting that is known; the first that has a value it may not have ends it with the connection's error.
+    /// Each setting that is known; the first that has a value it may not have ends it with the connection's
+    /// error.
     pub fn iter(self) -> impl Iterator<Item = Result<Setting, Fault>> + use<'a> {
         self.0.as_chunks::<6>().0.iter().filter_map(|&[i0, i1, v0, v1, v2, v3]| {
             Setting::from_wire(u16::from_be_bytes([i0, i1]), u32::from_be_bytes([v0, v1, v2, v3])).transpose()

@@ -4,8 +4,8 @@
 const KEPT_BYTES: usize = 16 << 10;
 const KEPT_FIELDS: usize = 256;
 
-/// The decoded fields of one header block, in order. Reading a block into an arena that was used before allocates only when the
-/// block is larger than those before it.
+/// The decoded fields of one header block, in order. Reading a block into an arena that was used before
+/// allocates only when the block is larger than those before it.
 #[derive(Debug, Default)]
 pub struct HeaderArena {
     /// Names and values, one behind the other.
@@ -62,8 +62,8 @@ impl HeaderArena {
         Some(&self.bytes[field.name_end..field.value_end])
     }
 
-    /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are names at all, the
-    /// caller has to check.
+    /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are
+    /// names at all, the caller has to check.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut start = 0;
         self.fields.iter().map(move |field| {

@@ -11,7 +11,8 @@ use super::{Field, HeaderArena};
 pub struct Encoded {
     /// No other set has it.
     id: u64,
-    /// The fields by themselves: they touch no dynamic table, and so are right in every block of every connection.
+    /// The fields by themselves: they touch no dynamic table, and so are right in every block of every
+    /// connection.
     literals: Vec<u8>,
     fields: HeaderArena,
     /// Of each field, whether it is secret.

@@ -1,5 +1,5 @@
-//! The fields that everybody knows (RFC 7541 §2.3.1, Appendix A), with what an encoder does with values that are not there, and a
-//! perfect hash of their names.
+//! The fields that everybody knows (RFC 7541 §2.3.1, Appendix A), with what an encoder does with values that
+//! are not there, and a perfect hash of their names.
 
 /// What an encoder does with a field that no table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

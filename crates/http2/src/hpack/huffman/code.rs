@@ -1,5 +1,5 @@
-//! The code itself. It is canonical: codes of one length are consecutive numbers in the order of their symbols, and continue from
-//! those that are shorter. So the lengths tell everything.
+//! The code itself. It is canonical: codes of one length are consecutive numbers in the order of their
+//! symbols, and continue from those that are shorter. So the lengths tell everything.
 
 /// The end of a string, which never stands in one (§5.2).
 pub(super) const END: u16 = 256;

@@ -1,5 +1,5 @@
-//! Bits to text: 12 bits a step, which are two symbols mostly, through a table of 16 KiB. Longer codes are rare (control characters
-//! and what is not ASCII) and are found by their length.
+//! Bits to text: 12 bits a step, which are two symbols mostly, through a table of 16 KiB. Longer codes are
+//! rare (control characters and what is not ASCII) and are found by their length.
 
 use super::code::{CODE, CODE_BITS_MAX, END};
 
@@ -37,7 +37,8 @@ const fn steps() -> [Step; 1 << STEP_BITS] {
     steps
 }
 
-/// The symbol with which a word of so many bits begins, and the bits of its code; 0 bits when the code is longer than the word.
+/// The symbol with which a word of so many bits begins, and the bits of its code; 0 bits when the code is
+/// longer than the word.
 const fn short_symbol(word: u32, word_bits: u32) -> (u8, u32) {
     let mut bits = CODE_BITS_MIN as u32;
     while bits <= word_bits {
@@ -67,8 +68,8 @@ fn long_symbol(bits: u64) -> (u16, u32) {
     (END, CODE_BITS_MAX)
 }
 
-/// Appends the decoded text. `None`: it holds the symbol for its end, or what is left behind the last symbol is longer than
-/// 7 bits or not all ones (§5.2); what was appended until then is rubbish.
+/// Appends the decoded text. `None`: it holds the symbol for its end, or what is left behind the last symbol
+/// is longer than 7 bits or not all ones (§5.2); what was appended until then is rubbish.
 pub(in crate::hpack) fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     // Each step writes two bytes and keeps those that are meant.
