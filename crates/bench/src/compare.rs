@@ -15,15 +15,15 @@ const SLACK: [(&str, f64); 3] = [("instructions", 10.0), ("allocs", 0.05), ("byt
 /// Compares two files that `sluice bench ... --json` or `sluice bench engine --counts` wrote.
 #[derive(clap::Args, Debug)]
 pub struct CompareArgs {
-    /// The file to compare with.
+    /// Results to compare with: a file of `sluice bench ... --json` or `sluice bench engine --counts`.
     old: PathBuf,
-    /// The file to judge.
+    /// New results, in the same form.
     new: PathBuf,
-    /// Fail (exit code 1) when a figure is worse by more than so many percent.
+    /// Fail (exit code 1) when a figure is worse by more than this percentage.
     #[arg(long, value_name = "PERCENT")]
     fail_over: Option<f64>,
-    /// Which figures can fail: counts of instructions, allocations and bytes, which repeat exactly, or times
-    /// as well.
+    /// Figures that can fail: `counts` (instructions, allocations, bytes), which repeat exactly, or `all`, with
+    /// times.
     #[arg(long, value_enum, default_value = "counts")]
     fail_on: FailOn,
 }

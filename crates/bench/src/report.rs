@@ -12,7 +12,7 @@ use super::table::{Table, figure};
 pub(super) struct Report {
     bench: &'static str,
     durability: String,
-    /// How the server was secured; `None`: there is none.
+    /// Security settings of the server; `None`: there is no server.
     security: Option<String>,
     figures: Vec<(String, f64)>,
     rows: Map<String, Value>,
@@ -42,7 +42,7 @@ impl Report {
         }
     }
 
-    /// How the server was secured.
+    /// Sets the security settings of the server.
     pub(super) fn secured(self, security: impl Into<String>) -> Report {
         Report { security: Some(security.into()), ..self }
     }

@@ -167,7 +167,8 @@ pub(super) fn delayed(messages: u64, report: &mut Report) {
     report.figure("due_ns", due_ns);
 }
 
-/// What each feature adds to the index, per message: with one key that all share, and with a key of its own
+/// Bytes that each feature adds to the index, per message: with one key that all share, and with a key of its
+/// own
 /// for each.
 pub(super) fn index_bytes(messages: u64, report: &mut Report) {
     let bytes = |options: &dyn for<'k> Fn(&'k [u8]) -> Option<SendOptions<'k>>, own: bool| {

@@ -7,7 +7,7 @@ use sluice_alloc_count::{Counts, Mode, counts, set_mode};
 use super::rows::{Prepared, Row};
 use crate::stats::{Samples, per};
 
-/// What a row came to, per message.
+/// The result of a row, per message.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     pub(super) ns: f64,

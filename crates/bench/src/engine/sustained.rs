@@ -18,10 +18,10 @@ use crate::stats::per;
 pub(super) const IN_FLIGHT: u64 = 64;
 /// Room in a mailbox for all that can be on its way at once, with some to spare.
 const MAILBOX: usize = 1_024;
-/// How long a pull waits for a message.
+/// Wait of one pull for a message.
 const PULL_WAIT_US: u64 = 100_000;
 
-/// What a sustained run came to.
+/// The result of a sustained run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sustained {
     pub(super) sent: u64,

@@ -19,21 +19,22 @@ use waiting::Waiting;
 
 /// Connections and requests of the server besides those of the sessions.
 const BESIDE: u32 = 64;
-/// How long the server may take to give back what opening took, before its memory is looked at.
+/// Pause after the sessions are open, in which the server frees what opening took, before its memory is
+/// measured.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How long the sessions are left alone to see what they cost in processor time.
+/// Time over which the processor time of idle sessions is measured.
 const LEFT_ALONE: Duration = Duration::from_secs(10);
 
 /// Measures what idle sessions cost, and how soon a message reaches one.
 #[derive(clap::Args, Clone, Debug)]
 pub struct IdleArgs {
-    /// Sessions, each with a connection and a queue of its own.
+    /// Idle sessions, each with a connection and a queue of its own.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sessions: u32,
-    /// Durability of the server: always, interval:1s, os.
+    /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
-    /// In clear text; by default each connection has mutual TLS, with certificates made for this run.
+    /// Use clear text instead of mutual TLS with certificates made for this run.
     #[arg(long)]
     no_tls: bool,
     #[command(flatten)]

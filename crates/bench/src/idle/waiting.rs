@@ -17,7 +17,7 @@ use crate::stream::{check, next};
 
 /// Sessions that are being opened at a time.
 const OPENING: usize = 32;
-/// How long a message may take before it counts as lost.
+/// Time after which a message that was not delivered counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(30);
 
 /// A message has come to a session.

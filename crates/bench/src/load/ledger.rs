@@ -18,7 +18,7 @@ const SENT: u64 = 1 << 63;
 const ACK_ASKED: u64 = 1 << 62;
 /// The server has acknowledged the ack.
 const ACKED: u64 = 1 << 61;
-/// When the send began, in nanoseconds since the ledger was opened.
+/// Start of the send, in nanoseconds since the ledger was opened.
 const TIME: u64 = ACKED - 1;
 
 /// From when to when a send took, in nanoseconds since the ledger was opened.
@@ -170,7 +170,7 @@ impl Ledger {
         self.foreign.load(Ordering::Relaxed)
     }
 
-    /// When the latest ack was acknowledged.
+    /// Time of the latest acknowledged ack, in nanoseconds since the ledger was opened.
     pub(crate) fn last_ack_ns(&self) -> u64 {
         self.last_ack_ns.load(Ordering::Relaxed)
     }

@@ -18,14 +18,14 @@ use super::endpoint::Endpoint;
 pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
 pub(super) use tasks::{Lane, Phase, histogram};
 
-/// How much is sent.
+/// Amount of messages of a phase: a number, or as many as a duration allows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Amount {
     Messages(u64),
     For(Duration),
 }
 
-/// The shape of a load.
+/// Loops that send, or that receive and ack, each on a connection of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     /// One loop each; a loop that sends and one that works have different connections.
@@ -34,12 +34,13 @@ pub(super) struct Load {
     pub(super) payload_bytes: usize,
 }
 
-/// What a phase came to.
+/// The result of a phase.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
     pub(super) messages: u64,
     pub(super) seconds: f64,
-    /// Of a sending phase: the times of its sends. Else: from send to ack. In nanoseconds.
+    /// Latencies in nanoseconds: of each send in a phase that only sends, else from the send of a message to
+    /// its ack.
     pub(super) times: Histogram<u64>,
 }
 

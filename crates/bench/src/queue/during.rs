@@ -24,12 +24,12 @@ use crate::table::{Table, figure};
 
 /// Messages that wait while it is measured.
 const FILL: u64 = 500_000;
-/// How often the server is asked.
+/// Interval at which the server is asked for its state.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Sends of a kind that are needed to tell its p99.9.
 const SENDS_MIN: usize = 2_000;
 
-/// What was seen of the server at one moment.
+/// The state of the server at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at_ns: u64,

@@ -22,7 +22,7 @@ use crate::table::{Table, figure};
 
 /// Messages that are moved.
 const MOVED: u64 = 1_000_000;
-/// How often the server is asked whether the bulk still runs.
+/// Interval at which the server is asked whether the bulk change still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Sends of a kind that are needed to tell its p99.
 const SENDS_MIN: usize = 1_000;

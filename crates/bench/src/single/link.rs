@@ -24,7 +24,7 @@ pub(super) struct Link {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who waits for the result of which frame.
+    /// Senders that wait for the result of a frame, by its number.
     waiting: HashMap<u64, oneshot::Sender<FrameResult>>,
     consumers: HashMap<u32, mpsc::UnboundedSender<Delivered>>,
 }
