@@ -17,7 +17,7 @@ const DELIVERED_BYTES: usize = 192;
 /// Results for which room is made at once.
 const RESULTS_ROOM_MAX: usize = 10_000;
 
-/// What came of one item of a settle or extend.
+/// The result of one item of a settle or an extend.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ItemResult {
     /// Whether it took effect.
@@ -53,22 +53,22 @@ impl SentBody {
     }
 }
 
-/// A message in this consumer's hands, borrowed from the answer.
+/// A delivered message, borrowed from the answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeliveredRef<'a> {
     /// Its id.
     pub id: Cow<'a, str>,
-    /// Proof of this delivery: settle with it.
+    /// Receipt of this delivery, with which it is settled.
     pub receipt: Cow<'a, str>,
     /// Name of its queue.
     pub queue: Cow<'a, str>,
-    /// Its bytes.
+    /// Payload.
     pub payload: Cow<'a, [u8]>,
     /// Media type of the payload.
     pub content_type: Option<Cow<'a, str>>,
     /// Names and values.
     pub headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// 0 to 9.
+    /// Priority, 0 to 9.
     pub priority: u8,
     /// Which attempt this is, from 1.
     pub attempt: u32,
@@ -80,29 +80,29 @@ pub struct DeliveredRef<'a> {
     pub sent_at_ms: u64,
     /// When the lease ends, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
-    /// What is beside the plain fields.
+    /// Optional fields, if it has any.
     pub details: Option<Box<Details>>,
 }
 
-/// What a delivered message has beside the plain fields.
+/// The optional fields of a delivered message.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Details {
-    /// What the sender knows a reply by.
+    /// Correlation id, by which the sender recognises the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// The queue that gets the result.
+    /// Name of the queue to which its result is sent as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// Words to find it by.
+    /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What an earlier attempt has left to go on from.
+    /// Checkpoint that an earlier attempt has stored.
     #[serde(flatten, serialize_with = "checkpoint")]
     pub checkpoint: Option<Vec<u8>>,
-    /// The queue in which it died before it came to this one.
+    /// Name of the queue in which it became a dead letter before it was moved to this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,
-    /// Why it died there.
+    /// Reason why it became a dead letter there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -151,12 +151,12 @@ impl DeliveredRef<'_> {
 pub struct ReceivedBody(pub(crate) Bytes);
 
 impl ReceivedBody {
-    /// The messages, borrowed.
+    /// Decodes the messages, borrowed from the answer.
     pub fn decode(&self) -> Result<Vec<DeliveredRef<'_>>, ClientError> {
         understood(read_received(&self.0))
     }
 
-    /// The messages on their own, but for payloads: see [`Payload`].
+    /// Decodes the messages into values of their own; payloads share the answer's memory, see [`Payload`].
     pub fn detach(&self) -> Result<Vec<Delivered>, ClientError> {
         Ok(self.decode()?.into_iter().map(|message| message.detach(&self.0)).collect())
     }
@@ -191,16 +191,16 @@ impl Serialize for Payload {
     }
 }
 
-/// A message in this consumer's hands.
+/// A delivered message: held by this consumer until its lease ends or it is settled.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Delivered {
     /// Its id.
     pub id: String,
-    /// Proof of this delivery: settle with it.
+    /// Receipt of this delivery, with which it is settled.
     pub receipt: String,
     /// Name of its queue.
     pub queue: String,
-    /// Its bytes.
+    /// Payload.
     #[serde(flatten)]
     pub payload: Payload,
     /// Media type of the payload.
@@ -209,7 +209,7 @@ pub struct Delivered {
     /// Names and values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// 0 to 9.
+    /// Priority, 0 to 9.
     pub priority: u8,
     /// Which attempt this is, from 1.
     pub attempt: u32,
@@ -221,7 +221,7 @@ pub struct Delivered {
     pub sent_at_ms: u64,
     /// When the lease ends, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
-    /// What is beside the plain fields.
+    /// Optional fields, if it has any.
     #[serde(flatten)]
     pub details: Option<Box<Details>>,
 }

@@ -1,4 +1,4 @@
-//! What a client trusts, and how it shows who it is.
+//! Credentials of a client: the CA that it trusts, its certificate, its token.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Messages as the server shows them to those who look.
+//! Messages as they are stored: state, history, results.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use crate::types::not_understood;
 /// One ended attempt of a message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// How it ended: `nacked`, `released`, `rejected`, `expired`.
+    /// Outcome: `nacked`, `released`, `rejected` or `expired`.
     pub end: String,
     /// When it was delivered, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
@@ -28,7 +28,7 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
-/// A message that was looked at, not taken.
+/// A stored message, read without being delivered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stored {
     /// Its id.
@@ -157,7 +157,7 @@ pub(crate) fn bytes_of<'a>(
     }
 }
 
-/// How far the holder of a message says that it has come.
+/// Progress that the holder of a message has reported.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Progress {
     /// 0 to 100.
@@ -169,7 +169,7 @@ pub struct Progress {
     pub at_ms: u64,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Awaited {
     /// `done`, `dead` or `pending`.
@@ -189,7 +189,7 @@ pub struct Awaited {
     /// Done: until when that is kept at least, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until_ms: Option<u64>,
-    /// Dead: why.
+    /// Dead: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Dead: since when, in milliseconds since the Unix epoch.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ClientError;
 
-/// How the delay before the next attempt grows.
+/// Growth of the delay before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackoffKind {
@@ -73,7 +73,7 @@ macro_rules! queue_settings {
             $($(#[$meta])* #[serde(default)] pub $name: $type,)*
         }
 
-        /// A change of queue settings: what is `None` stays.
+        /// A change of queue settings; a field that is `None` keeps its value.
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
         #[serde(default)]
         pub struct QueueChange {
@@ -110,23 +110,23 @@ queue_settings! {
     /// The queue that dead letters move to; empty: they stay.
     #[serde(skip_serializing_if = "String::is_empty")]
     dead_letter_queue: String;
-    /// Whether it delivers nothing.
+    /// Whether deliveries are paused.
     paused: bool;
-    /// Whether it refuses sends.
+    /// Whether sends are refused.
     closed: bool;
-    /// How long finished messages stay readable, in milliseconds; 0: not for time alone.
+    /// Time for which finished messages are kept, in milliseconds; 0: not by time.
     retain_done_ms: u64;
-    /// How many finished messages stay readable; 0: no number.
+    /// Number of finished messages that are kept; 0: not by number.
     retain_done_count: u32;
-    /// What becomes of a message that still waits at its end.
+    /// Action for a message that expires.
     on_expire: OnExpire;
-    /// Messages that may wait or be leased; 0: no number.
+    /// Largest number of messages that wait or are leased; 0: no limit.
     max_messages: u64;
-    /// Their bytes; 0: no number.
+    /// Largest number of bytes of these messages; 0: no limit.
     max_bytes: u64;
-    /// What a send does that would make the queue longer than that.
+    /// Action of a send that would exceed `max_messages` or `max_bytes`.
     overflow: Overflow;
-    /// How long a message may wait, from its coming to the queue; 0: no time.
+    /// Time that a message may wait in the queue, in milliseconds; 0: no limit.
     max_age_ms: u64;
 }
 
@@ -160,7 +160,7 @@ impl Placement {
     }
 }
 
-/// What becomes of a message that still waits at its end.
+/// Action for a message that expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpire {
@@ -182,7 +182,7 @@ pub enum Overflow {
     DeadLetterOldest,
 }
 
-/// What queues begin with whose names match a pattern.
+/// Default settings of new queues whose names match a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueueDefaults {
     /// The pattern, in which `*` stands for any number of characters.
@@ -191,37 +191,37 @@ pub struct QueueDefaults {
     pub settings: QueueChange,
 }
 
-/// How far a redrive at a rate has come.
+/// Progress of a redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Redriving {
     /// Dead letters that are yet to be redriven.
     pub left: u64,
-    /// How many per second.
+    /// Rate, in dead letters per second.
     pub per_second: u32,
 }
 
 /// Messages of a queue by state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Wait for their time.
+    /// Messages that wait for a time.
     pub delayed: u64,
-    /// Wait for a consumer.
+    /// Messages that wait for a consumer.
     pub ready: u64,
-    /// Held by a consumer.
+    /// Messages that consumers hold under leases.
     pub leased: u64,
-    /// Wait for a person.
+    /// Messages that wait for the approval of a person.
     pub held: u64,
     /// Dead letters.
     pub dead: u64,
-    /// Wait on what blocks them: another message, or a limit.
+    /// Messages that wait for another message or for a limit.
     #[serde(default)]
     pub blocked: u64,
-    /// Finished, and kept for a while.
+    /// Finished messages that are kept.
     #[serde(default)]
     pub done: u64,
 }
 
-/// What a queue has ever done.
+/// Counters of a queue since it was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {

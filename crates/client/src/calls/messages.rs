@@ -1,4 +1,4 @@
-//! Send, receive, look.
+//! Calls that send, receive and read messages.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl Client {
         self.run(call, Safety::Repeatable).await
     }
 
-    /// One message with its history, and its payload when `payload`.
+    /// One message with its history, and with `payload` its payload.
     pub async fn message(&self, id: &str, payload: bool) -> Result<Stored, ClientError> {
         let path = self.path(&format!("/messages/{}?payload={payload}", encoded(id)));
         self.get(path).await
@@ -92,7 +92,7 @@ impl Client {
         self.get(path).await
     }
 
-    /// The messages that stand first in line, with payloads; nobody receives them by this.
+    /// The first messages in the order of delivery, with payloads, without delivering them.
     pub async fn peek(&self, queue: &str, limit: u32) -> Result<Vec<Stored>, ClientError> {
         let page: StoredPage =
             self.get(self.path(&format!("/queues/{}/peek?limit={limit}", encoded(queue)))).await?;

@@ -23,8 +23,8 @@ use sluice_proto::v1::{ClientFrame, Open, ServerFrame, SettleMany, client_frame,
 use crate::client::Client;
 use crate::error::ClientError;
 pub(crate) use convert::{delivered, error_of, item_results, settlement};
+use outgoing::FrameQueue;
 pub(crate) use outgoing::Outgoing;
-use outgoing::Queue;
 use status::ended;
 
 /// Longest frame of a server that is taken, in bytes: far above what it sends at once.
@@ -32,7 +32,7 @@ const FRAME_BYTES_MAX: usize = 256 << 20;
 /// The path of the call.
 const PATH: &str = "/sluice.v1.Sessions/Session";
 
-/// The client's side of a session; clones share it. It ends when all of them are dropped.
+/// The sending side of a session; clones share it. The session ends when all of them are dropped.
 #[derive(Clone, Debug)]
 pub struct Session {
     shared: Arc<Sending>,
@@ -40,7 +40,7 @@ pub struct Session {
 
 #[derive(Debug)]
 struct Sending {
-    queue: Arc<Queue>,
+    queue: Arc<FrameQueue>,
     last_number: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl Drop for Sending {
     }
 }
 
-/// What the server sends, in order.
+/// The receiving side of a session: the frames of the server, in order.
 #[derive(Debug)]
 pub struct Frames {
     incoming: Incoming,
@@ -67,7 +67,7 @@ impl Client {
     /// not speak gRPC. Everything else, a namespace that does not exist for one, comes with the first frame
     /// that is read.
     pub async fn session(&self) -> Result<(Session, Frames), ClientError> {
-        let queue = Arc::new(Queue::new(self.gathers_frames()));
+        let queue = Arc::new(FrameQueue::new(self.gathers_frames()));
         let sending = Sending { queue: Arc::clone(&queue), last_number: AtomicU64::new(0) };
         let session = Session { shared: Arc::new(sending) };
         session.send(client_frame::Frame::Open(Open { namespace: self.own_namespace().to_owned().into() }));
@@ -127,7 +127,7 @@ impl Session {
         self.send(client_frame::Frame::Settle(SettleMany { items: Vec::new(), acks: receipts }))
     }
 
-    /// Bytes of frames that the connection has not taken.
+    /// Number of bytes of frames that wait for the connection.
     pub fn unsent_bytes(&self) -> usize {
         self.shared.queue.len()
     }

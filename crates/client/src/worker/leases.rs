@@ -1,4 +1,4 @@
-//! Leases of messages in hand: when each is to be extended, and when it is over by this process's own clock.
+//! Leases of held messages: when each is extended, and when it ends by this process's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::worker::link::Held;
+use crate::worker::link::HeldReceipts;
 use crate::worker::options::WorkerEvent;
 use crate::worker::stop::Stop;
 
-/// Why a lease is no good any more.
+/// The reason why a lease was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Loss {
     /// It is over, or its message is gone.
@@ -26,7 +26,7 @@ impl Loss {
     }
 }
 
-/// A lease in hand.
+/// A lease that this worker holds.
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     pub(super) id: String,
@@ -44,12 +44,12 @@ pub(super) struct Leases {
     lease: Duration,
     held: BTreeMap<String, Lease>,
     /// The receipts of those that are not lost, for a session to be resumed with.
-    shared: Held,
+    shared: HeldReceipts,
 }
 
 impl Leases {
     pub(super) fn new(lease: Duration) -> Leases {
-        Leases { lease, held: BTreeMap::new(), shared: Held::default() }
+        Leases { lease, held: BTreeMap::new(), shared: HeldReceipts::default() }
     }
 
     /// Adds a lease that was given at `since` at the latest.
@@ -62,7 +62,7 @@ impl Leases {
     }
 
     /// Where a session finds them.
-    pub(super) fn to_resume(&self) -> &Held {
+    pub(super) fn to_resume(&self) -> &HeldReceipts {
         &self.shared
     }
 

@@ -1,5 +1,5 @@
-//! The loop: one task that owns all state; handlers, the receive, the extend and the settler are its
-//! children.
+//! The worker loop: one task owns the state; handlers, the receive, the extend and the settler are tasks that
+//! it starts.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::answers::{Delivered, ItemResult};
 use crate::error::{ClientError, TransportKind};
 use crate::message::{Receive, Settle};
 use crate::worker::leases::{Leases, Loss};
-use crate::worker::link::{Event, Link, Terms};
+use crate::worker::link::{AttachTerms, Link, SessionEvent};
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
 use crate::worker::settler::{self, Settled, Settling};
 use crate::worker::stop::Stop;
@@ -38,14 +38,14 @@ type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
     /// What a session is begun with; `None`: messages come by receives.
-    fn terms(&self) -> Option<Terms> {
+    fn terms(&self) -> Option<AttachTerms> {
         let options = &self.options;
         let [(queue, _)] = options.queues.as_slice() else { return None };
         if options.transport == WorkerTransport::Http {
             return None;
         }
         let credit = options.concurrency.max(1).saturating_add(options.prefetch).min(CREDIT_MAX);
-        Some(Terms {
+        Some(AttachTerms {
             queue: queue.clone(),
             credit: credit as u32,
             lease: options.lease.max(Duration::from_secs(1)),
@@ -91,7 +91,7 @@ impl Worker {
             events.clone(),
             self.options.lease,
         ));
-        let mut state = State::new(self, handler, settling, events, leases, stream);
+        let mut state = WorkerState::new(self, handler, settling, events, leases, stream);
         state.run(&stop).await;
         let failed = state.failed.take();
         drop(state);
@@ -109,7 +109,7 @@ fn broken(client: &crate::Client, error: &JoinError) -> ClientError {
     ClientError::Transport { kind: TransportKind::Broken, server, tried: 1, reason }
 }
 
-struct State<'a, F> {
+struct WorkerState<'a, F> {
     worker: &'a Worker,
     handler: F,
     settling: Settling,
@@ -140,20 +140,20 @@ struct State<'a, F> {
 /// The session that messages come over.
 struct Stream {
     link: Link,
-    heard: mpsc::UnboundedReceiver<Event>,
+    heard: mpsc::UnboundedReceiver<SessionEvent>,
     is_attached: bool,
     /// Since when nothing is in hand and nothing has come.
     idle_since: Option<Instant>,
 }
 
 impl Stream {
-    fn new(link: Link, heard: mpsc::UnboundedReceiver<Event>) -> Stream {
+    fn new(link: Link, heard: mpsc::UnboundedReceiver<SessionEvent>) -> Stream {
         Stream { link, heard, is_attached: false, idle_since: None }
     }
 }
 
 /// The next thing that is heard of a session that may not be there.
-async fn hear(stream: &mut Option<Stream>) -> Event {
+async fn hear(stream: &mut Option<Stream>) -> SessionEvent {
     let heard = match stream {
         Some(stream) => stream.heard.recv().await,
         None => None,
@@ -165,7 +165,7 @@ async fn hear(stream: &mut Option<Stream>) -> Event {
     }
 }
 
-impl<'a, F, Fut> State<'a, F>
+impl<'a, F, Fut> WorkerState<'a, F>
 where
     F: Fn(Job) -> Fut,
     Fut: Future<Output = Settle> + Send + 'static,
@@ -178,7 +178,7 @@ where
         leases: Leases,
         stream: Option<Stream>,
     ) -> Self {
-        State {
+        WorkerState {
             worker,
             handler,
             settling,
@@ -317,9 +317,9 @@ where
     }
 
     /// What the session has for the worker.
-    async fn heard(&mut self, event: Event) {
+    async fn heard(&mut self, event: SessionEvent) {
         match event {
-            Event::Delivered(since, messages) => {
+            SessionEvent::Delivered(since, messages) => {
                 for message in messages {
                     self.leases.add(&message.receipt, &message.id, since);
                     if self.stopping {
@@ -329,31 +329,31 @@ where
                     }
                 }
             }
-            Event::Attached(lost) => {
+            SessionEvent::Attached(lost) => {
                 self.ever_reached = true;
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = true;
                 }
                 self.lose(lost);
             }
-            Event::Cancelled(receipts) => {
+            SessionEvent::Cancelled(receipts) => {
                 self.lose(receipts.into_iter().map(|receipt| (receipt, Loss::Cancelled)));
             }
-            Event::Failed(error) => {
+            SessionEvent::Failed(error) => {
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = false;
                 }
                 self.answer_lost();
                 let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
             }
-            Event::Recovered => {
+            SessionEvent::Recovered => {
                 let _ = self.events.send(WorkerEvent::ReceiveRecovered);
             }
-            Event::Refused(error) => {
+            SessionEvent::Refused(error) => {
                 self.failed = Some(error);
                 self.begin_stop().await;
             }
-            Event::NoSessions => self.stream = None,
+            SessionEvent::NoSessions => self.stream = None,
         }
     }
 
