@@ -15,11 +15,11 @@ use crate::hpack::{Encoded, Field};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Protocol(pub HeaderValue);
 
-/// A head that HTTP/2 allows, and the types of `http` do not.
+/// The error of a head that HTTP/2 allows and the types of `http` cannot represent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotHttp;
 
-/// Makes heads, and keeps what is the same in many of them.
+/// Converts heads, and caches values that many of them share.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The authority of the last request: mostly that of the next, too.

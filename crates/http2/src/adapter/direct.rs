@@ -12,40 +12,37 @@ use super::{Adapter, RequestBody};
 use crate::connection::{Connection, KeptHead, RequestHead, StreamKey};
 use crate::hpack::Encoded;
 
-/// Answers some requests from what came on the wire: the few kinds of calls that come by the hundred
-/// thousand. In the steady state neither such a request nor its response takes anything from the allocator,
-/// besides what the call itself takes.
+/// Answers some requests without the types of `http`: meant for the few kinds of calls that come at a high
+/// rate. In the steady state neither such a request nor its response allocates, apart from the call itself.
 ///
-/// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call),
-/// what has trailers or waits for 100 (Continue), bodies that are larger than allowed or do not state their
-/// length, and those that are not whole after a second or two: only the service knows how long to wait for
-/// whom.
+/// All other requests go to the service: those that are not [taken](Direct::takes) or are
+/// [declined](Direct::call), those with trailers or with `expect: 100-continue`, those whose body is larger
+/// than allowed or has no stated length, and those whose body is not complete after one to two seconds.
 pub trait Direct {
-    /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before
-    /// it does.
+    /// The future of a call. It lies in a slot that is reused, and is dropped when its stream ends first.
     type Call: Future<Output = DirectResponse>;
 
-    /// Whether a request with this head may be one to answer, and how large its body may be then, in bytes. A
-    /// body may not be larger than half of
-    /// [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) in any case.
+    /// Whether a request with this head is taken: returns the largest size of its body in bytes. `None`: the
+    /// service is to answer it. Bodies larger than half of
+    /// [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) are never taken.
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize>;
 
-    /// Begins the call of a request that was taken and is there as a whole. `None`: the service is to answer
-    /// it.
+    /// Begins the call of a request that was taken and is complete. `None`: the service is to answer it.
     fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Self::Call>;
 }
 
-/// The response of a direct call. `date` and `content-length` are added to it; a body is left out where HTTP
-/// has none, as for HEAD.
+/// The response of a direct call. `date` and `content-length` are added; the body is omitted where HTTP has
+/// none, as for HEAD.
 #[derive(Clone, Debug, Default)]
 pub struct DirectResponse {
-    /// The status; not one of an interim response.
+    /// Status, 200 or more.
     pub status: StatusCode,
-    /// The fields that all such responses have.
+    /// Fields that many responses share, encoded in advance.
     pub constant: Option<&'static Encoded>,
-    /// Further fields. What is [sensitive](HeaderValue::is_sensitive), no table on the way may keep.
+    /// Further fields. A [sensitive](HeaderValue::is_sensitive) value is encoded as never indexed (RFC 7541
+    /// §7.1.3).
     pub fields: Vec<(HeaderName, HeaderValue)>,
-    /// The body.
+    /// Body.
     pub body: Bytes,
 }
 

@@ -172,13 +172,13 @@ impl Deadlines {
 }
 
 impl Connection {
-    /// When [`Connection::expire`] is to be called. It may move to later without notice: a call that is too
-    /// early does nothing.
+    /// Time at which [`Connection::expire`] is to be called, in microseconds; `None`: no deadline. It may
+    /// move to later without notice; a call that is too early does nothing.
     pub fn next_deadline(&self) -> Option<u64> {
         Some(self.deadlines.first()).filter(|&deadline_us| deadline_us != NEVER)
     }
 
-    /// Ends what has taken too long: one thing a call, so that it is to be called until it gives nothing.
+    /// Enforces one deadline that has passed, if any. It is called until it returns `None`.
     pub fn expire(&mut self, now_us: u64) -> Option<Event<'static>> {
         self.now_us = now_us;
         if self.deadlines.first() > self.now_us {

@@ -62,7 +62,7 @@ use header_blocks::Block;
 use request::Checked;
 use windows::ReceiveWindow;
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Waits for the preface.
@@ -120,13 +120,13 @@ pub struct Connection {
     roomy: Vec<StreamKey>,
     guard: Guard,
     deadlines: Deadlines,
-    /// The time that was passed last.
+    /// The time of the last call, in microseconds.
     now_us: u64,
 }
 
 impl Connection {
-    /// A connection on which nothing has come in; its settings wait to be written. `limits` have been
-    /// [validated](Limits::validate).
+    /// A new connection, whose SETTINGS wait to be written. `limits` are [valid](Limits::validate); `now_us`
+    /// is the current time in microseconds.
     pub fn new(limits: Arc<Limits>, mode: EmitMode, now_us: u64) -> Self {
         debug_assert_eq!(limits.validate(), Ok(()));
         let mut output = Output::new(mode, limits.copy_bytes, limits.plan_bytes);
@@ -160,9 +160,9 @@ impl Connection {
         }
     }
 
-    /// Takes frames off the front of `input` until one makes an event. What is left of `input` when there is
-    /// none is the beginning of a frame, to be given again when more has come; that is never more than a
-    /// frame of 16,384 bytes and its header.
+    /// Consumes frames from the front of `input` until one is an event. `None`: the rest of `input` is the
+    /// beginning of a frame, which is passed again when more has come; it is never longer than a frame of
+    /// 16,384 bytes with its header.
     pub fn next_event<'a>(&mut self, input: &mut &'a [u8], now_us: u64) -> Option<Event<'a>> {
         self.now_us = now_us;
         self.deadlines.heard(now_us);
@@ -213,7 +213,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// The head of the request that the last event was about.
+    /// The head of the request of the last event.
     pub fn request(&self) -> RequestHead<'_> {
         RequestHead { fields: &self.fields, checked: &self.request }
     }
@@ -224,28 +224,29 @@ impl Connection {
         self.request.expects_continue
     }
 
-    /// The trailers that the last event was about.
+    /// The trailers of the last event.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter()
     }
 
-    /// Whether more should be read: not while answers pile up that the peer does not take.
+    /// Whether more input should be read: false while output that the peer does not read exceeds
+    /// [`Limits::backlog_bytes`].
     pub fn wants_input(&self) -> bool {
         self.phase != Phase::Closed && self.takes_heads()
     }
 
-    /// Whether heads of responses should be sent now. While they should not, no more is read either, and room
-    /// for both comes with what is planned.
+    /// Whether heads of responses should be sent now. While false, no input should be read either; both
+    /// resume when output was planned.
     pub fn takes_heads(&self) -> bool {
         self.backlog() < self.limits.backlog_bytes as usize
     }
 
-    /// Bytes of answers and heads that wait to be planned.
+    /// Number of bytes of frames and heads that wait to be planned.
     pub fn backlog(&self) -> usize {
         self.output.ready.len()
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
@@ -255,7 +256,7 @@ impl Connection {
         self.now_us
     }
 
-    /// The limits that it was made with.
+    /// The limits of the connection.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::emit::{Links, Priority};
 use crate::limits::PROGRESS_BYTES;
 
-/// Names a stream as long as it lives, and nothing afterwards: ids are never used again.
+/// The key of a stream while it is open. Ids are never reused, so that a key of a closed stream refers to
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StreamKey {
     pub(crate) slot: u32,
@@ -16,12 +17,13 @@ pub struct StreamKey {
 }
 
 impl StreamKey {
-    /// The id on the wire.
+    /// Stream id on the wire (RFC 9113 §5.1.1).
     pub fn id(self) -> u32 {
         self.id
     }
 
-    /// A small number that no other living stream of the connection has, to index tables with.
+    /// Index of the stream among the open streams, below [`Limits::streams`](crate::Limits::streams), for
+    /// tables of the caller.
     pub fn slot(self) -> usize {
         self.slot as usize
     }

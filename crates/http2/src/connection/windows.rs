@@ -57,8 +57,8 @@ impl ReceiveWindow {
 }
 
 impl Connection {
-    /// Gives `bytes` of the body of a request back to the peer as credit: they take no memory any more. What
-    /// a stream that has ended held was given back then.
+    /// Returns `bytes` of the body of a request to the peer as credit, when the caller has freed them. Bytes
+    /// of a stream that has ended were returned at its end.
     pub fn consumed(&mut self, stream: StreamKey, bytes: usize) {
         let Some(slot) = self.streams.live(stream) else { return };
         let bytes = self.streams[slot].unconsumed.min(bytes as u32);

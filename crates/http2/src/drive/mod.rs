@@ -29,24 +29,25 @@ use timer::Timer;
 pub use tls::Tls;
 pub use wire::{Plain, Wire};
 
-/// What answers the requests of a connection.
+/// The handler of the events of a connection.
 pub trait Handler {
-    /// Something came in.
+    /// Handles an event.
     fn on_event(&mut self, connection: &mut Connection, event: Event<'_>);
 
-    /// A stream has room for more of its response.
+    /// Called when a stream has room for more of its response.
     fn on_room(&mut self, stream: StreamKey);
 
-    /// Does what can be done now. The task of `context` is to be woken when there is more to do. What was
-    /// left because the connection [takes no heads](Connection::takes_heads) is asked for again without that.
+    /// Makes all progress that is possible now. The handler wakes the task of `context` when more is
+    /// possible, except for what waits for [room for heads](Connection::takes_heads): it is polled again by
+    /// itself.
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection);
 }
 
-/// A connection with its transport and its handler: a future that ends when the connection has.
+/// A connection with its transport and its handler: a future that completes when the connection has ended.
 ///
-/// It fails with what the transport failed with, with [`io::ErrorKind::TimedOut`] if a deadline was over, and
-/// with [`io::ErrorKind::InvalidData`] if the peer did what ends a connection; the error holds the [`Fault`]
-/// then.
+/// # Errors
+/// The error of the transport; [`io::ErrorKind::TimedOut`] when a deadline has passed;
+/// [`io::ErrorKind::InvalidData`] with the [`Fault`] when the peer violated the protocol.
 #[derive(Debug)]
 pub struct Driver<W, H> {
     connection: Connection,
@@ -54,7 +55,7 @@ pub struct Driver<W, H> {
     handler: H,
     input: Input,
     timer: Timer,
-    phase: Phase,
+    phase: DriverPhase,
     /// While the wire cannot write all: what it had written when that was last worth the name of progress,
     /// and when that was.
     stalled: Option<(u64, u64)>,
@@ -63,7 +64,7 @@ pub struct Driver<W, H> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum DriverPhase {
     Serving,
     /// All is said; the transport is being closed, until this time.
     Closing(u64),
@@ -82,8 +83,7 @@ const TURNS_MAX: usize = 32;
 const LINGER_US: u64 = 1_000_000;
 
 impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
-    /// Serves `wire` with `connection`, which is new, and `handler`. `make` gets the time at which the
-    /// connection begins.
+    /// A driver of `wire` with `handler`. `make` makes the connection from the current time in microseconds.
     pub fn new(wire: W, handler: H, make: impl FnOnce(u64) -> Connection) -> Self {
         let timer = Timer::new();
         let connection = make(timer.now_us());
@@ -93,13 +93,13 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             handler,
             input: Input::default(),
             timer,
-            phase: Phase::Serving,
+            phase: DriverPhase::Serving,
             stalled: None,
             fault: None,
         }
     }
 
-    /// Begins a graceful end ([`Connection::shut_down`]). The driver has to be polled afterwards.
+    /// Begins a graceful shutdown ([`Connection::shut_down`]). The driver has to be polled afterwards.
     pub fn shut_down(&mut self) {
         self.connection.shut_down(self.timer.now_us());
     }
@@ -217,10 +217,10 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
     /// When to look again, whatever comes.
     fn next_deadline(&self) -> Option<u64> {
         match self.phase {
-            Phase::Serving => {
+            DriverPhase::Serving => {
                 [self.stall_deadline(), self.connection.next_deadline()].into_iter().flatten().min()
             }
-            Phase::Closing(until_us) | Phase::Lingering(until_us) => Some(until_us),
+            DriverPhase::Closing(until_us) | DriverPhase::Lingering(until_us) => Some(until_us),
         }
     }
 }
@@ -252,14 +252,16 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Future for Driver<W, H> {
         let this = &mut *self;
         loop {
             let polled = match this.phase {
-                Phase::Serving => this.serve(context),
-                Phase::Closing(until_us) => this.close(context, until_us),
-                Phase::Lingering(until_us) => this.linger(context, until_us),
+                DriverPhase::Serving => this.serve(context),
+                DriverPhase::Closing(until_us) => this.close(context, until_us),
+                DriverPhase::Lingering(until_us) => this.linger(context, until_us),
             };
             let until_us = || this.timer.now_us() + LINGER_US;
             match (polled, this.phase) {
-                (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing(until_us()),
-                (Poll::Ready(Ok(())), Phase::Closing(_)) => this.phase = Phase::Lingering(until_us()),
+                (Poll::Ready(Ok(())), DriverPhase::Serving) => this.phase = DriverPhase::Closing(until_us()),
+                (Poll::Ready(Ok(())), DriverPhase::Closing(_)) => {
+                    this.phase = DriverPhase::Lingering(until_us())
+                }
                 (Poll::Ready(result), _) => return Poll::Ready(result.and_then(|()| this.ended())),
                 (Poll::Pending, _) => {
                     let deadline_us = this.next_deadline();

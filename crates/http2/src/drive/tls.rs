@@ -60,7 +60,7 @@ impl Flight {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
-    /// Over `io`, with a TLS connection whose handshake is done, has begun, or is still to come.
+    /// A transport over `io` with a TLS connection whose handshake may be done, under way, or still to come.
     pub fn new(io: T, mut tls: ServerConnection, limits: &Limits) -> Self {
         // What may wait is bounded here, in whole records.
         tls.set_buffer_limit(None);

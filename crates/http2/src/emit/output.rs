@@ -7,7 +7,7 @@ use crate::connection::{Sending, Stream, Streams};
 use crate::frame::{FrameHeader, PAYLOAD_BYTES_MAX, flag, kind, write};
 use crate::limits;
 
-/// How payloads go into a plan.
+/// The way in which payloads are put into a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EmitMode {
     /// Small pieces are copied, large ones referenced.

@@ -1,6 +1,6 @@
 //! Priorities of RFC 9218.
 
-/// How urgent a response is, and whether it is of use in pieces (RFC 9218 §4).
+/// The priority of a response: its urgency, and whether it is useful in pieces (RFC 9218 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Priority {
     /// 0 is the most urgent, 7 the least.

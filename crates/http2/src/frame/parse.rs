@@ -3,7 +3,7 @@
 use super::{FrameHeader, MAX_31_BITS, SettingsPayload, flag, kind};
 use crate::error::{ErrorCode, Fault};
 
-/// A frame that came in, right by itself. Slices point into the bytes that were read.
+/// A received frame, valid by itself. Slices borrow from the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Frame<'a> {

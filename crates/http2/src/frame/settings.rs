@@ -3,7 +3,7 @@
 use super::{MAX_31_BITS, PAYLOAD_BYTES_MAX};
 use crate::error::{ErrorCode, Fault};
 
-/// A setting, its value checked (RFC 9113 §6.5.2).
+/// A setting with a valid value (RFC 9113 §6.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     /// The most bytes of the table with which the other side may compress headers.
@@ -25,7 +25,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Its id and value, as they go over the wire.
+    /// The identifier and the value, as they are sent.
     pub fn to_wire(self) -> (u16, u32) {
         match self {
             Self::HeaderTableSize(bytes) => (0x1, bytes),
@@ -85,8 +85,8 @@ impl<'a> SettingsPayload<'a> {
         Self(payload)
     }
 
-    /// Each setting that is known; the first that has a value it may not have ends it with the connection's
-    /// error.
+    /// The known settings. The first with an invalid value ends the iteration with an error of the
+    /// connection.
     pub fn iter(self) -> impl Iterator<Item = Result<Setting, Fault>> + use<'a> {
         self.0.as_chunks::<6>().0.iter().filter_map(|&[i0, i1, v0, v1, v2, v3]| {
             Setting::from_wire(u16::from_be_bytes([i0, i1]), u32::from_be_bytes([v0, v1, v2, v3])).transpose()

@@ -10,12 +10,12 @@ const KEPT_FIELDS: usize = 256;
 pub struct HeaderArena {
     /// Names and values, one behind the other.
     pub(super) bytes: Vec<u8>,
-    fields: Vec<Field>,
+    fields: Vec<FieldEnds>,
 }
 
 /// Where a field ends; it begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
-struct Field {
+struct FieldEnds {
     name_end: usize,
     value_end: usize,
 }
@@ -26,7 +26,7 @@ impl HeaderArena {
         HeaderArena::default()
     }
 
-    /// Forgets the fields, and keeps the storage unless it is unusually large.
+    /// Removes the fields, and keeps the storage unless it is unusually large.
     pub fn clear(&mut self) {
         self.clear_to(KEPT_BYTES, KEPT_FIELDS);
     }
@@ -46,12 +46,12 @@ impl HeaderArena {
         self.fields.shrink_to(fields);
     }
 
-    /// How many fields there are.
+    /// Number of fields.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -82,6 +82,6 @@ impl HeaderArena {
 
     /// Makes a field of the bytes behind the last one, of which those before `name_end` are its name.
     pub(super) fn finish_field(&mut self, name_end: usize) {
-        self.fields.push(Field { name_end, value_end: self.bytes.len() });
+        self.fields.push(FieldEnds { name_end, value_end: self.bytes.len() });
     }
 }

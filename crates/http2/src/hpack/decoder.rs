@@ -9,7 +9,7 @@ use super::{DEFAULT_TABLE_BYTES, HeaderArena, field_bytes, huffman, integer, sta
 /// (§4.2).
 const SIZE_UPDATES_MAX: usize = 2;
 
-/// Why a header block gave no list of fields.
+/// The error of decoding a header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// The block is malformed, and the two sides' tables differ from here on: the connection ends with
@@ -25,7 +25,7 @@ pub enum DecodeError {
     },
 }
 
-/// What is wrong with a header block.
+/// The fault of a malformed header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// It ends inside of a field.
@@ -118,7 +118,7 @@ impl Decoder {
     pub fn decode(&mut self, block: &[u8], into: &mut HeaderArena) -> std::result::Result<(), DecodeError> {
         into.clear();
         let size = ListSize { bytes: 0, max_bytes: self.list_bytes_max as usize };
-        let mut list = List { arena: into, size };
+        let mut list = FieldList { arena: into, size };
         self.decode_block(block, &mut list).map_err(DecodeError::Compression)?;
         if list.size.is_too_large() {
             return Err(DecodeError::ListTooLarge { max_bytes: self.list_bytes_max });
@@ -132,7 +132,7 @@ impl Decoder {
         self.table.size_bytes()
     }
 
-    fn decode_block(&mut self, block: &[u8], list: &mut List<'_>) -> Result<()> {
+    fn decode_block(&mut self, block: &[u8], list: &mut FieldList<'_>) -> Result<()> {
         let mut rest = self.size_updates(block)?;
         while let Some((&first, behind)) = rest.split_first() {
             rest = behind;
@@ -168,7 +168,7 @@ impl Decoder {
     }
 
     /// A field that is in a table (§6.1).
-    fn indexed(&mut self, first: u8, rest: &mut &[u8], list: &mut List<'_>) -> Result<()> {
+    fn indexed(&mut self, first: u8, rest: &mut &[u8], list: &mut FieldList<'_>) -> Result<()> {
         let index = integer::decode(first, 7, rest).ok_or(Malformed::Integer)?;
         let (name, value) = self.field(index)?;
         if list.size.count(name, value) {
@@ -179,7 +179,13 @@ impl Decoder {
 
     /// A field that is spelled out (§6.2); with a prefix of 6 bits it goes into the table. It is decoded
     /// behind the others in the arena in any case, and taken away again when the list has no room for it.
-    fn literal(&mut self, first: u8, prefix_bits: u32, rest: &mut &[u8], list: &mut List<'_>) -> Result<()> {
+    fn literal(
+        &mut self,
+        first: u8,
+        prefix_bits: u32,
+        rest: &mut &[u8],
+        list: &mut FieldList<'_>,
+    ) -> Result<()> {
         let start = list.arena.bytes.len();
         match integer::decode(first, prefix_bits, rest).ok_or(Malformed::Integer)? {
             0 => string(rest, &mut list.arena.bytes)?,
@@ -227,7 +233,7 @@ fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// The fields that are decoded, as far as they fit.
-struct List<'a> {
+struct FieldList<'a> {
     arena: &'a mut HeaderArena,
     size: ListSize,
 }

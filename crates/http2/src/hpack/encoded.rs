@@ -6,7 +6,8 @@ use super::encoder::{Literal, indexed, indexing, literal};
 use super::static_table::{self, Indexing};
 use super::{Field, HeaderArena};
 
-/// Fields that are the same in many blocks, for [`Encoder::append_set`](super::Encoder::append_set).
+/// A set of fields that many header blocks share, encoded in advance, for
+/// [`Encoder::append_set`](super::Encoder::append_set).
 #[derive(Debug)]
 pub struct Encoded {
     /// No other set has it.

@@ -10,7 +10,7 @@ const CODE_BITS_MIN: usize = 5;
 
 /// What the next 12 bits are.
 #[derive(Clone, Copy)]
-struct Step {
+struct CodeStep {
     symbols: [u8; 2],
     /// Bits of the first symbol's code; 0 when it has more than there are.
     first_bits: u8,
@@ -18,10 +18,10 @@ struct Step {
     all_bits: u8,
 }
 
-static STEPS: [Step; 1 << STEP_BITS] = steps();
+static STEPS: [CodeStep; 1 << STEP_BITS] = steps();
 
-const fn steps() -> [Step; 1 << STEP_BITS] {
-    let mut steps = [Step { symbols: [0; 2], first_bits: 0, all_bits: 0 }; 1 << STEP_BITS];
+const fn steps() -> [CodeStep; 1 << STEP_BITS] {
+    let mut steps = [CodeStep { symbols: [0; 2], first_bits: 0, all_bits: 0 }; 1 << STEP_BITS];
     let mut word = 0;
     while word < steps.len() {
         let (first, first_bits) = short_symbol(word as u32, STEP_BITS);
@@ -31,7 +31,7 @@ const fn steps() -> [Step; 1 << STEP_BITS] {
             _ => short_symbol(word as u32 & ((1 << left) - 1), left),
         };
         let all_bits = (first_bits + second_bits) as u8;
-        steps[word] = Step { symbols: [first, second], first_bits: first_bits as u8, all_bits };
+        steps[word] = CodeStep { symbols: [first, second], first_bits: first_bits as u8, all_bits };
         word += 1;
     }
     steps
