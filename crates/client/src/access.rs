@@ -24,7 +24,7 @@ pub struct Token {
     pub name: String,
     /// Scopes that it grants.
     pub scopes: Vec<String>,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// Name of the identity that made it.
     pub created_by: String,

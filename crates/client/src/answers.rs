@@ -20,7 +20,7 @@ const RESULTS_ROOM_MAX: usize = 10_000;
 /// The result of one item of a settle or an extend.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ItemResult {
-    /// Whether it took effect.
+    /// Whether the item succeeded.
     pub ok: bool,
     /// Whether this receipt had settled its message before; `ok` is true then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -76,9 +76,9 @@ pub struct DeliveredRef<'a> {
     pub max_attempts: u32,
     /// Deliveries so far, counted as attempts or not.
     pub deliveries: u32,
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// When the lease ends, in milliseconds since the Unix epoch.
+    /// End of the lease, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
     /// Optional fields, if it has any.
     pub details: Option<Box<Details>>,
@@ -121,7 +121,7 @@ fn checkpoint<S: serde::Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> R
 }
 
 impl DeliveredRef<'_> {
-    /// The same on its own; a payload that is borrowed from `body` becomes a piece of it.
+    /// Converts into an owned message; a payload borrowed from `body` becomes a slice of it.
     fn detach(self, body: &Bytes) -> Delivered {
         let payload = match self.payload {
             Cow::Borrowed(payload) => body.slice_ref(payload),
@@ -217,9 +217,9 @@ pub struct Delivered {
     pub max_attempts: u32,
     /// Deliveries so far, counted as attempts or not.
     pub deliveries: u32,
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// When the lease ends, in milliseconds since the Unix epoch.
+    /// End of the lease, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
     /// Optional fields, if it has any.
     #[serde(flatten)]

@@ -125,7 +125,7 @@ impl Client {
         })
     }
 
-    /// Whether frames go together.
+    /// Value of [`Options::gather_frames`].
     pub(crate) fn gathers_frames(&self) -> bool {
         self.shared.options.gather_frames
     }
@@ -143,7 +143,8 @@ impl Client {
         Call { method, path, body: body.into(), idempotency_key: None, timeout }
     }
 
-    /// Tries a request until it succeeds, fails for good, or patience ends.
+    /// Sends a request, repeated until it succeeds, fails with an error that does not pass, or the time for
+    /// repeating has passed.
     pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
         let mut tries = Tries::new();
         let mut repeated = false;
@@ -169,7 +170,8 @@ impl Client {
         }
     }
 
-    /// The same as [`Client::open`], tried until it succeeds, fails for good, or patience ends.
+    /// Like [`Client::open`], repeated until it succeeds, fails with an error that does not pass, or the time
+    /// for repeating has passed.
     pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
         let mut tries = Tries::new();
         loop {

@@ -33,7 +33,7 @@ pub struct Consumer {
     /// Messages that it holds, oldest delivery first; empty in lists of consumers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Held>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -78,7 +78,7 @@ pub struct Event {
     /// Id of the event, for [`WatchOptions::after`].
     #[serde(default)]
     pub event_id: String,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -110,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// Whether the server has told anything yet: what fails afterwards is worth trying again.
+    /// Whether the server has sent anything yet. An error after that is worth a retry.
     pub fn has_begun(&self) -> bool {
         self.heard.is_some()
     }
@@ -146,8 +146,7 @@ impl Watch {
         }
     }
 
-    /// Where it stands: to be given as [`WatchOptions::after`] to go on from here. `None` before it has
-    /// begun.
+    /// Id of the last event, for [`WatchOptions::after`] of a later stream. `None`: no event has come.
     pub fn position(&self) -> Option<&str> {
         self.options.after.as_deref()
     }

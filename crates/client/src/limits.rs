@@ -55,7 +55,7 @@ pub struct Limit {
     /// Cursor of the next page of keys; `None`: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

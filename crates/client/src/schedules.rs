@@ -63,12 +63,12 @@ pub struct Schedule {
     /// Code of the error with which the latest message was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// Message that it sends, with the fields of a send; `None` in lists of schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Value>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -37,7 +37,7 @@ impl fmt::Display for BackoffKind {
 /// The delay before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Backoff {
-    /// How it grows.
+    /// Growth of the delay.
     pub kind: BackoffKind,
     /// The first delay, in milliseconds.
     pub base_ms: u64,
@@ -99,9 +99,9 @@ queue_settings! {
     /// replaces all.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fair_weights: BTreeMap<String, u16>;
-    /// What a delayed message does to the others with its ordering key.
+    /// Effect of a delayed message on the others with its ordering key.
     ordering_retry: OrderingRetry;
-    /// Which of several consumers with credit gets the next message.
+    /// Choice of the consumer that gets the next message, among several with credit.
     #[serde(skip_serializing_if = "Placement::is_default")]
     placement: Placement;
     /// The limit that the queue follows; empty: none.
@@ -134,10 +134,10 @@ queue_settings! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingRetry {
-    /// They wait for it.
+    /// The others wait for it.
     #[default]
     Block,
-    /// They go on; it comes back before those that were sent later.
+    /// The others are delivered; it returns before those that were sent later.
     StepAside,
 }
 
@@ -164,18 +164,18 @@ impl Placement {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpire {
-    /// It is a dead letter.
+    /// It becomes a dead letter.
     #[default]
     DeadLetter,
-    /// It is gone.
+    /// It is removed.
     Drop,
 }
 
-/// What a send does that would make its queue longer than it may be.
+/// Action of a send that would exceed the largest size of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// It is refused.
+    /// The send is refused.
     #[default]
     RefuseNew,
     /// The oldest messages that wait become dead letters.
@@ -266,11 +266,11 @@ pub struct Queue {
     pub settings: QueueSettings,
     /// Messages by state.
     pub counts: Counts,
-    /// What it has ever done.
+    /// Counters since it was created.
     pub totals: Totals,
     /// Bytes of content types, headers and payloads.
     pub bytes: u64,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// The redrive of its dead letters at a rate, if one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,12 +278,12 @@ pub struct Queue {
     /// Age of the message that stands first in line, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_ready_age_ms: Option<u64>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// What a namespace may hold; 0: no quota.
+/// Quotas of a namespace; 0: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Quotas {
     /// Queues.
@@ -294,7 +294,7 @@ pub struct Quotas {
     pub bytes: u64,
 }
 
-/// A change of quotas: what is `None` stays.
+/// A change of quotas; a field that is `None` keeps its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct QuotaChange {
     /// See [`Quotas::queues`].
@@ -308,19 +308,19 @@ pub struct QuotaChange {
     pub bytes: Option<u64>,
 }
 
-/// What a server has encrypted under which root key.
+/// Root keys of a server, with the files that are encrypted under each.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Keys {
-    /// The root key of what is new; `None`: it is not encrypted.
+    /// Id of the root key for new files; `None`: new files are not encrypted.
     #[serde(default)]
     pub current: Option<String>,
-    /// By root key.
+    /// Files by root key.
     pub keys: Vec<KeyUse>,
     /// Files that are not encrypted.
     pub unencrypted: FilesUse,
 }
 
-/// What is encrypted under one root key.
+/// Files that are encrypted under one root key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeyUse {
     /// Name of the key.
@@ -334,7 +334,7 @@ pub struct KeyUse {
 /// Files of some kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FilesUse {
-    /// How many.
+    /// Number of files.
     pub files: u64,
     /// Bytes of those that are not written any more.
     pub bytes: u64,
@@ -347,7 +347,7 @@ pub struct Namespace {
     pub name: String,
     /// The shard that it lives on.
     pub shard: u32,
-    /// What it may hold.
+    /// Quotas.
     pub quotas: Quotas,
     /// Queues that it holds.
     pub queues: u64,
@@ -355,10 +355,10 @@ pub struct Namespace {
     pub messages: u64,
     /// Bytes that it holds.
     pub bytes: u64,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub created_at_ms: u64,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -84,7 +84,7 @@ pub struct Fault {
     pub what: &'static str,
 }
 
-/// What an error ends (RFC 9113 §5.4).
+/// The scope of an error (RFC 9113 §5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// The whole connection: GOAWAY.

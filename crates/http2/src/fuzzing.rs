@@ -190,7 +190,7 @@ impl Session {
     }
 }
 
-/// What has gone out, as a client would check it.
+/// The output so far, checked as a client would.
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,

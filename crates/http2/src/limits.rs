@@ -122,8 +122,8 @@ pub(crate) const SMALL_WINDOW_BYTES: u32 = 1_024;
 /// it: what the head of an open request may take beside its own bytes.
 pub(crate) const TEXTS_BYTES: usize = 1_024;
 
-/// How many frames of each kind that is counted so a peer may send in answer to one DATA frame, and to how
-/// many bytes of it one more.
+/// Number of frames of each kind that is counted so which a peer may send in answer to one DATA frame; and
+/// the bytes of DATA that allow one more.
 pub(crate) const ANSWERS_PER_FRAME: u64 = 4;
 pub(crate) const ANSWER_BYTES: u64 = 1_024;
 

@@ -138,7 +138,7 @@ impl Frames {
     /// made anew.
     ///
     /// # Errors
-    /// How the session ended otherwise. Nothing follows.
+    /// The error with which the session ended; no frames follow.
     pub async fn next(&mut self) -> Result<Option<server_frame::Frame>, ClientError> {
         loop {
             let next = self.deframer.next().map_err(|error| not_understood(error.to_string()))?;

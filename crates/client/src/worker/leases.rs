@@ -20,7 +20,7 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    /// What the server's refusal of a receipt tells.
+    /// The loss that the server's error code for a receipt means.
     pub(super) fn of(code: Option<&[u8]>) -> Loss {
         if code == Some(b"cancelled") { Loss::Cancelled } else { Loss::Over }
     }
@@ -31,7 +31,7 @@ impl Loss {
 pub(super) struct Lease {
     pub(super) id: String,
     pub(super) lost: Stop,
-    /// What the server has said of it.
+    /// Loss that the server has reported.
     pub(super) loss: Option<Loss>,
     extend_at: Instant,
     /// The server's clock may say so earlier, never later: the lease began before its answer came.
@@ -61,7 +61,7 @@ impl Leases {
         self.shared().insert(receipt.to_owned());
     }
 
-    /// Where a session finds them.
+    /// The receipts, for a session that is resumed.
     pub(super) fn to_resume(&self) -> &HeldReceipts {
         &self.shared
     }
@@ -93,12 +93,12 @@ impl Leases {
         })
     }
 
-    /// When the next lease is at half time; a lost one never is.
+    /// Time of the next extension, at half of a lease; lost leases are not extended.
     pub(super) fn next_extend(&self) -> Option<Instant> {
         self.kept().map(|l| l.extend_at).min()
     }
 
-    /// When the next lease is over unless it is extended.
+    /// Earliest end of a lease.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.kept().map(|l| l.ends_at).min()
     }

@@ -30,14 +30,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Shortest time that one try of an extend gets.
 const EXTEND_LEAST: Duration = Duration::from_secs(1);
-/// With `until_empty`: how long nothing must come.
+/// Time without a message after which a queue counts as empty, with `until_empty`.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
 
 type Received = (Instant, Result<(Vec<Delivered>, bool), ClientError>);
 type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
-    /// What a session is begun with; `None`: messages come by receives.
+    /// Terms of the session; `None`: messages come by receives.
     fn terms(&self) -> Option<AttachTerms> {
         let options = &self.options;
         let [(queue, _)] = options.queues.as_slice() else { return None };
@@ -122,7 +122,7 @@ struct WorkerState<'a, F> {
     receive: Option<JoinHandle<Received>>,
     extend: Option<JoinHandle<Extended>>,
     failures: u32,
-    /// Whether the server has ever answered.
+    /// Whether the server has answered at least once.
     ever_reached: bool,
     receive_after: Instant,
     /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
@@ -142,7 +142,7 @@ struct Stream {
     link: Link,
     heard: mpsc::UnboundedReceiver<SessionEvent>,
     is_attached: bool,
-    /// Since when nothing is in hand and nothing has come.
+    /// Time since which no message is held and none has come.
     idle_since: Option<Instant>,
 }
 
@@ -316,7 +316,7 @@ where
         }
     }
 
-    /// What the session has for the worker.
+    /// Handles an event of the session.
     async fn heard(&mut self, event: SessionEvent) {
         match event {
             SessionEvent::Delivered(since, messages) => {

@@ -31,7 +31,7 @@ pub(super) struct Settled {
     pub(super) receipt: String,
     pub(super) id: String,
     pub(super) settle: Settle,
-    /// What the server has said of its lease, and an event has told.
+    /// Loss of its lease that the server has reported and an event has told.
     pub(super) loss: Option<Loss>,
 }
 
@@ -59,7 +59,7 @@ impl Settling {
         let _ = self.to.send(settled).await;
     }
 
-    /// Whether the server has answered, or was given up on, for all that was handed over.
+    /// Whether every settlement has ended: answered by the server, or given up.
     pub(super) fn is_done(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) == 0
     }
@@ -127,7 +127,7 @@ async fn settle(
     }
 }
 
-/// Whether the server may answer otherwise a little later.
+/// Whether the error is transient.
 fn may_pass(error: &ClientError) -> bool {
     match error {
         ClientError::Transport { .. } => true,

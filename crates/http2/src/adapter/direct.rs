@@ -59,21 +59,22 @@ impl Direct for () {
     }
 }
 
-/// What the place of a stream holds of a direct call: the request until it is whole, then the call.
+/// The direct call in the slot of a stream: the request until it is complete, then the call.
 pub(super) struct DirectPlace<C> {
     head: KeptHead,
     body: Vec<u8>,
-    /// How large the body may be, while it is collected.
+    /// Largest size of the body in bytes, while it is collected.
     bytes_max: Option<usize>,
-    /// Since when it is.
+    /// Start of collecting it, in microseconds.
     since_us: u64,
     call: Pin<Box<Option<C>>>,
 }
 
-/// How long a body is collected at least: long enough for one that is sent right behind its head.
+/// Shortest time for which a body is collected, in microseconds: enough for one that is sent right behind its
+/// head.
 const COLLECTED_US: u64 = 1_000_000;
 
-/// Storage for bodies that a place keeps from one request to the next.
+/// Storage for bodies that a slot keeps from one request to the next, in bytes.
 const KEPT_BYTES: usize = 1_024;
 
 impl<C> DirectPlace<C> {

@@ -24,7 +24,7 @@ pub(super) struct Exchange<F, B, C> {
     head: Option<Request<()>>,
     is_head_request: bool,
     is_connect: bool,
-    /// Whether the client may still wait for 100 (Continue) before it sends its body.
+    /// Whether the client may still wait for status 100 (Continue) before it sends its body.
     expects_continue: bool,
     incoming: Incoming,
     call: Pin<Box<Option<F>>>,

@@ -8,37 +8,37 @@ use crate::limits::{Limits, PROGRESS_BYTES};
 
 const NEVER: u64 = u64::MAX;
 
-/// How often streams are looked at that could stall.
+/// Interval of the checks for stalled streams, in microseconds.
 const WATCH_US: u64 = 1_000_000;
 
-/// How long no stream is open before what is kept for streams is let go of.
+/// Time without an open stream after which storage kept for streams is freed, in microseconds.
 const REST_US: u64 = 1_000_000;
 
-/// The ping that asks for a sign of life.
+/// Payload of the PING of keep-alive.
 const LIFE_PING: [u8; 8] = *b"are you?";
 
-/// When each thing is over; [`NEVER`] while it is not waited for.
+/// The deadlines of a connection, in microseconds; [`NEVER`] while one does not apply.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     /// The preface and the first settings.
     preface_us: u64,
     /// A frame or a header block that has begun.
     input_us: u64,
-    /// What was there of it when that was set.
+    /// Bytes of it that were there when that was set.
     input_bytes: usize,
     settings_ack_us: u64,
     drain_us: u64,
     idle_us: u64,
-    /// When to let go of what is kept for streams.
+    /// Time to free storage kept for streams.
     rest_us: u64,
-    /// When to ask for a sign of life, and until when there has to be one.
+    /// Time of the next PING of keep-alive, and the deadline for its answer.
     ask_us: u64,
     life_us: u64,
-    /// When to look for streams that have stalled.
+    /// Time of the next check for stalled streams.
     watch_us: u64,
-    /// When something came in last.
+    /// Time of the last input.
     heard_us: u64,
-    /// When bodies of any streams were last seen to go out, and what had gone out by then.
+    /// Time of the last output of bodies, and the number of bytes of bodies written by then.
     moved_us: u64,
     moved_bytes: u64,
 }
@@ -203,7 +203,7 @@ impl Connection {
         Some(self.close(fault))
     }
 
-    /// What ends without an error of the connection.
+    /// Enforces the deadlines that are no error of the connection.
     fn expire_in_peace(&mut self) -> Option<Event<'static>> {
         if self.deadlines.drain_us <= self.now_us {
             self.finish_drain();

@@ -6,7 +6,7 @@ use super::{Connection, Event, Phase, StreamKey};
 use crate::error::{ErrorCode, Fault, Scope};
 use crate::frame::{MAX_31_BITS, write};
 
-/// How far a graceful end is (RFC 9113 §6.8).
+/// The step of a graceful shutdown (RFC 9113 §6.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Drain {
     No,

@@ -3,7 +3,7 @@
 use crate::error::{ErrorCode, Fault};
 use crate::limits::{Allowance, Limits};
 
-/// What is counted.
+/// A kind of event whose rate is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Costly {
     Reset,

@@ -81,7 +81,7 @@ pub struct Connection {
     limits: Arc<Limits>,
     phase: Phase,
     drain: Drain,
-    /// Whether the peer has said that it opens no more streams.
+    /// Whether the peer has sent GOAWAY.
     peer_leaves: bool,
     /// The peer's SETTINGS_NO_RFC7540_PRIORITIES.
     no_rfc7540_priorities: bool,
@@ -99,7 +99,7 @@ pub struct Connection {
     encoder: Encoder,
     /// The fields of the last header block.
     fields: HeaderArena,
-    /// What is known about the request in `fields`.
+    /// The properties of the request in `fields`.
     request: Checked,
     /// The block that gave `fields` and `request`, if it would give them again; else nothing.
     repeated: Vec<u8>,
@@ -109,7 +109,7 @@ pub struct Connection {
     early_priorities: receive::EarlyPriorities,
 
     output: Output,
-    /// What the header lists of all requests that are open count for.
+    /// Size of the header lists of all open requests, as RFC 9113 §10.5.1 counts it.
     head_bytes: u32,
     /// Bytes of bodies that wait to be sent, of all streams.
     queued: usize,
@@ -262,8 +262,7 @@ impl Connection {
     }
 }
 
-/// What a server says first: its settings (RFC 9113 §3.4), and a window for all streams that fits those of
-/// each.
+/// Writes the server's preface: its settings (RFC 9113 §3.4), and the window of the connection.
 fn greet(out: &mut Vec<u8>, limits: &Limits) {
     write::settings(
         out,

@@ -10,11 +10,11 @@ use crate::hpack::HeaderArena;
 /// The properties of a request whose header list is valid.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Checked {
-    /// How many pseudo-header fields the list begins with.
+    /// Number of pseudo-header fields at the beginning of the list.
     pseudo_fields: u8,
-    /// Where each of them stands, in the order of [`Pseudo`]: behind the last field, if it is not there.
+    /// Index of each of them, in the order of [`Pseudo`]; the number of fields, if it is missing.
     places: [u8; PSEUDO_FIELDS],
-    /// What the list counts for (RFC 9113 §10.5.1).
+    /// Size of the list (RFC 9113 §10.5.1).
     pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
     /// Whether the client may wait for 100 before it sends the body (RFC 9110 §10.1.1).
@@ -101,7 +101,7 @@ impl KeptHead {
     }
 }
 
-/// What a field counts for beyond its name and value.
+/// Overhead of a field in bytes, counted beside its name and value.
 const FIELD_OVERHEAD_BYTES: u32 = 32;
 
 /// The fault of a header list.
@@ -273,7 +273,7 @@ fn take_length(length: &mut Option<u64>, value: &[u8]) -> Result<(), InvalidFiel
     Ok(())
 }
 
-/// Where a byte may stand.
+/// Classes of bytes.
 mod class {
     /// In a token (RFC 9110 §5.6.2).
     pub(super) const TOKEN: u8 = 1;

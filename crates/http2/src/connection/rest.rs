@@ -6,7 +6,7 @@ use crate::hpack::HeaderArena;
 /// Streams whose places are kept for as long as the connection lasts.
 const KEPT_PLACES: usize = 8;
 
-/// The same of storage for what goes out, in bytes.
+/// The same for storage of output, in bytes.
 const KEPT_OUTPUT_BYTES: usize = 16 << 10;
 
 impl Connection {

@@ -29,7 +29,7 @@ impl StreamKey {
     }
 }
 
-/// How far our side of a stream is.
+/// The state of the sending side of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sending {
     /// No head of a response yet.
@@ -54,37 +54,37 @@ pub(crate) enum Ended {
 pub(crate) struct Stream {
     /// 0 in a slot that is free.
     pub(crate) id: u32,
-    /// What the header list of its request counts for.
+    /// Size of the header list of its request (RFC 9113 §10.5.1).
     pub(crate) head_bytes: u32,
     /// Whether the peer may still send.
     pub(crate) receiving: bool,
-    /// What the peer may still send.
+    /// Receive window.
     pub(crate) receive_window: i64,
-    /// Received, and not yet consumed.
+    /// Bytes that were received and not yet consumed.
     pub(crate) unconsumed: u32,
-    /// Consumed, and not yet given back to the peer as credit.
+    /// Bytes that were consumed and not yet returned to the peer as credit.
     pub(crate) owed: u32,
-    /// What is left of the stated `content-length`.
+    /// Bytes left of the stated `content-length`; `None`: none was stated.
     pub(crate) body_left: Option<u64>,
     pub(crate) receive_progress: Progress,
 
     pub(crate) sending: Sending,
-    /// What we may still send; below 0 after the peer has made the window smaller (RFC 9113 §6.9.2).
+    /// Send window; negative after the peer has reduced it (RFC 9113 §6.9.2).
     pub(crate) send_window: i64,
-    /// What waits to be sent.
+    /// Pieces of the body that wait to be sent.
     pub(crate) queue: VecDeque<Bytes>,
     /// Bytes in `queue`.
     pub(crate) queued: usize,
     /// Fields of trailers that follow the queue, as [`super::fields`] lays them out.
     pub(crate) trailers: Vec<u8>,
     pub(crate) send_progress: Progress,
-    /// Whether the producer waits to be told that there is room.
+    /// Whether the producer waits for room.
     pub(crate) wants_room: bool,
     pub(crate) priority: Priority,
     pub(crate) links: Links,
 }
 
-/// When something has last moved far enough.
+/// The last progress of a direction of a stream.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Progress {
     pub(crate) since_us: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Begins anew.
+    /// Restarts the measurement.
     pub(crate) fn restart(&mut self, now_us: u64) {
         *self = Self { since_us: now_us, bytes: 0 };
     }
@@ -193,12 +193,12 @@ impl Streams {
         self.by_id.is_empty()
     }
 
-    /// How many streams have had a place at once.
+    /// Number of slots, used or free.
     pub(crate) fn places(&self) -> usize {
         self.slots.len()
     }
 
-    /// Lets go of all places, if none is taken.
+    /// Frees the storage of all slots, if none is used.
     pub(crate) fn rest(&mut self) {
         if self.is_empty() {
             self.slots = Vec::new();

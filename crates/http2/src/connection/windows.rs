@@ -9,14 +9,14 @@ use crate::error::{ErrorCode, Fault};
 use crate::frame::{MAX_31_BITS, write};
 use crate::limits::{PROGRESS_BYTES, SMALL_WINDOW_BYTES};
 
-/// Every window's size before anybody has said otherwise (RFC 9113 §6.9.2).
+/// Initial size of every window in bytes (RFC 9113 §6.9.2).
 pub(super) const FIRST_WINDOW_BYTES: u32 = 65_535;
 
-/// What the peer may send on all streams together.
+/// The receive window of the connection.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     left: i64,
-    /// Consumed, and not yet given back.
+    /// Bytes that were consumed and not yet returned to the peer.
     owed: u32,
     size: u32,
 }
@@ -50,7 +50,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Whether the peer could make progress, as far as all streams together are concerned.
+    /// Whether the window of the connection lets the peer make progress.
     pub(super) fn is_open(&self) -> bool {
         self.left >= PROGRESS_BYTES.into()
     }

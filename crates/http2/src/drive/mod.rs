@@ -79,7 +79,7 @@ const READS_MAX: usize = 16;
 /// Turns before other tasks get theirs.
 const TURNS_MAX: usize = 32;
 
-/// How long closing may take, and how long the transport stays open afterwards.
+/// Deadline for closing, and time for which the transport is read afterwards, in microseconds.
 const LINGER_US: u64 = 1_000_000;
 
 impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
@@ -209,12 +209,12 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         }
     }
 
-    /// How the connection ended, if its transport did not fail.
+    /// The result of the connection, when its transport did not fail.
     fn ended(&self) -> io::Result<()> {
         self.fault.map_or(Ok(()), |(fault, kind)| Err(io::Error::new(kind, fault)))
     }
 
-    /// When to look again, whatever comes.
+    /// Time of the next turn without any event, in microseconds.
     fn next_deadline(&self) -> Option<u64> {
         match self.phase {
             DriverPhase::Serving => {
@@ -232,7 +232,7 @@ fn note_fault(place: &mut Option<(Fault, io::ErrorKind)>, event: Event<'_>, kind
     }
 }
 
-/// How reading has ended in a turn.
+/// The outcome of reading in a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reading {
     /// There may be more.

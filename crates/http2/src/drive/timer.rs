@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(super) struct Timer {
     begun: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// When `sleep` ends.
+    /// End of `sleep`, in microseconds.
     armed_us: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 /// record is copied, encrypted and written from memory that is not in it.
 const RECORD_BYTES: usize = (16 << 10) - RECORD_OVERHEAD;
 
-/// What a record adds to its bytes, at most.
+/// Largest overhead of a record in bytes.
 const RECORD_OVERHEAD: usize = 64;
 
 /// A transport over TLS.
@@ -32,11 +32,11 @@ pub struct Tls<T> {
     ahead: usize,
     written: u64,
     flight: Flight,
-    /// Whether the peer was told that nothing more comes.
+    /// Whether close_notify was sent.
     notified: bool,
 }
 
-/// When records are short.
+/// The sizes of records: short at the beginning of a flight, full after that.
 #[derive(Debug)]
 struct Flight {
     /// Bytes that still go in short records.
@@ -45,7 +45,7 @@ struct Flight {
 }
 
 impl Flight {
-    /// How large a record may be that is written now.
+    /// Size of the next record in bytes.
     fn record_bytes(&mut self, limits: &Limits, now_us: u64) -> usize {
         if now_us.saturating_sub(self.last_us) >= limits.short_idle_us {
             self.short_left = limits.short_flight_bytes as usize;

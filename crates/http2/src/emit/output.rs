@@ -21,14 +21,14 @@ pub enum EmitMode {
     Naive,
 }
 
-/// Everything that waits to go out, but for bodies, which wait at their streams.
+/// Output that waits to be written, except for bodies, which wait at their streams.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Frames that are whole, in order.
     pub(crate) ready: Vec<u8>,
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
-    /// What the connection's window still allows.
+    /// Send window of the connection, in bytes.
     pub(crate) send_window: i64,
     pub(crate) sent: SentData,
     /// Pieces up to this size are copied.
@@ -47,13 +47,13 @@ pub(crate) struct SentData {
 }
 
 impl SentData {
-    /// How many frames of one kind a client may send in answer to all this.
+    /// Number of frames of one kind that a client may send in answer to the DATA sent so far.
     pub(crate) fn answers(self) -> u64 {
         self.frames * limits::ANSWERS_PER_FRAME + self.bytes / limits::ANSWER_BYTES
     }
 }
 
-/// How much of a stream's queue a frame has taken.
+/// The part of a stream's queue that a frame has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Drained {
     /// There is more.

@@ -15,7 +15,7 @@ pub enum Frame<'a> {
         data: &'a [u8],
         /// Bytes that flow control counts: the whole payload, with padding.
         flow_bytes: u32,
-        /// Whether the body ends with it.
+        /// END_STREAM: the body ends with this frame.
         end_stream: bool,
     },
     /// The beginning of a header block (RFC 9113 §6.2).
@@ -24,9 +24,9 @@ pub enum Frame<'a> {
         stream: u32,
         /// The piece of the block, without padding and priority.
         fragment: &'a [u8],
-        /// Whether nothing follows the block on this stream.
+        /// END_STREAM: nothing follows the block on this stream.
         end_stream: bool,
-        /// Whether the block is whole.
+        /// END_HEADERS: the block ends with this frame.
         end_headers: bool,
         /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540
         /// §5.3.1), once the block has gone through the decoder.
@@ -50,9 +50,9 @@ pub enum Frame<'a> {
     SettingsAck,
     /// A ping, or the answer to ours (RFC 9113 §6.7).
     Ping {
-        /// Whether it is an answer.
+        /// ACK: the frame is an answer.
         ack: bool,
-        /// What is sent back as it is.
+        /// Eight bytes, which the answer repeats.
         payload: [u8; 8],
     },
     /// The peer will open no more streams (RFC 9113 §6.8).

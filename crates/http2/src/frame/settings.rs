@@ -8,7 +8,7 @@ use crate::error::{ErrorCode, Fault};
 pub enum Setting {
     /// The most bytes of the table with which the other side may compress headers.
     HeaderTableSize(u32),
-    /// Whether pushes are taken.
+    /// SETTINGS_ENABLE_PUSH: whether the peer accepts pushes.
     EnablePush(bool),
     /// The most streams that the other side may have open.
     MaxConcurrentStreams(u32),
@@ -18,9 +18,9 @@ pub enum Setting {
     MaxFrameSize(u32),
     /// The most bytes of a header list, counted as RFC 9113 §10.5.1 does.
     MaxHeaderListSize(u32),
-    /// Whether extended CONNECT is understood (RFC 8441 §3).
+    /// SETTINGS_ENABLE_CONNECT_PROTOCOL: whether extended CONNECT is supported (RFC 8441 §3).
     EnableConnectProtocol(bool),
-    /// Whether the priorities of RFC 7540 have no meaning (RFC 9218 §2.1).
+    /// SETTINGS_NO_RFC7540_PRIORITIES: whether the priorities of RFC 7540 are ignored (RFC 9218 §2.1).
     NoRfc7540Priorities(bool),
 }
 

@@ -1,6 +1,7 @@
 //! The fields of one header block, in storage that the next block uses again.
 
-/// What [`HeaderArena::clear`] keeps of the storage: one large block does not hold its memory for ever.
+/// Largest storage that [`HeaderArena::clear`] keeps, so that one large block does not hold its memory for
+/// ever.
 const KEPT_BYTES: usize = 16 << 10;
 const KEPT_FIELDS: usize = 256;
 
@@ -13,7 +14,7 @@ pub struct HeaderArena {
     fields: Vec<FieldEnds>,
 }
 
-/// Where a field ends; it begins where the one before it ends.
+/// The ends of a field's name and value; it begins where the field before it ends.
 #[derive(Clone, Copy, Debug)]
 struct FieldEnds {
     name_end: usize,

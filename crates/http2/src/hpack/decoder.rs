@@ -76,7 +76,7 @@ pub struct Decoder {
     /// Most that a size update may ask for: the setting, or what was so before, until it is acknowledged.
     table_bytes_max: u32,
     list_bytes_max: u32,
-    /// How often the table has changed.
+    /// Number of changes of the table.
     changes: u64,
 }
 
@@ -126,7 +126,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What the table's fields count for.
+    /// Size of the table's fields, as RFC 7541 §4.1 counts it.
     #[cfg(test)]
     pub(super) fn table_size_bytes(&self) -> usize {
         self.table.size_bytes()
@@ -238,7 +238,8 @@ struct FieldList<'a> {
     size: ListSize,
 }
 
-/// What a block's fields count for. One that has no room makes that those behind it have none either.
+/// The size of a block's fields, as RFC 9113 §6.5.2 counts it. After a field for which there is no room, none
+/// is kept.
 struct ListSize {
     bytes: usize,
     max_bytes: usize,

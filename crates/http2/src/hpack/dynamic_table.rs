@@ -49,7 +49,7 @@ impl DynamicTable {
         self.size_bytes
     }
 
-    /// How many fields there are.
+    /// Number of fields.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

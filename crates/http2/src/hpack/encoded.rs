@@ -16,7 +16,7 @@ pub struct Encoded {
     /// connection.
     literals: Vec<u8>,
     fields: HeaderArena,
-    /// Of each field, whether it is secret.
+    /// For each field, whether it is sensitive.
     secret: Vec<bool>,
 }
 

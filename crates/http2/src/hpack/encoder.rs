@@ -27,10 +27,10 @@ const TABLE_PART: usize = 2;
 /// never indexed.
 const GUESSABLE_COOKIE_BYTES: usize = 20;
 
-/// How many of the latest fields are remembered that did not go into the table.
+/// Number of recent fields that are remembered although they are not in the table.
 const SEEN: usize = 64;
 
-/// How many of the latest sets are remembered.
+/// Number of recent sets of fields that are remembered.
 const SETS: usize = 4;
 
 /// Encodes the header blocks of one direction of one connection. Blocks have to be sent in the order in which
@@ -46,7 +46,7 @@ pub struct Encoder {
     /// The latest sets, oldest overwritten first.
     sets: [RememberedSet; SETS],
     next_set: usize,
-    /// How often the table has changed.
+    /// Number of changes of the table.
     changes: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Encoder {
 struct RememberedSet {
     /// The set's, or 0.
     id: u64,
-    /// What it came to.
+    /// Its encoding.
     block: Vec<u8>,
     /// The state of the table for which that is right.
     right_for: Option<u64>,
@@ -143,7 +143,7 @@ impl Encoder {
         remembered.right_for = (changes == self.changes).then_some(changes);
     }
 
-    /// What the table's fields count for.
+    /// Size of the table's fields, as RFC 7541 §4.1 counts it.
     #[cfg(test)]
     pub(super) fn table_size_bytes(&self) -> usize {
         self.table.size_bytes()
@@ -210,7 +210,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the field is one of the latest; it is from now on.
+    /// Whether the field is one of the recent ones; it is added to them.
     fn is_seen(&mut self, hash: u32) -> bool {
         std::mem::replace(&mut self.seen[hash as usize % SEEN], hash) == hash
     }

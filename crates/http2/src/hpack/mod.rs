@@ -34,7 +34,8 @@ pub use field::Field;
 /// §6.5.2).
 pub const DEFAULT_TABLE_BYTES: u32 = 4_096;
 
-/// What a field counts beyond its name and its value, in tables and in lists (§4.1; RFC 9113 §6.5.2).
+/// Overhead of a field in bytes, counted beside its name and value, in tables and in lists (§4.1; RFC 9113
+/// §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Bytes that a field counts for.

@@ -38,9 +38,9 @@ const CODE_BITS: [u8; SYMBOLS] = [
 pub(super) struct Length {
     /// The lowest code.
     pub(super) first_code: u32,
-    /// How many there are.
+    /// Number of codes of this length.
     pub(super) count: u32,
-    /// Where their symbols begin in [`Code::symbols`].
+    /// Index of their first symbol in [`Code::symbols`].
     pub(super) symbols_from: u32,
 }
 

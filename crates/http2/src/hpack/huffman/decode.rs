@@ -8,7 +8,7 @@ const STEP_BITS: u32 = 12;
 /// Bits of the shortest code, and so what bounds how much longer a text can become.
 const CODE_BITS_MIN: usize = 5;
 
-/// What the next 12 bits are.
+/// The symbols that begin with 12 given bits.
 #[derive(Clone, Copy)]
 struct CodeStep {
     symbols: [u8; 2],
