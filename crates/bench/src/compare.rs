@@ -22,8 +22,8 @@ pub struct CompareArgs {
     /// Fail (exit code 1) when a figure is worse by more than this percentage.
     #[arg(long, value_name = "PERCENT")]
     fail_over: Option<f64>,
-    /// Figures that can fail: `counts` (instructions, allocations, bytes), which repeat exactly, or `all`, with
-    /// times.
+    /// Figures that can fail: `counts` (instructions, allocations, bytes), which repeat exactly, or `all`,
+    /// with times.
     #[arg(long, value_enum, default_value = "counts")]
     fail_on: FailOn,
 }

@@ -49,7 +49,8 @@ pub enum BenchVerb {
     Engine(engine::EngineArgs),
     /// Measure a server over HTTP: messages per second, latency, processor time, memory, syncs
     Queue(queue::QueueArgs),
-    /// Measure a server over gRPC sessions: messages per second, latency from send to delivery, processor time
+    /// Measure a server over gRPC sessions: messages per second, latency from send to delivery, processor
+    /// time
     Stream(stream::StreamArgs),
     /// Measure single messages (one send, one delivery, one ack each) on few connections, with and without
     /// TLS and encryption
@@ -68,7 +69,8 @@ pub enum BenchVerb {
     Compare(compare::CompareArgs),
 }
 
-/// Reads the credentials for a server that `--url` names: the CA to trust, and a client certificate or a token.
+/// Reads the credentials for a server that `--url` names: the CA to trust, and a client certificate or a
+/// token.
 pub type ReadCredentials = fn() -> Result<Credentials, String>;
 
 /// The result of a benchmark.

@@ -49,8 +49,9 @@ impl AmountArgs {
 /// Which server is measured, and how it is secured.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct TargetArgs {
-    /// Address of a running server to measure, with the credentials of SLUICE_CA, SLUICE_CERT, SLUICE_CERT_KEY,
-    /// SLUICE_TOKEN_FILE or SLUICE_TOKEN [default: a server is started, with its data in a temporary directory].
+    /// Address of a running server to measure, with the credentials of SLUICE_CA, SLUICE_CERT,
+    /// SLUICE_CERT_KEY, SLUICE_TOKEN_FILE or SLUICE_TOKEN [default: a server is started, with its data in a
+    /// temporary directory].
     #[arg(long, conflicts_with_all = ["tls", "no_encryption"])]
     url: Option<String>,
     /// Start the server with mutual TLS, with certificates made for this run.

@@ -45,8 +45,8 @@ pub struct StreamArgs {
     /// (the credit of its consumer).
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     window: u32,
-    /// Send this many messages per second at a constant rate instead of the phases, for 5 s or --seconds; each
-    /// latency counts from the time at which the message was due. Use --batch 1 for single messages.
+    /// Send this many messages per second at a constant rate instead of the phases, for 5 s or --seconds;
+    /// each latency counts from the time at which the message was due. Use --batch 1 for single messages.
     #[arg(long, value_name = "PER_S", conflicts_with = "messages", value_parser = rate_parser())]
     rate: Option<u32>,
     /// Durability of the server that is started: `always` (sync before each reply), `interval:1s`, or `os`
