@@ -1,4 +1,4 @@
-//! Counts what a thread takes from the allocator, for the benchmarks.
+//! A counting allocator, for the benchmarks.
 //!
 //! What lives here: [`Counting`], a global allocator that hands every call to the one beneath it and, only
 //! while told to, counts the calls of each thread, or the blocks of all of them. What does not: any
